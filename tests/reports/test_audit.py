@@ -20,12 +20,13 @@ from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.audited import AuditedGate, audited_gates
 from reports.render.html import render
 from reports.run.record import Record
-from reports.run.report import GateResult
+from reports.run.report import GateResult, Report
 from reports.run.run_json import load_report
 from tests.support.auditing import answers, audited, verdicts, with_noise
 from tests.support.declaring import declared, refusal
 from tests.support.made_runs import before, facts_dataset, graded_slice, run_of, written
 
+LANGUAGES = ("en", "bg", "pl", "hu")
 VOTES = (Vote(judge="a", grade=CORRECT), Vote(judge="b", grade=INCORRECT))
 
 
@@ -52,7 +53,7 @@ def by_id(one: PairedSlice) -> dict[str, AuditedPair]:
 
 
 def truths(old: str, new: str, judged_old: str = "", judged_new: str = "") -> PairedSlice:
-    """Two runs that people have judged throughout, beside what the judge says of them."""
+    """Return two runs that people judged throughout, with the judge's own verdicts."""
     before_, after = answers(judged_old or old, "old"), answers(judged_new or new, "new")
     return side(after, before_, {**verdicts(before_, old), **verdicts(after, new)})
 
@@ -65,15 +66,10 @@ def test_what_stands_out_is_always_looked_at_and_the_same_text_never() -> None:
     new[3] = replace(new[3], outcome="error", grade=None)
     new[4] = replace(new[4], answer=old[4].answer)
     found = by_id(side(new, old))
-    assert [found[f"i{n}"].why for n in range(5)] == [
-        "flipped",
-        "judges_differ",
-        "judges_differ",
-        "no_verdict",
-        "",
-    ]
-    assert [found[f"i{n}"].probability for n in range(5)] == [1, 1, 1, 1, 0]
-    assert [found[f"i{n}"].drawn for n in range(5)] == [True] * 4 + [False]
+    whys = ["flipped", "judges_differ", "judges_differ", "no_verdict", ""]
+    first = [found[f"i{n}"] for n in range(5)]
+    assert [one.why for one in first] == whys
+    assert [(one.probability, one.drawn) for one in first] == [(1, True)] * 4 + [(0, False)]
     others = [found[f"i{n}"] for n in range(5, 2005)]
     assert {(one.why, one.probability) for one in others} == {("sample", SHARE)}
     assert sum(one.drawn for one in others) / 2000 == pytest.approx(SHARE, abs=0.03)
@@ -179,15 +175,11 @@ def test_blank_answers_are_nobodys_to_judge() -> None:
 
 def test_linked_items_are_one_unit() -> None:
     """A fact in four languages: looked at pair by pair, counted as one."""
-    runs = {
-        model: [
-            one
-            for language in ("en", "bg", "pl", "hu")
-            for one in answers("c" * 50, model, language=language)
-        ]
-        for model in ("old", "new")
-    }
-    audit = audit_of([side(runs["new"], runs["old"])], SHARE)
+    new, old = (
+        [one for name in LANGUAGES for one in answers("c" * 50, model, language=name)]
+        for model in ("new", "old")
+    )
+    audit = audit_of([side(new, old)], SHARE)
     assert [len(unit) for unit in audit.units] == [4] * 50
     assert audit.observations(AuditedPair.lowest).largest == 4
 
@@ -248,13 +240,17 @@ def test_fail_zero_fails_a_loss_within_the_margin() -> None:
     assert states == {0.2: "PASS", 0.11: "FAIL"}
 
 
-def test_a_report_keeps_how_the_evidence_grew(tmp_path: Path) -> None:
-    """Rendered and read back: the same trail, which ends at the evidence that decides."""
-    old = answers("c" * 300, "old")
-    new = answers("c" * 300, "new")
+def audited_run() -> Report:
+    """Return a run of 300 right items that people judged, as they did the baseline."""
+    old, new = answers("c" * 300, "old"), answers("c" * 300, "new")
     people = {**verdicts(old, "c" * 300), **verdicts(new, "c" * 300)}
     past = replace(before(run_of(old)), people=people)
-    made = run_of(new, facts_dataset(graded_slice("en", audited())), baseline=past)
+    return run_of(new, facts_dataset(graded_slice("en", audited())), baseline=past)
+
+
+def test_a_report_keeps_how_the_evidence_grew(tmp_path: Path) -> None:
+    """Rendered and read back: the same trail, which ends at the evidence that decides."""
+    made = audited_run()
     again: GateResult
     (again,) = load_report(written(made, tmp_path)).decision.gates
     assert made.decision.gates == (again,)
@@ -264,12 +260,9 @@ def test_a_report_keeps_how_the_evidence_grew(tmp_path: Path) -> None:
     assert len(again.audit.steps) <= 200
 
 
-def test_the_page_shows_the_evidence_beside_three_differences() -> None:
-    """A line for PASS and one for FAIL, and what judge, correction and people say."""
-    old, new = answers("c" * 300, "old"), answers("c" * 300, "new")
-    people = {**verdicts(old, "c" * 300), **verdicts(new, "c" * 300)}
-    past = replace(before(run_of(old)), people=people)
-    page = render(run_of(new, facts_dataset(graded_slice("en", audited())), baseline=past))
+def test_the_page_shows_the_evidence_and_three_differences() -> None:
+    """A line for PASS and one for FAIL, and the differences by judge, correction and people."""
+    page = render(audited_run())
     assert page.count("<polyline") == 2
     for words in ("as the judge sees it", "freed of the judge&#39;s errors", "as people see it"):
         assert words.replace("&#39;", "'") in page.replace("&#39;", "'")

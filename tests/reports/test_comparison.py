@@ -8,7 +8,7 @@ import pytest
 from cases.dataset import Threshold
 from evaluators.statistics.paired import tango
 from reports.compare.comparison import parity
-from reports.run.evidence import Change, Comparison, LanguageGap, MissedFact, SliceComparison
+from reports.run.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
 from reports.run.record import Record
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 
@@ -70,29 +70,20 @@ def test_nothing_in_common_leaves_everything_undefined() -> None:
 
 def test_changes_hold_what_the_baseline_had() -> None:
     """Flips with old answer, grade and reason; an unchanged item is not listed."""
-    found = compared("cicn", "ccii")
-    assert found.changes == (
+    flips: dict[str, tuple[Flip, str]] = {
+        "facts-en-i1": ("broke", "CORRECT"),
+        "facts-en-i2": ("fixed", "INCORRECT"),
+        "facts-en-i3": ("same", "INCORRECT"),
+    }
+    assert compared("cicn", "ccii").changes == tuple(
         Change(
-            key="facts-en-i1",
-            flip="broke",
-            answer="c: an answer to 1",
-            grade="CORRECT",
-            reason="It is CORRECT.",
-        ),
-        Change(
-            key="facts-en-i2",
-            flip="fixed",
-            answer="i: an answer to 2",
-            grade="INCORRECT",
-            reason="It is INCORRECT.",
-        ),
-        Change(
-            key="facts-en-i3",
-            flip="same",
-            answer="i: an answer to 3",
-            grade="INCORRECT",
-            reason="It is INCORRECT.",
-        ),
+            key=key,
+            flip=flip,
+            answer=f"{grade[0].lower()}: an answer to {key[-1]}",
+            grade=grade,
+            reason=f"It is {grade}.",
+        )
+        for key, (flip, grade) in flips.items()
     )
 
 
@@ -134,9 +125,7 @@ def test_an_undefined_measure_does_not_move() -> None:
 
 def test_repeats_of_an_item_are_one_observation_to_the_exact_test() -> None:
     """Three repeats that all broke are one broken item, and their interval is no narrower."""
-    new = [one for n in (1, 2, 3) for one in _repeat("iiccc", n)]
-    old = [one for n in (1, 2, 3) for one in _repeat("ccccc", n)]
-    found = run_of(new, baseline=run_of(old)).comparison
+    found = run_of(thrice("iiccc"), baseline=run_of(thrice("ccccc"))).comparison
     assert found is not None
     one = only(found)
     assert (one.broke, one.difference.n, one.odds.n) == (6, 15, 2)
@@ -145,9 +134,13 @@ def test_repeats_of_an_item_are_one_observation_to_the_exact_test() -> None:
     assert one.difference.low == pytest.approx(single.difference.low, abs=0.1)
 
 
-def _repeat(letters: str, number: int) -> list[Record]:
-    made = answered(letters, repeat=number)
-    return [replace(one, key=f"{one.key}~r{number}") for one in made]
+def thrice(letters: str, language: str = "en") -> list[Record]:
+    """Return three repeats of these items."""
+    return [
+        replace(one, key=f"{one.key}~r{number}")
+        for number in (1, 2, 3)
+        for one in answered(letters, language, repeat=number)
+    ]
 
 
 def test_languages_are_pooled_as_well() -> None:
@@ -162,7 +155,7 @@ def test_languages_are_pooled_as_well() -> None:
 
 
 def test_a_changed_judge_is_a_loud_warning() -> None:
-    """It is named beside the comparison, and the drop gate is undecided."""
+    """It is named with the comparison, and the drop gate is undecided."""
     slice_ = graded_slice("en", DROP)
     old = run_of(answered("c" * 60, judge="judge-2025"), facts_dataset(slice_))
     made = run_of(answered("c" * 60), facts_dataset(slice_), baseline=old)
@@ -240,13 +233,5 @@ def test_a_fact_that_is_asked_twice_in_a_language_pairs_with_nothing() -> None:
 
 def test_repeats_pair_by_their_number() -> None:
     """Three repeats of a fact are one fact to the exact test, and three pairs."""
-    english = [one for n in (1, 2, 3) for one in repeat("cc", "en", n)]
-    bulgarian = [one for n in (1, 2, 3) for one in repeat("ic", "bg", n)]
-    (gap,) = parity(BOTH, {"facts:en": english, "facts:bg": bulgarian})
+    (gap,) = parity(BOTH, {"facts:en": thrice("cc"), "facts:bg": thrice("ic", "bg")})
     assert (gap.difference.n, len(gap.lapses), gap.p_value) == (6, 3, 1.0)
-
-
-def repeat(letters: str, language: str, number: int) -> list[Record]:
-    """Return records of one repeat."""
-    made = answered(letters, language, repeat=number)
-    return [replace(one, key=f"{one.key}~r{number}") for one in made]

@@ -169,7 +169,7 @@ def test_runs_that_are_not_parts_of_one_are_refused(
 
 
 def test_what_may_differ_is_kept_side_by_side() -> None:
-    """Versions returned are united; Python versions stand beside each other."""
+    """Versions returned are united; Python versions are listed."""
     first = {"python": "3.11", "models_returned": ["new-1"], "slices": {}}
     second = {"python": "3.12", "models_returned": ["new-2"], "slices": {}}
     runs = [run_of(answered("c"), provenance=first), run_of(answered("c"), provenance=second)]
@@ -206,7 +206,7 @@ def test_shards_compare_with_a_baseline_together() -> None:
     assert found.comparison.slices[-1].broke == 2
 
 
-def test_a_judge_measured_beside_the_records_stays_measured() -> None:
+def test_a_judge_measured_outside_the_records_stays_measured() -> None:
     """Once for all shards, and still a reason not to decide."""
     outside = Calibration(
         dataset="judges",

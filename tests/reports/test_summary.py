@@ -10,33 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.core import (
-    CORRECT,
-    GRADES,
-    INCORRECT,
-    NO,
-    NOT_ATTEMPTED,
-    UNANSWERED,
-    YES,
-    QAError,
-)
-from evaluators.rubric import Rubric
+from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES, QAError
 from evaluators.statistics.intervals import Estimate, wilson
 from evaluators.statistics.metrics import DROP, METRICS, RISE, USAGE, gate_ranges
 from reports.metrics.summary import summarise
 from reports.run.record import Record
 from reports.run.report import SliceSummary
 from tests.support.made_records import graded, make_record, make_slice, numbered
-
-RUBRIC = Rubric(
-    name="r",
-    language="bg",
-    protocol="tool",
-    system="",
-    user="",
-    version="1",
-    scores={CORRECT: 1.0, INCORRECT: 0.0, NOT_ATTEMPTED: 0.5},
-)
+from tests.support.made_runs import RUBRIC
 
 
 def values(summary: SliceSummary) -> dict[str, float | None]:
@@ -44,7 +25,7 @@ def values(summary: SliceSummary) -> dict[str, float | None]:
 
 
 def answers(*pairs: tuple[str, str]) -> list[Record]:
-    """Yes/no records of (gold, answer)."""
+    """Yes/no records of (gold, answer), or labelled ones of (label, grade)."""
     return numbered([{"label": gold, "grade": answer} for gold, answer in pairs])
 
 
@@ -125,15 +106,8 @@ def test_rated_measures_by_hand() -> None:
 
 def test_yes_no_measures_by_hand() -> None:
     """An unanswered item is wrong: a false negative where gold is yes, else no prediction."""
-    records = answers(
-        *[(YES, YES)] * 4,
-        (YES, NO),
-        (YES, UNANSWERED),
-        (NO, YES),
-        (NO, NO),
-        (NO, NO),
-        (NO, UNANSWERED),
-    )
+    given_no = [(NO, YES), (NO, NO), (NO, NO), (NO, UNANSWERED)]
+    records = answers(*[(YES, YES)] * 4, (YES, NO), (YES, UNANSWERED), *given_no)
     summary = summarise(records, make_slice("yes_no"))
     assert values(summary) == pytest.approx(
         {
@@ -160,11 +134,8 @@ def test_one_class_only_is_undefined_where_it_must_be() -> None:
 
 def test_judged_grades_by_hand() -> None:
     """9 of 10 agree; kappa is held against the given labels; the confusion is label by grade."""
-    rows = [{"label": CORRECT, "grade": CORRECT}] * 5 + [
-        {"label": INCORRECT, "grade": INCORRECT}
-    ] * 4
-    rows.append({"label": INCORRECT, "grade": CORRECT})
-    summary = summarise(numbered(rows), make_slice("judged"))
+    pairs = [(CORRECT, CORRECT)] * 5 + [(INCORRECT, INCORRECT)] * 4 + [(INCORRECT, CORRECT)]
+    summary = summarise(answers(*pairs), make_slice("judged"))
     assert values(summary) == pytest.approx(
         {
             "agreement": 0.9,
@@ -195,8 +166,7 @@ def test_judged_ratings_have_ordered_measures() -> None:
 
 def test_judged_labels_outside_the_three_grades_are_kept() -> None:
     """Yes/no judges: their labels join the table."""
-    rows = [{"label": YES, "grade": YES}, {"label": NO, "grade": YES}]
-    summary = summarise(numbered(rows), make_slice("judged"))
+    summary = summarise(answers((YES, YES), (NO, YES)), make_slice("judged"))
     undefined = dict.fromkeys(("precision", "recall", "youden", "youden_incorrect"))
     assert values(summary) == {"agreement": 0.5, "kappa": 0.0, **undefined}
 
@@ -223,10 +193,8 @@ def test_breakdowns_give_every_measure_for_each_value() -> None:
         make_record(4, outcome="error", metadata={"topic": "war"}),
     ]
     by_topic = summarise(records, make_slice(by=("topic",))).breakdowns["topic"]
-    assert {text: found["correct"].value for text, found in by_topic.items()} == {
-        "(none)": 1.0,
-        "art": 0.5,
-    }
+    correct = {text: found["correct"].value for text, found in by_topic.items()}
+    assert correct == {"(none)": 1.0, "art": 0.5}
 
 
 @pytest.mark.parametrize("kind", ["graded", "rated", "yes_no", "judged"])
