@@ -1,7 +1,5 @@
 """Who judges: what the options name, and which of them are refused before any call."""
 
-from dataclasses import replace
-
 import pytest
 
 from evaluators.core import UsageError
@@ -12,11 +10,9 @@ from tests.support.run_options import options_of
 A, B = (f"openai:{name}@http://127.0.0.1:9/v1" for name in "ab")
 
 
-def chosen(*words: str, allow_self_judge: bool = False) -> RunModels:
-    """Return what these options come to, without any key."""
-    options = options_of(*words)
-    options = replace(options, allow_self_judge=allow_self_judge)
-    return connect_models(options, needs_key=False)
+def chosen(*words: str) -> RunModels:
+    """Return the models that these options connect, without any key."""
+    return connect_models(options_of(*words), needs_key=False)
 
 
 def judges(*specs: str) -> list[str]:
@@ -64,7 +60,7 @@ def test_a_panel() -> None:
         (judges("lexical", "lexical"), "the same judge as --judge lexical"),
         (judges(A, f"lexical+{B}"), "rules before a model are no member of a panel; name"),
         (["--calibration", "no"], "--calibration: on, off or a whole number is needed, got 'no'"),
-        (["--model", A, *judges(A)], r"--judge .* is the model under test"),
+        (["--model", A, *judges(A)], r"--judge .* is the model under test.*--allow-self-judge"),
         (["--model", A, *judges(f"lexical+{A}")], r"--judge lexical.* is the model under test"),
         (["--model", B, *judges(A, B)], r"--judge .* is the model under test"),
         (
@@ -82,5 +78,5 @@ def test_what_cannot_be_meant_is_refused(arguments: list[str], message: str) -> 
 
 def test_a_model_may_be_allowed_to_judge_itself() -> None:
     """In so many words, for every member."""
-    found = chosen("--model", A, *judges(A, B), allow_self_judge=True)
+    found = chosen("--model", A, *judges(A, B), "--allow-self-judge")
     assert list(found.specs) == [A, B]

@@ -7,14 +7,13 @@ import json
 import shutil
 import xml.etree.ElementTree as ET
 from collections import Counter
-from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.conftest import MODES, MODULE, Project, new_project
+from tests.support.projects import RIGHT, WRONG
 
-RIGHT, WRONG, SILENT = "Sofia", "Plovdiv", None
 PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'
 TWO_LANGUAGES = """
 kind: graded
@@ -28,11 +27,8 @@ languages:
 
 def capitals_in(project: Project) -> Project:
     """Write six English items and three Bulgarian ones."""
-    answers = {
-        "en": [RIGHT, RIGHT, WRONG, "I don't know.", RIGHT, RIGHT],
-        "bg": [RIGHT, RIGHT, WRONG],
-    }
-    project.dataset("capital", answers, TWO_LANGUAGES)
+    english = [RIGHT, RIGHT, WRONG, "I don't know.", RIGHT, RIGHT]
+    project.dataset("capital", {"en": english, "bg": [RIGHT, RIGHT, WRONG]}, TWO_LANGUAGES)
     return project
 
 
@@ -42,16 +38,11 @@ def capitals(project: Project) -> Project:
     return capitals_in(project)
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(NamedTuple):
     """A run that has ended, and the project in which it left its files."""
 
     result: pytest.RunResult
     project: Project
-
-    @property
-    def folder(self) -> Path:
-        return self.project.path / "reports" / "out"
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +51,7 @@ def finished_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Finishe
     found = {}
     for name, options in MODES.items():
         project = capitals_in(new_project(tmp_path_factory.mktemp(name)))
-        project.dataset("river", {"en": [RIGHT, SILENT]})
+        project.dataset("river", {"en": [RIGHT, None]})
         result = project.run_in_process(*options, "--junitxml=items.xml", "qa")
         found[name] = Finished(result, project)
     return found
@@ -77,10 +68,8 @@ def test_every_item_is_a_case_with_one_end(finished: Finished) -> None:
     assert finished.result.ret == 6  # the item that was not judged is counted by no gate
     finished.result.assert_outcomes(passed=7, errors=1)
     finished.result.stdout.fnmatch_lines(["*3 missed*"])
-    records = finished.project.records()
-    states = Counter(str(record["outcome"]) for record in records)
-    assert states == {"passed": 7, "failed": 3, "error": 1}
-    grades = Counter(record["grade"] for record in records if record["grade"])
+    assert finished.project.outcomes() == {"passed": 7, "failed": 3, "error": 1}
+    grades = Counter(one["grade"] for one in finished.project.records() if one["grade"])
     assert grades == {"CORRECT": 7, "INCORRECT": 2, "NOT_ATTEMPTED": 1}
 
 
@@ -95,15 +84,8 @@ def test_a_miss_is_no_failure_on_the_terminal(finished: Finished) -> None:
 def test_a_miss_is_five_readable_lines(capitals: Project, option: str) -> None:
     """Question, expected, answer, verdict and reason, where they are asked for; no traceback."""
     result = capitals.run_in_process(option, "qa")
-    result.stdout.fnmatch_lines(
-        [
-            "question: What is the capital of Bulgaria*",
-            "expected: Sofia",
-            "answer:   Plovdiv",
-            "verdict:  INCORRECT",
-            "reason:   *",
-        ]
-    )
+    lines = "question: What is the capital of Bulgaria*|expected: Sofia|answer:   Plovdiv"
+    result.stdout.fnmatch_lines([*lines.split("|"), "verdict:  INCORRECT", "reason:   *"])
     result.stdout.no_fnmatch_line("*Traceback*")
     result.stdout.no_fnmatch_line("*assert verdict*")
 
@@ -117,20 +99,12 @@ def test_an_item_that_cannot_be_judged_is_an_error(finished: Finished) -> None:
 
 def test_all_report_files_are_written(finished: Finished) -> None:
     """The folder holds every file of the contract, and the slice's two-column file is right."""
-    assert {path.name for path in finished.folder.iterdir()} == {
-        "run.json",
-        "records.jsonl",
-        "results.csv",
-        "capital-en-graded.csv",
-        "capital-bg-graded.csv",
-        "river-en-graded.csv",
-        "report.html",
-        "summary.md",
-        "gates.xml",
-    }
-    graded = (finished.folder / "capital-en-graded.csv").read_text(encoding="utf-8").split()
+    slices = {f"{name}-graded.csv" for name in ("capital-en", "capital-bg", "river-en")}
+    whole = {"run.json", "records.jsonl", "results.csv", "report.html", "summary.md", "gates.xml"}
+    assert {path.name for path in finished.project.out.iterdir()} == slices | whole
+    graded = finished.project.text("capital-en-graded.csv").split()
     assert graded == ["Question", "number,Classification", "1,A", "2,A", "3,B", "4,C", "5,A", "6,A"]
-    gates = ET.parse(finished.folder / "gates.xml").iter("testcase")
+    gates = ET.parse(finished.project.out / "gates.xml").iter("testcase")
     assert len(list(gates)) == 3 + 1  # and what no gate counts
 
 
@@ -184,21 +158,13 @@ def test_limit_takes_the_same_fair_sample_in_every_process(capitals: Project) ->
     assert [one["key"] for one in capitals.records()] == [one["key"] for one in here]
 
 
-def test_repeats_are_cases_of_their_own(capitals: Project) -> None:
-    """Each repeat has its record; ids carry ``~r2``."""
-    capitals.run_in_process("--repeats", "2", "--languages", "bg", "qa")
-    keys = sorted(str(record["key"]) for record in capitals.records())
-    assert keys == [f"capital-bg-q{n}{r}" for n in (1, 2, 3) for r in ("", "~r2")]
-
-
 def test_ones_own_file_runs_alone(capitals: Project) -> None:
     """--items replaces a slice's file, and only that slice runs; a new language has no gates."""
     own = capitals.write("mine.csv", "Question,Answers,Predicted answers\nQ?,Praha,Praha\n")
     result = capitals.run_in_process(f"--items=capital:cs={own}", "qa")
     assert result.ret == 6
-    assert [(record["language"], record["grade"]) for record in capitals.records()] == [
-        ("cs", "CORRECT")
-    ]
+    (record,) = capitals.records()
+    assert (record["language"], record["grade"]) == ("cs", "CORRECT")
     result.stdout.fnmatch_lines(["*no gate*"])
 
 
@@ -207,14 +173,6 @@ def test_a_dataset_without_the_language_stays_silent(capitals: Project) -> None:
     capitals.dataset("river", {"en": [RIGHT]})
     result = capitals.run_in_process("--languages", "bg", "qa")
     result.assert_outcomes(passed=2)
-
-
-def test_other_gates_replace_the_datasets_own(capitals: Project) -> None:
-    """--gates FILE sets other thresholds for the run."""
-    gates = capitals.write("strict.yaml", "capital: {en: {correct: {min: 0.99}}}\n")
-    result = capitals.run_in_process(f"--gates={gates}", "qa")
-    assert result.ret == 1
-    assert "GATES FAIL" in result.outlines[-1]
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
@@ -233,37 +191,13 @@ def test_a_dry_run_calls_nothing_and_needs_no_key(
     assert not (capitals.path / "reports").exists()
 
 
-def test_a_baseline_is_compared_item_by_item(capitals: Project) -> None:
-    """A drop gate appears with --baseline, and says how much the same items changed."""
-    capitals.run_in_process("qa")
-    before = capitals.path / "reports" / "out"
-    before.rename(capitals.path / "before")
-    drop = "replace: all\ncapital: {en: {drop: {max: 0.1, evidence: estimate}}}\n"
-    gates = capitals.write("drop.yaml", drop)
-    result = capitals.run_in_process("--baseline=before", f"--gates={gates}", "qa")
-    assert "drop" in result.stdout.str()
-    assert result.ret == 6  # the misses in bg are counted by no gate
-    assert '"state": "PASS"' in json.dumps(capitals.report()["gates"])
-
-
 def test_a_report_that_cannot_be_written_is_said(capitals: Project) -> None:
     """A file that came in the way meanwhile: a line that says what to do, and a code of its own.
 
     Not 1: no gate failed (R12, F15).
     """
-    capitals.write(
-        "qa/conftest.py",
-        """
-from pathlib import Path
-
-import pytest
-
-
-@pytest.fixture(autouse=True)
-def in_the_way():
-    Path("blocked").touch()
-""",
-    )
+    early = "def pytest_runtest_setup():\n    open('blocked', 'w').close()\n"
+    capitals.write("qa/conftest.py", early)
     result = capitals.run_in_process("--report-dir=blocked/out", "qa")
     assert result.ret == 3
     assert "REPORT NOT WRITTEN" in result.outlines[-1]
@@ -285,12 +219,10 @@ def test_a_split_is_asked_alone(capitals: Project) -> None:
     first = whole.splitlines()[0]
     capitals.write("qa/capital/bg.test.jsonl", f"{first}\n")
     capitals.run_in_process("--languages", "bg/test", "qa")
-    (record,) = capitals.records()
-    assert record["language"] == "bg"
+    assert [record["language"] for record in capitals.records()] == ["bg"]
     for wrong in ("bg/dev", "bg/../bg", "en/test"):
-        refused = capitals.run_in_process("--languages", wrong, "qa")
-        assert refused.ret == 4
-        refused.stderr.fnmatch_lines([f"ERROR: --languages: no dataset has a split '{wrong}'*"])
+        line = capitals.refused("--languages", wrong, "qa")
+        assert line.startswith(f"ERROR: --languages: no dataset has a split '{wrong}'")
 
 
 def test_a_marker_without_a_dataset_file(project: Project) -> None:
@@ -303,21 +235,10 @@ def test_a_marker_without_a_dataset_file(project: Project) -> None:
 
 def test_a_skipped_item_is_missing(capitals: Project) -> None:
     """A test that a person skips leaves its item ungraded, and the gate counts it both ways."""
-    capitals.write(
-        "qa/conftest.py",
-        """
-import pytest
-
-
-@pytest.fixture(autouse=True)
-def skipping(request):
-    if request.node.name.endswith("bg-q1]"):
-        pytest.skip("not today")
-""",
-    )
+    skipping = "import pytest\n\ndef pytest_runtest_setup(item):\n    if 'bg-q1]' in item.name:\n"
+    capitals.write("qa/conftest.py", f"{skipping}        pytest.skip('not today')\n")
     result = capitals.run_in_process("--languages", "bg", "qa")
-    states = Counter(str(record["outcome"]) for record in capitals.records())
-    assert states == {"missing": 1, "passed": 1, "failed": 1}
+    assert capitals.outcomes() == {"missing": 1, "passed": 1, "failed": 1}
     assert result.ret == 6
 
 
@@ -338,9 +259,8 @@ def test_a_session_without_datasets_is_left_alone(project: Project) -> None:
     assert result.ret == 0
     assert "qa " not in result.stdout.str()
     assert not {path.name for path in project.path.iterdir()} & {".qa", "reports", ".deepeval"}
-    refused = project.run_in_process("--limit", "3", "plain")
-    assert refused.ret == 4
-    refused.stderr.fnmatch_lines(["ERROR: no dataset.yaml is in, under or next to*"])
+    line = project.refused("--limit", "3", "plain")
+    assert line.startswith("ERROR: no dataset.yaml is in, under or next to")
 
 
 def test_other_items_of_other_plugins_are_left_alone(project: Project) -> None:
@@ -372,12 +292,6 @@ def pytest_collect_file(file_path, parent):
 
 def test_a_leak_of_other_tests_is_still_seen(project: Project) -> None:
     """Where no dataset is, pytest's search for what was never closed finds as much as ever."""
-    project.write(
-        "other/test_leak.py",
-        """
-def test_leak():
-    opened = [open(__file__)]
-    opened.append(opened)
-""",
-    )
+    leak = "def test_leak():\n    opened = [open(__file__)]\n    opened.append(opened)\n"
+    project.write("other/test_leak.py", leak)
     assert project.run("-W", "error", "other").ret == 1

@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.conftest import Project
+from tests.support.projects import RIGHT, WRONG, Project
 
-RIGHT, WRONG = "Sofia", "Plovdiv"
 GATED = """
 kind: graded
 languages:
@@ -58,10 +57,14 @@ class Row:
     files: dict[str, str] = field(default_factory=dict)
 
 
+BAR_09 = GATED.format(bar=0.9)
+TIPPING = (RIGHT, RIGHT, None, None, WRONG)
+LATE = (WRONG, *[RIGHT] * 249)
+"""Undecided until all but one are graded, however late -x is heard."""
 TABLE = [
     Row("every gate passes", 0, "GATES PASS (1 of 1): exit 0", answers=(RIGHT, RIGHT)),
     Row("misses that the gates count", 0, "GATES PASS (1 of 1): exit 0"),
-    Row("a gate fails", 1, "GATES FAIL", yaml=GATED.format(bar=0.9)),
+    Row("a gate fails", 1, "GATES FAIL", yaml=BAR_09),
     Row("an ordinary failing test", 1, "exit 1", files={"qa/capital/test_x.py": FAILING_TEST}),
     Row("a module that cannot be collected", 1, "", files={"qa/test_x.py": BROKEN_MODULE}),
     Row("a teardown error", 1, "exit 1", files={"qa/conftest.py": BAD_TEARDOWN}),
@@ -69,12 +72,7 @@ TABLE = [
     Row("an internal error is pytest's own", 3, "", files={"conftest.py": INTERNAL}),
     Row("a wrong option", 4, "", options=("--limit", "many")),
     Row("nothing selected", 5, "", options=("-k", "nothing_of_that_name")),
-    Row(
-        "ungraded items that could tip the gate",
-        6,
-        "GATES INCONCLUSIVE",
-        answers=(RIGHT, RIGHT, None, None, WRONG),
-    ),
+    Row("ungraded items that could tip the gate", 6, "GATES INCONCLUSIVE", TIPPING),
     Row("ungraded items that cannot", 0, "GATES PASS", answers=(RIGHT, RIGHT, RIGHT, None)),
     Row("no gate declared", 6, "exit 6", yaml=UNGATED),
     Row("no gate for one slice", 6, "NO GATE for capital:bg: exit 6", (RIGHT,), yaml=HALF_GATED),
@@ -82,22 +80,8 @@ TABLE = [
     Row("gates off: pytest's own, red", 1, "exit 1", options=("--gates", "off")),
     Row("gates off: pytest's own, green", 0, "exit 0", (RIGHT,), options=("--gates", "off")),
     Row("a dry run", 0, "", options=("--dry-run",), yaml=GATED.format(bar=0.9)),
-    Row(
-        "stopped early, undecided",  # until all but one are graded, however late -x is heard
-        6,
-        "exit 6",
-        answers=(WRONG, *[RIGHT] * 249),
-        yaml=GATED.format(bar=0.992),
-        options=("-x",),
-    ),
-    Row(
-        "stopped early, beyond help",
-        1,
-        "GATES FAIL",
-        answers=(WRONG,) * 4,
-        yaml=GATED.format(bar=0.9),
-        options=("-x",),
-    ),
+    Row("stopped early, undecided", 6, "exit 6", LATE, GATED.format(bar=0.992), options=("-x",)),
+    Row("stopped early, beyond help", 1, "GATES FAIL", (WRONG,) * 4, BAR_09, options=("-x",)),
 ]
 
 
@@ -135,8 +119,7 @@ def test_a_slice_without_a_gate_is_named_in_every_report(project: Project) -> No
     result = project.run_in_process("qa")
     result.stdout.fnmatch_lines(["note: capital:bg: no gate of its own; a run passes only over*"])
     for name in ("summary.md", "report.html", "gates.xml", "run.json"):
-        text = (project.path / "reports" / "out" / name).read_text(encoding="utf-8")
-        assert "NO GATE for capital:bg" in text, name
+        assert "NO GATE for capital:bg" in project.text(name), name
 
 
 def prepared(project: Project, row: Row) -> Project:

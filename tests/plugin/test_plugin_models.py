@@ -1,12 +1,12 @@
 """Runs that ask models: over a loopback server, in all wire formats, with whatever goes wrong."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
-from evaluators.ledger.rows import StoreError
 from evaluators.ledger.sqlite import SqliteStore
 from tests.support.loopback import Answer, Loopback, Seen, good, loopback, reply
 from tests.support.projects import Project, specs
@@ -56,7 +56,7 @@ def test_a_replay_needs_neither_server_nor_key(capitals: Project, server: Loopba
     """--replay gives the same report from the ledger, and an ERROR for what is not in it."""
     capitals.run_in_process(*specs(server.url), "--languages", "en", "qa")
     capitals.run_in_process(*specs(server.url), "--languages", "en", "--replay", "qa")
-    assert Counter(record["outcome"] for record in capitals.records()) == {"passed": ITEMS}
+    assert capitals.outcomes() == {"passed": ITEMS}
     result = capitals.run_in_process(*specs(server.url), "--replay", "qa")
     assert result.ret == 6
     states = Counter((record["language"], record["outcome"]) for record in capitals.records())
@@ -105,7 +105,7 @@ def test_a_wrong_key_costs_one_request(capitals: Project, workers: int) -> None:
     assert result.ret == 4
     assert "NOTHING GRADED: exit 4; openai:m@" in result.outlines[-1]
     assert server.count == 1
-    outcomes = Counter(record["outcome"] for record in capitals.records())
+    outcomes = capitals.outcomes()
     assert (outcomes["error"], outcomes["missing"]) == (1, outcomes.total() - 1)
     assert all("auth" in str(record["error"]) for record in capitals.records())
     shown = result.stdout.str() + result.stderr.str()
@@ -131,18 +131,8 @@ def test_ones_own_template_in_a_rubrics_place(capitals: Project) -> None:
         assert capitals.run_in_process(*specs(server.url), "qa").ret == 0
         assert "tools" not in server.requests[-1].body
         yaml.write_text(both.replace("plain.bg.yaml", "mine.en.txt"), encoding="utf-8")
-        refused = capitals.run_in_process(*specs(server.url), "qa")
-    assert refused.ret == 4
-    refused.stderr.fnmatch_lines(["ERROR: *written for language 'en'*slice in 'bg'*"])
-
-
-def test_a_model_does_not_judge_itself(capitals: Project, server: Loopback) -> None:
-    """The model under test as its own judge is refused unless it is allowed in so many words."""
-    same = ("--model", f"openai:m@{server.url}/v1", "--judge", f"openai:m@{server.url}/v1")
-    refused = capitals.run_in_process(*same, "qa")
-    assert refused.ret == 4
-    refused.stderr.fnmatch_lines(["ERROR: *--allow-self-judge*"])
-    assert capitals.run_in_process(*same, "--allow-self-judge", "qa").ret == 0
+        refused = capitals.refused(*specs(server.url), "qa")
+    assert re.search("written for language 'en'.*slice in 'bg'", refused)
 
 
 def test_an_unreadable_judge_is_asked_three_times(capitals: Project) -> None:
@@ -165,21 +155,13 @@ def test_stopping_at_the_first_miss_bounds_what_is_spent(project: Project, worke
     project.asked(160)
     with loopback() as server:
         project.run_with(workers, *specs(server.url), "--concurrency", "4", "-x", "qa")
-    states = Counter(str(record["outcome"]) for record in project.records())
+    states = project.outcomes()
     assert sum(states.values()) == 160
     ended = states["failed"] + states["passed"]
     assert server.count <= 2 * (ended + 64 + 4)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dist", ["loadfile", "worksteal"])
-def test_every_way_to_distribute_survives_a_dead_worker(
-    capitals: Project, server: Loopback, dist: str
-) -> None:
-    """One death costs no item and no exit code, whoever hands the item out again."""
-    capitals.write(
-        "qa/conftest.py",
-        """
+DEADLY = """
 import os
 from pathlib import Path
 
@@ -192,12 +174,19 @@ def deadly(request):
     if "en-q3]" in request.node.name and not once.exists():
         once.touch()
         os._exit(1)
-""",
-    )
-    result = capitals.run("-n", "2", "--dist", dist, *specs(server.url), "qa")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dist", ["loadfile", "worksteal"])
+def test_every_way_to_distribute_survives_a_dead_worker(
+    capitals: Project, server: Loopback, dist: str
+) -> None:
+    """One death costs no item and no exit code, whoever hands the item out again."""
+    capitals.write("qa/conftest.py", DEADLY)
+    result = capitals.run_with(2, "--dist", dist, *specs(server.url), "qa")
     assert result.ret == 0
-    states = Counter(str(record["outcome"]) for record in capitals.records())
-    assert states == {"passed": 2 * ITEMS}
+    assert capitals.outcomes() == {"passed": 2 * ITEMS}
     assert server.count == 4 * ITEMS
 
 
@@ -213,36 +202,17 @@ def test_a_collection_error_loses_nothing(
     assert server.count == 4 * ITEMS
 
 
-def test_a_page_that_cannot_be_appended_to_changes_no_code(capitals: Project) -> None:
+def test_a_page_that_cannot_be_appended_to_changes_no_code(
+    capitals: Project, server: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The report stands; the terminal says what could not be done."""
-    with loopback(handler=good) as server, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GITHUB_STEP_SUMMARY", "/nowhere/step.md")
-        result = capitals.run_in_process(*specs(server.url), "qa")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "/nowhere/step.md")
+    result = capitals.run_in_process(*specs(server.url), "qa")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["warning: /nowhere/step.md: the summary cannot be appended*"])
 
 
-def test_a_full_disk_stops_the_run_at_once(
-    capitals: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """When the ledger cannot keep a reply nothing more is asked, and the report says why (F15)."""
-
-    def full(self: SqliteStore, work: object) -> None:
-        msg = "database or disk is full"
-        raise StoreError(msg, is_full=True)
-
-    monkeypatch.setattr(SqliteStore, "change", full)
-    with loopback(handler=good) as server:
-        result = capitals.run_in_process(*specs(server.url), "--concurrency", "2", "qa")
-    assert_full_disk(capitals, result, server)
-
-
-@pytest.mark.slow
-def test_a_full_disk_stops_a_run_with_workers_at_once(capitals: Project) -> None:
-    """The same where the engine has a process of its own."""
-    capitals.write(
-        "qa/conftest.py",
-        """
+FULL_DISK = """
 from evaluators.ledger.rows import StoreError
 from evaluators.ledger.sqlite import SqliteStore
 
@@ -252,19 +222,21 @@ def full(self, work):
 
 
 SqliteStore.change = full
-""",
-    )
-    with loopback(handler=good) as server:
-        result = capitals.run("-n", "2", *specs(server.url), "--concurrency", "2", "qa")
-    assert_full_disk(capitals, result, server)
+"""
 
 
-def assert_full_disk(project: Project, result: pytest.RunResult, server: Loopback) -> None:
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_full_disk_stops_the_run_at_once(
+    capitals: Project, server: Loopback, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    """When the ledger cannot keep a reply nothing more is asked, and the report says why (F15)."""
+    monkeypatch.setattr(SqliteStore, "change", SqliteStore.change)  # what is put back at the end
+    capitals.write("qa/conftest.py", FULL_DISK)
+    result = capitals.run_with(workers, *specs(server.url), "--concurrency", "2", "qa")
     assert server.count <= 4
     assert result.ret == 6
-    states = Counter(str(record["outcome"]) for record in project.records())
-    assert states == {"missing": 2 * ITEMS}
-    assert project.report()["complete"] is False
+    assert capitals.outcomes() == {"missing": 2 * ITEMS}
+    assert capitals.report()["complete"] is False
     assert "disk is full" in " ".join(result.stdout.str().split())
 
 
@@ -274,28 +246,10 @@ def test_a_dead_workers_item_is_given_to_another(capitals: Project, server: Loop
     Row F8 of the fault matrix.
     """
     capitals.write(
-        "qa/conftest.py",
-        """
-import os
-from pathlib import Path
-
-import pytest
-
-
-@pytest.fixture(autouse=True)
-def deadly(request):
-    name = request.node.name
-    once = Path("died-once")
-    if "en-q3]" in name and not once.exists():
-        once.touch()
-        os._exit(1)
-    if "bg-q5]" in name:
-        os._exit(1)
-""",
+        "qa/conftest.py", DEADLY + "    if 'bg-q5]' in request.node.name:\n        os._exit(1)\n"
     )
     result = capitals.run_in_process("-n", "2", *specs(server.url), "qa")
-    states = Counter(str(record["outcome"]) for record in capitals.records())
-    assert states == {"passed": 2 * ITEMS - 1, "error": 1}
+    assert capitals.outcomes() == {"passed": 2 * ITEMS - 1, "error": 1}
     (dead,) = [record for record in capitals.records() if record["outcome"] == "error"]
     assert dead["key"] == "capital-bg-q5"
     assert str(dead["error"]).startswith("worker_died")
