@@ -1,4 +1,4 @@
-"""Claims about the anchor: a fixed earlier run that paired gates must pass beside as well."""
+"""Claims about the anchor: a fixed earlier run that paired gates must pass against as well."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,18 +7,9 @@ import pytest
 
 from cases.dataset import Threshold
 from reports.__main__ import main
-from reports.gates.decide import SessionFacts
 from reports.run.report import Report
-from reports.verdict.assemble import Facts, ReportInputs, account
-from tests.support.made_runs import (
-    SPEC,
-    answered,
-    before,
-    facts_dataset,
-    graded_slice,
-    run_of,
-    written,
-)
+from reports.verdict.recount import rebuilt
+from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of, written
 from tests.support.samples import rendered
 
 DROP = Threshold(measure="drop", max=0.05, evidence="estimate", fail="zero")
@@ -33,19 +24,10 @@ def run(letters: str) -> Report:
     return run_of([*answered(letters), *answered(letters, "bg")], DROPS)
 
 
-def beside(letters: str, baseline: Report | None, anchor: Report | None) -> Report:
-    """Return such a run beside a baseline, an anchor or both."""
-    made = run(letters)
-    inputs = ReportInputs(
-        datasets=made.datasets,
-        records=made.records,
-        whole={one.name: one.whole for one in made.slices},
-    )
-    facts = Facts(
-        model=made.model, judge=SPEC, session=SessionFacts(), provenance=made.provenance, run={}
-    )
+def against(letters: str, baseline: Report | None, anchor: Report | None) -> Report:
+    """Return such a run compared with a baseline, an anchor or both."""
     fixed = replace(before(anchor, "anchor"), role="anchor") if anchor else None
-    return account(inputs, facts, before(baseline) if baseline else None, fixed)
+    return rebuilt(run(letters), before(baseline) if baseline else None, fixed)
 
 
 def states(report: Report) -> list[tuple[str, str]]:
@@ -53,25 +35,20 @@ def states(report: Report) -> list[tuple[str, str]]:
     return [(f"{gate.slice} {gate.name}", gate.state) for gate in report.decision.gates]
 
 
-def test_an_erosion_that_each_release_passes_fails_beside_the_anchor() -> None:
+def test_an_erosion_that_each_release_passes_fails_against_the_anchor() -> None:
     """Two drops of 0.04 are within 0.05 each and beyond it together; both gates must pass."""
-    assert beside(SECOND, run(FIRST), None).decision.code == 0
-    assert beside(THIRD, run(SECOND), None).decision.code == 0
-    made = beside(THIRD, run(SECOND), run(FIRST))
+    assert against(SECOND, run(FIRST), None).decision.code == 0
+    assert against(THIRD, run(SECOND), None).decision.code == 0
+    made = against(THIRD, run(SECOND), run(FIRST))
     assert made.decision.code == 1
-    assert states(made) == [
-        ("facts:en drop", "PASS"),
-        ("facts:bg drop", "PASS"),
-        ("facts:* drop", "PASS"),
-        ("facts:en drop (anchor)", "FAIL"),
-        ("facts:bg drop (anchor)", "FAIL"),
-        ("facts:* drop (anchor)", "FAIL"),
-    ]
+    scopes = ("facts:en", "facts:bg", "facts:*")
+    ends = (("drop", "PASS"), ("drop (anchor)", "FAIL"))
+    assert states(made) == [(f"{one} {name}", state) for name, state in ends for one in scopes]
 
 
 def test_the_comparison_with_the_anchor_is_said_and_single_items_are_the_baselines() -> None:
     """A note and summary.md have its differences; flips are those to the baseline."""
-    made = beside(THIRD, run(SECOND), run(FIRST))
+    made = against(THIRD, run(SECOND), run(FIRST))
     assert made.comparison is not None
     assert made.since_anchor is not None
     assert [one.broke for one in made.comparison.slices] == [8, 8, 16]
@@ -88,7 +65,7 @@ def test_the_comparison_with_the_anchor_is_said_and_single_items_are_the_baselin
 
 def test_an_anchor_alone_decides_the_paired_gates() -> None:
     """Without a baseline each is decided once, and no item is compared one by one."""
-    made = beside(THIRD, None, run(FIRST))
+    made = against(THIRD, None, run(FIRST))
     assert [name for name, _ in states(made)] == [
         "facts:en drop (anchor)",
         "facts:bg drop (anchor)",
@@ -101,19 +78,19 @@ def test_an_anchor_alone_decides_the_paired_gates() -> None:
 def test_an_anchor_is_held_to_what_a_baseline_is_held_to() -> None:
     """Cut short, it decides nothing, and the reason names it."""
     broken = replace(run(FIRST), complete=False)
-    gate = beside(SECOND, run(FIRST), broken).decision.gates[-1]
+    gate = against(SECOND, run(FIRST), broken).decision.gates[-1]
     assert (gate.name, gate.state) == ("drop (anchor)", "INCONCLUSIVE")
     assert gate.reason == "the anchor was cut short; compare with a complete run"
 
 
 @pytest.fixture
 def folders(tmp_path: Path) -> dict[str, Path]:
-    """Return the report folders of three releases, and of the third beside both others."""
+    """Return the report folders of three releases."""
     made = {"first": FIRST, "second": SECOND, "third": THIRD}
     return {name: written(run(letters), tmp_path / name) for name, letters in made.items()}
 
 
-def test_recorded_runs_are_decided_again_beside_an_anchor(
+def test_recorded_runs_are_decided_again_against_an_anchor(
     folders: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """gate, merge and compare take --anchor; later it is read from where the run has it."""

@@ -53,10 +53,7 @@ FLOORS: tuple[dict[str, float], ...] = (
 class Situation:
     """A run, its baseline and its labelled items, as letters: c, i, n; e and m have no grade.
 
-    The same facts are asked in two languages; in Bulgarian the old answers stay. ``unasked`` are
-    planned and not among the records, ``removed`` no longer in the data, ``unpaired`` are missing
-    from the baseline, ``unlabelled`` have no verdict of the judge, and ``unlisted`` labelled items
-    were not judged at all. ``again`` are the gates of a gates file, if there is one.
+    The same facts are asked in two languages; in Bulgarian the old answers stay.
     """
 
     new: str
@@ -67,11 +64,17 @@ class Situation:
     changes: tuple[Threshold, ...] = ()
     pooled: tuple[Threshold, ...] = ()
     again: tuple[Threshold, ...] | None = None
+    """The gates of a gates file, if there is one."""
     unasked: frozenset[int] = frozenset()
+    """Planned, and not among the records."""
     removed: frozenset[int] = frozenset()
+    """No longer in the data."""
     unpaired: frozenset[int] = frozenset()
+    """Missing from the baseline."""
     unlabelled: frozenset[int] = frozenset()
+    """Labelled items without a verdict of the judge."""
     unlisted: frozenset[int] = frozenset()
+    """Labelled items that were not judged at all."""
 
     def passes(self) -> bool:
         """Return whether the run ends in exit 0."""

@@ -1,10 +1,12 @@
 """Claims about gates: which verdict, why, and that no fate of ungraded items overturns it."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations_with_replacement, product
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,66 +31,39 @@ def at_least(measure: str, bar: float, evidence: Evidence = "estimate") -> Thres
     return Threshold(measure=measure, min=bar, evidence=evidence)
 
 
+SENTENCES = """
+correct {min: 0.35} 35 65 PASS
+    correct 0.35 is at least 0.35 (n=100)
+correct {min: 0.35} 34 64 0 2 INCONCLUSIVE
+    correct 0.347 is below 0.35, but 2 ungraded items could bring it anywhere from 0.34 to
+    0.36; run the same command again to grade them (n=98, 2 ungraded)
+correct {min: 0.35} 31 67 0 2 FAIL
+    correct 0.316 is below 0.35 (n=98, 2 ungraded; at best 0.33)
+correct {min: 0.35} 40 58 0 2 PASS
+    correct 0.408 is at least 0.35 (n=98, 2 ungraded; at worst 0.4)
+incorrect {max: 0.55} 40 50 8 2 PASS
+    incorrect 0.51 is at most 0.55 (n=98, 2 ungraded; at worst 0.52)
+incorrect {max: 0.55} 1 97 0 2 FAIL
+    incorrect 0.99 is above 0.55 (n=98, 2 ungraded; at best 0.97)
+attempted {min: 0.4, max: 0.6} 20 30 49 1 PASS
+    attempted 0.505 is at least 0.4 and at most 0.6 (n=99, 1 ungraded; 0.5 to 0.51 with
+    these at either extreme)
+correct {min: 0.35} 3499 6501 FAIL
+    correct 0.3499 is below 0.35 (n=10000)
+"""
+"""For each rule, counts of correct, incorrect, not attempted and ungraded items: the verdict."""
+
+
 @pytest.mark.parametrize(
-    ("rule", "counts", "state", "reason"),
-    [
-        (
-            at_least("correct", 0.35),
-            (35, 65),
-            "PASS",
-            "correct 0.35 is at least 0.35 (n=100)",
-        ),
-        (
-            at_least("correct", 0.35),
-            (34, 64, 0, 2),
-            "INCONCLUSIVE",
-            "correct 0.347 is below 0.35, but 2 ungraded items could bring it anywhere from 0.34 "
-            "to 0.36; run the same command again to grade them (n=98, 2 ungraded)",
-        ),
-        (
-            at_least("correct", 0.35),
-            (31, 67, 0, 2),
-            "FAIL",
-            "correct 0.316 is below 0.35 (n=98, 2 ungraded; at best 0.33)",
-        ),
-        (
-            at_least("correct", 0.35),
-            (40, 58, 0, 2),
-            "PASS",
-            "correct 0.408 is at least 0.35 (n=98, 2 ungraded; at worst 0.4)",
-        ),
-        (
-            Threshold(measure="incorrect", max=0.55),
-            (40, 50, 8, 2),
-            "PASS",
-            "incorrect 0.51 is at most 0.55 (n=98, 2 ungraded; at worst 0.52)",
-        ),
-        (
-            Threshold(measure="incorrect", max=0.55),
-            (1, 97, 0, 2),
-            "FAIL",
-            "incorrect 0.99 is above 0.55 (n=98, 2 ungraded; at best 0.97)",
-        ),
-        (
-            Threshold(measure="attempted", min=0.4, max=0.6),
-            (20, 30, 49, 1),
-            "PASS",
-            "attempted 0.505 is at least 0.4 and at most 0.6 (n=99, 1 ungraded; 0.5 to 0.51 "
-            "with these at either extreme)",
-        ),
-        (
-            at_least("correct", 0.35),
-            (3499, 6501),
-            "FAIL",
-            "correct 0.3499 is below 0.35 (n=10000)",
-        ),
-    ],
+    "row", re.sub(r"\n {4,}", " ", SENTENCES.strip()).splitlines(), ids=lambda row: row[:40]
 )
-def test_verdict_and_sentence(
-    rule: Threshold, counts: tuple[int, ...], state: str, reason: str
-) -> None:
+def test_verdict_and_sentence(row: str) -> None:
     """The estimate against its bar, with every ungraded item counted both ways, in one sentence."""
-    result = judge(rule, graded(*counts))
+    found = re.fullmatch(r"(\w+) (\{.*?\}) ([\d ]+) ([A-Z]+) (.*)", row)
+    assert found
+    measure, bars, counts, state, reason = found.groups()
+    rule = Threshold(measure=measure, **yaml.safe_load(bars))
+    result = judge(rule, graded(*map(int, counts.split())))
     assert (result.state, result.reason) == (state, reason)
 
 
@@ -144,35 +119,24 @@ def judged(*pairs: tuple[str, str | None]) -> list[Record]:
 
 
 @pytest.mark.parametrize(
-    ("rule", "records", "slice_", "reason"),
+    ("rule", "records", "reason"),
     [
-        (at_least("f1", 0.5), graded(3), make_slice(), "f1 is not measured on this slice"),
-        (
-            Threshold(measure="correct"),
-            graded(3),
-            make_slice(),
-            "correct has no bar; give min or max",
-        ),
-        (at_least("correct", 0), graded(error=3), make_slice(), "undefined over 0 graded items"),
-        (
-            at_least("correct_given_attempted", 0),
-            graded(not_attempted=3),
-            make_slice(),
-            "correct_given_attempted is undefined",
-        ),
+        (at_least("f1", 0.5), graded(3), "f1 is not measured on this slice"),
+        (Threshold(measure="correct"), graded(3), "correct has no bar; give min or max"),
+        (at_least("correct", 0), graded(error=3), "undefined over 0 graded items"),
+        (at_least("correct_given_attempted", 0), graded(0, 0, 3), "attempted is undefined"),
         (
             at_least("kappa", 0.1),
             judged((CORRECT, CORRECT), (INCORRECT, INCORRECT), (CORRECT, None)),
-            make_slice("judged"),
             "kappa has no bounds with 1 ungraded item; run the same command again",
         ),
     ],
 )
 def test_what_no_figure_can_decide_is_inconclusive(
-    rule: Threshold, records: list[Record], slice_: Slice, reason: str
+    rule: Threshold, records: list[Record], reason: str
 ) -> None:
     """Undefined, unknown or unbounded is never a PASS and never a FAIL."""
-    result = judge(rule, records, slice_)
+    result = judge(rule, records, make_slice("judged" if rule.measure == "kappa" else "graded"))
     assert result.state == "INCONCLUSIVE"
     assert reason in result.reason
 
@@ -279,10 +243,7 @@ def row(kind: str) -> st.SearchStrategy[dict[str, object]]:
         "graded": {"grade": st.sampled_from(GRADES)},
         "rated": {"rating": st.integers(1, 10)},
         "yes_no": {"label": st.sampled_from([YES, NO]), "grade": st.sampled_from(ANSWERS)},
-        "judged": {
-            "label": st.sampled_from(GRADES),
-            "grade": st.sampled_from(GRADES),
-        },
+        "judged": {"label": st.sampled_from(GRADES), "grade": st.sampled_from(GRADES)},
     }
     outcome = st.sampled_from(["passed", "failed", "error"])
     return st.fixed_dictionaries({**graded_rows[kind], "outcome": outcome})

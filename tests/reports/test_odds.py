@@ -99,7 +99,7 @@ def test_an_outcome_is_taken_from_an_item_with_the_same_gold_label() -> None:
 
 
 def test_labelled_items_stay_as_they_are() -> None:
-    """What measures the judge does not hang on the model."""
+    """They measure the judge, and do not depend on the model."""
     records = [make_record(n, label=CORRECT, grade=CORRECT) for n in range(20)]
     one = SimulatedSlice(make_slice("judged"), records, margin=0.1)
     assert one.records(np.random.default_rng(1), 0.5, 2.0) == records
