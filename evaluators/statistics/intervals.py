@@ -22,8 +22,8 @@ Interval = tuple[float, float]
 Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution
 SEED = 20240913
 ROUNDS = 2000
-WHOLE = 1  # clusters added that move as a whole, as others add successes to a small sample
-BLOCK = 4_000_000  # numbers held at once while resampling
+WHOLE = 1  # added clusters that move as a whole, as Wilson adds successes to a small sample
+BLOCK = 4_000_000  # numbers in memory at once while resampling
 
 
 def wilson(successes: float, n: float, z: float = Z95) -> Interval | None:
@@ -41,20 +41,20 @@ def wilson(successes: float, n: float, z: float = Z95) -> Interval | None:
 
 
 def unseen_share(n: float) -> float:
-    """Return how large a share of a population may be although none of ``n`` items showed it.
+    """Return the largest share of a population that may be missing from ``n`` items.
 
-    It is what Wilson's interval leaves open at ``n`` of ``n``: z² / (n + z²); 1 for ``n`` = 0.
+    It is one less Wilson's lower end for ``n`` of ``n``: z² / (n + z²); 1 for ``n`` = 0.
     """
     return Z95**2 / (n + Z95**2)
 
 
 def quantile(clusters: float, trials: float) -> float:
-    """Return the 97.5 % point for an interval over so many trials in so many clusters.
+    """Return the 97.5 % point for an interval over ``trials`` in ``clusters``.
 
-    It is that of the normal distribution where each trial is its own cluster. Otherwise it is
-    Student's with ``clusters`` - 1 degrees of freedom, for the number of independent trials
-    (``effective_size``) is then estimated from how the clusters differ. Bell and McCaffrey (2002),
-    Survey Methodology 28:169, compare such choices.
+    It is the normal distribution's if each trial is its own cluster. Otherwise it is Student's with
+    ``clusters`` - 1 degrees of freedom, because the number of independent trials
+    (``effective_size``) is estimated. Bell and McCaffrey (2002), Survey Methodology 28:169, compare
+    such choices.
     """
     if trials <= clusters:
         return Z95
@@ -64,31 +64,30 @@ def quantile(clusters: float, trials: float) -> float:
 
 
 def clustered_rate(hits: Array, sizes: Array, items: Array) -> Interval | None:
-    """Return Wilson's interval of a rate over clusters of trials that hang together.
+    """Return Wilson's interval of a rate over clusters of dependent trials.
 
-    Entry by entry: ``items`` is how many clusters had ``hits`` successes in ``sizes`` trials. The
-    sample counts as the number of independent trials that would leave the same variance
-    (``effective_size``). A percentile bootstrap would have no width where the rate is 0 or 1.
+    ``items[i]`` clusters have ``hits[i]`` successes in ``sizes[i]`` trials. The sample counts as
+    the number of independent trials with the same variance (``effective_size``). A percentile
+    bootstrap would have no width for a rate of 0 or 1.
     """
     n = float((items * sizes).sum())
     if n <= 0:
         return None
     rate = float((items * hits).sum()) / n
     size = effective_size(hits - rate * sizes, sizes, items, rate * (1 - rate))
-    estimated = 0 < rate < 1  # where nothing varies, the clusters are taken for the trials
+    estimated = 0 < rate < 1  # without variation each cluster counts as one trial
     z = quantile(float(items[sizes > 0].sum()), n) if estimated else Z95
     return wilson(rate * size, size, z)
 
 
 def effective_size(residuals: Array, sizes: Array, items: Array, variance: float) -> float:
-    """Return how many independent trials are worth as much as these clustered ones.
+    """Return the number of independent trials with the same information as the clustered ones.
 
-    ``residuals`` are the deviations of a cluster's sum from its expected sum, ``variance`` that of
-    a single trial. Clustered variance as in Miller (2024), arXiv 2411.00640, section 2.2; design
-    effect after Kish (1965). Never above the number of trials. Where nothing varies, repeating
-    an item taught nothing, so that only the clusters count. A few clusters that deviate say little
-    of how much a cluster hangs together: the design effect is taken as if one more of them
-    (``WHOLE``) had moved as a whole.
+    ``residuals`` are the deviations of a cluster's sum from its expected sum, ``variance`` is that
+    of a single trial. Clustered variance as in Miller (2024), arXiv 2411.00640, section 2.2; design
+    effect after Kish (1965). At most the number of trials; without variation, that of clusters. A
+    few deviating clusters say little about the dependence within clusters, so that the design
+    effect assumes one more (``WHOLE``) that moves as a whole.
     """
     trials = float((items * sizes).sum())
     clusters = float(items[sizes > 0].sum())
@@ -103,7 +102,7 @@ def effective_size(residuals: Array, sizes: Array, items: Array, variance: float
 
 
 def cluster_sums(rows: Array, clusters: Sequence[Hashable]) -> Array:
-    """Return the sums of the rows of each cluster, in the order in which the clusters come."""
+    """Return the sums of the rows of each cluster, in the order of first appearance."""
     import numpy as np
 
     places = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
@@ -135,10 +134,10 @@ def percentile(
 ) -> Interval | None:
     """Return the middle 95 % of the resampled ratios.
 
-    Rounds with denominator 0 are left out. None where they are more than half, or where all the
-    rest agree: a sample without variation says nothing about how wide the interval should be.
-    Where fewer ``clusters`` than ``trials`` were drawn it is the wider middle that Hesterberg
-    (2015), Am. Stat. 69:371, gives for small samples: Student's quantile by √(n / (n - 1)).
+    Rounds with denominator 0 are left out. None if they are more than half, or if all others are
+    equal: a sample without variation does not show how wide the interval should be. For fewer
+    ``clusters`` than ``trials`` it is wider, as Hesterberg (2015), Am. Stat. 69:371, proposes for
+    small samples: Student's quantile by √(n / (n - 1)).
     """
     import numpy as np
 
@@ -160,14 +159,12 @@ Count = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectedRate:
-    """A rate as it would be with a judge that never errs, and its 95 % interval.
-
-    ``sensitivity`` and ``specificity`` are the judge's, as measured on labelled items.
-    """
+    """A rate corrected for the judge's errors, and its 95 % interval."""
 
     value: float
     interval: Interval
     sensitivity: float
+    """Of the judge on labelled items, as ``specificity``."""
     specificity: float
 
 
@@ -217,7 +214,7 @@ def _interval(judged: Count, right_passed: Count, wrong_refused: Count) -> Inter
 
 
 def _padded(count: Count, trials: float) -> Count:
-    """Return the rate and the size of a sample to which so many trials, half of them hits, came."""
+    """Return the rate and the size of a sample with ``trials`` added, half of them hits."""
     size = count[1] + trials
     return (count[0] + trials / 2) / size, size
 
@@ -228,16 +225,15 @@ def _clipped(value: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """A figure with its 95 % interval.
-
-    ``value`` is None where the figure is undefined: never 0, never NaN. ``low`` and ``high`` are
-    None where no interval can be given. ``n`` counts the items behind the figure.
-    """
+    """A figure with its 95 % interval."""
 
     value: float | None
+    """None if the figure is undefined: never 0, never NaN."""
     low: float | None
+    """None if there is no interval, as ``high``."""
     high: float | None
     n: int
+    """The number of items behind the figure."""
 
     @classmethod
     def of(cls, value: float | None, interval: Interval | None, n: int) -> Estimate:
@@ -258,8 +254,8 @@ class Estimate:
     ) -> str:
         """Return the estimate to three decimals, for instance ``0.412 [0.350, 0.480]``.
 
-        The templates may use ``value``, ``low``, ``high`` and ``n``: ``full`` where there is an
-        interval, ``bare`` where there is none, ``undefined`` where there is no value either.
+        The templates may use ``value``, ``low``, ``high`` and ``n``: ``full`` with an interval,
+        ``bare`` without one, ``undefined`` without a value.
         """
         form = undefined if self.value is None else full if self.interval else bare
         numbers = {name: number(getattr(self, name)) for name in ("value", "low", "high")}
@@ -272,7 +268,7 @@ UNDEFINED = Estimate(value=None, low=None, high=None, n=0)
 def number(value: float | None) -> str:
     """Return a figure to three decimals, or ``undefined`` (also for NaN and infinities).
 
-    Below a hundredth, where that would say little of a price, it has three digits that count.
+    Below a hundredth, as for prices, it has three significant digits.
     """
     if value is None or not math.isfinite(value):
         return "undefined"

@@ -1,7 +1,7 @@
 """How well a judge tells two classes of answers apart: Youden's J, and the two rates behind it.
 
-J is sensitivity + specificity - 1: 1 for a judge that never errs, 0 for one that tells nothing
-apart. A judge that errs alike on two runs shows J times the true difference of their rates.
+J is sensitivity + specificity - 1: 1 for a judge without errors, 0 for one that guesses. With equal
+errors on two runs, a judge shows J times the true difference of their rates.
 """
 
 from __future__ import annotations
@@ -28,14 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassRate:
-    """On how many items of one class a judge was right: ``hits`` of ``trials``, at least 1.
-
-    ``size`` is how many independent items they are worth (``effective_size``).
-    """
+    """The share of items of one class that a judge judged right."""
 
     hits: int
     trials: int
+    """At least 1."""
     size: float
+    """The number of independent items with the same information (``effective_size``)."""
 
     @property
     def value(self) -> float:
@@ -63,19 +62,16 @@ def clustered(hits: Array, sizes: Array, items: Array) -> ClassRate | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Separation:
-    """How well labelled answers show that a judge tells one class of them from the others.
-
-    ``youden`` is J in the worst case of the answers without a grade, and its interval spans those
-    of all cases, over all answers; ``rates`` are sensitivity and specificity over the graded ones,
-    nothing where a class has none.
-    """
+    """How well a judge tells one class of labelled answers from the others."""
 
     youden: Estimate
+    """J in the worst case of ungraded answers; its interval spans those of all cases."""
     rates: tuple[ClassRate, ...]
+    """Sensitivity and specificity over graded answers; empty if a class has none."""
 
     @property
     def fewest(self) -> int:
-        """How many graded labels the smaller class has."""
+        """The number of graded labels of the smaller class."""
         return min((one.trials for one in self.rates), default=0)
 
 
@@ -162,13 +158,13 @@ def youden_interval(
 
 
 def _reach(parts: Sequence[float], correlation: float = 0.0) -> float:
-    """Return how far an end of a sum lies from it, given how far those of its parts do."""
+    """Return the distance of a sum's end from the sum, from the distances of its parts' ends."""
     squares = math.fsum(part**2 for part in parts)
     return math.sqrt(squares + 2 * correlation * math.prod(parts)) if correlation else squares**0.5
 
 
 def _classes(table: CountTable, positive: Collection[str]) -> list[tuple[Array, Array]]:
-    """Return of the positive class, and of the other, how many items were judged right, of all."""
+    """Return the items judged right and all items, of the positive class and of the other."""
     import numpy as np
 
     golds, outcomes = (
@@ -184,11 +180,10 @@ def _classes(table: CountTable, positive: Collection[str]) -> list[tuple[Array, 
 
 
 def corrected_difference(difference: Estimate, youden: Estimate) -> Estimate:
-    """Return a difference of two rates as it would be with a judge that never errs.
+    """Return a difference of two rates, corrected for the judge's errors.
 
-    It is difference / J. Its ends are those of the difference divided by whichever end of J takes
-    them farther from 0, so that the interval holds the truth whenever both do. Undefined where J
-    is, or may be 0: such a judge shows nothing.
+    It is difference / J. Each end is divided by the end of J that takes it farther from 0, so that
+    the interval contains the truth if both intervals do. Undefined if J is, or may be 0.
     """
     ends, gains = difference.interval, youden.interval
     if not (ends and gains and difference.value is not None and youden.value) or gains[0] <= 0:
