@@ -46,9 +46,17 @@ def freeze_into(folder: Path, items: list[DraftItem] = ITEMS) -> Path:
 
 
 def test_a_new_folder_becomes_a_dataset(tmp_path: Path) -> None:
-    """Settings, prompt and test module are put beside the data, and never written over."""
+    """Settings, prompt and test module are put next to the data, and never written over.
+
+    The same content is left alone. Without a bundled prompt the settings name none.
+    """
     folder = tmp_path / "mine"
+    main = freeze_into(folder)
+    before = main.stat().st_mtime_ns
     freeze_into(folder)
+    assert main.stat().st_mtime_ns == before
+    with pytest.raises(UsageError, match=r"be\.jsonl: is there already, with other content"):
+        freeze_into(folder, ITEMS[:4])
     slice_ = load_dataset(folder / "dataset.yaml").slices["be"]
     assert (slice_.yes, slice_.no, slice_.path) == ("Так", "Не", folder / "be.jsonl")
     assert slice_.prompt is not None
@@ -61,25 +69,10 @@ def test_a_new_folder_becomes_a_dataset(tmp_path: Path) -> None:
     assert cases[0].metadata["split"] == "train"
     (folder / "dataset.yaml").write_text("mine", encoding="utf-8")
     assert freeze.missing_files(folder, recipe(), SHARES, ["train", "test"]) == {}
-
-
-def test_a_language_without_a_prompt_gets_none(tmp_path: Path) -> None:
-    """No prompt is made up: the settings then name none."""
     french = replace(recipe(), language="fr", labels={"YES": "Oui", "NO": "Non"})
-    files = freeze.missing_files(tmp_path / "mine", french, SHARES, [])
-    assert {path.name for path in files} == {"dataset.yaml", "test_mine.py"}
-    assert "prompt" not in files[tmp_path / "mine" / "dataset.yaml"]
-
-
-def test_files_with_other_content_stay(tmp_path: Path) -> None:
-    """The same content is left alone; other content is never written over."""
-    folder = tmp_path / "mine"
-    main = freeze_into(folder)
-    before = main.stat().st_mtime_ns
-    freeze_into(folder)
-    assert main.stat().st_mtime_ns == before
-    with pytest.raises(UsageError, match=r"be\.jsonl: is there already, with other content"):
-        freeze_into(folder, ITEMS[:4])
+    files = freeze.missing_files(tmp_path / "none", french, SHARES, [])
+    assert {path.name for path in files} == {"dataset.yaml", "test_none.py"}
+    assert "prompt" not in files[tmp_path / "none" / "dataset.yaml"]
 
 
 def test_somebody_elses_readme_is_left_alone(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Rules without a model: a text's language, a question's form, what the question gives away."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import pytest
 
@@ -15,7 +16,7 @@ from cases.builder.rules import (
 from cases.builder.work_folder import DraftItem
 from evaluators.core import NO, YES, UsageError
 from tests.support.building import make_item, question, recipe
-from tests.support.building_texts import listed, paragraph
+from tests.support.building_texts import paragraph
 
 STANDARD = (
     "Снег ляжаў у полі да самай вясны, і дзеці каталіся на санках. З’явіліся першыя праталіны, "
@@ -45,69 +46,54 @@ def reason(text: str, language: str = "be") -> str:
     ]
 
 
+ENGLISH_TEXT = "The bridge was built in 1910 and it is still used by the people of the town."
+POLISH = "Most został zbudowany w 1910 roku i nadal jest używany przez mieszkańców, ale nie tylko."
+
+
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "language", "expected"),
     [
-        (STANDARD, ""),
-        (TARASHKIEVICA, "spelling"),
-        (RUSSIAN, "letters"),
-        (UKRAINIAN, "letters"),
-        (LATIN, "script"),
-        ("2026, 17 — 45!", "script"),
-        (paragraph(3), ""),
+        (STANDARD, "be", ""),
+        (TARASHKIEVICA, "be", "spelling"),
+        (RUSSIAN, "be", "letters"),
+        (UKRAINIAN, "be", "letters"),
+        (LATIN, "be", "script"),
+        ("2026, 17 — 45!", "be", "script"),
+        (paragraph(3), "be", ""),
+        (ENGLISH_TEXT, "en", ""),
+        (POLISH, "en", "language"),
     ],
 )
-def test_belarusian_is_told_from_its_neighbours(text: str, expected: str) -> None:
-    """Only наркамаўка passes: not Russian, Ukrainian, Latin letters or тарашкевіца."""
-    assert reason(text) == expected
+def test_a_language_is_told_from_its_neighbours(text: str, language: str, expected: str) -> None:
+    """Only наркамаўка passes: not Russian, Ukrainian, Latin letters or тарашкевіца.
+
+    The same code passes English as English, and not Polish.
+    """
+    assert reason(text, language) == expected
 
 
-@pytest.mark.parametrize(
-    "word",
-    listed(
-        "сьнег зьява песьня насеньне цьвік клюб плян ня эўропа газэта безь Ўладзімір бясьпека "
-        "разьмеркаваць кілямэтар дакумэнт біялёгія каталёг міністар пэдагог сытуацыя энэргія "
-        "Швэцыя"
-    ),
+OTHER_SPELLING = (
+    "сьнег зьява песьня насеньне цьвік клюб плян ня эўропа газэта безь Ўладзімір бясьпека "
+    "разьмеркаваць кілямэтар дакумэнт біялёгія каталёг міністар пэдагог сытуацыя энэргія Швэцыя"
 )
-def test_each_mark_of_the_other_spelling_is_noticed(word: str) -> None:
-    """One respelt word in a short text is enough."""
-    assert reason(f"У горадзе быў {word}, і людзі яго ведалі.") == "spelling"
-
-
-@pytest.mark.parametrize(
-    "word",
-    listed(
-        "пісьменнік сядзьба просьба восьмы цьмяны барацьба пляцоўка расе дзве шэўрон метр "
-        "палёг музыка сэрца пэўны возьмеш ЎСЮДЫ Сэрвач"
-    ),
+STANDARD_WORDS = (
+    "пісьменнік сядзьба просьба восьмы цьмяны барацьба пляцоўка расе дзве шэўрон метр палёг "
+    "музыка сэрца пэўны возьмеш ЎСЮДЫ Сэрвач"
 )
-def test_standard_words_that_look_alike_pass(word: str) -> None:
-    """A soft sign that the standard keeps is no mark of the other spelling."""
-    assert reason(f"У горадзе быў {word}, і людзі яго ведалі.") == ""
 
 
-def test_russian_without_its_own_letters_is_told_by_its_words() -> None:
-    """Where no letter betrays it, frequent words of the other language do."""
+def test_one_word_in_the_other_spelling_is_noticed() -> None:
+    """In a short text; a soft sign that the standard keeps is no mark of the other spelling."""
+    for words, expected in ((OTHER_SPELLING, "spelling"), (STANDARD_WORDS, "")):
+        for word in words.split():
+            assert reason(f"У горадзе быў {word}, і людзі яго ведалі.") == expected, word
+
+
+def test_what_a_language_is_told_by() -> None:
+    """Frequent words of another language where no letter betrays it; without any, an error."""
     loose = SpellingRules()
     found, detail = language_fault(RUSSIAN, known_language("be"), loose) or ("", "")
     assert (found, "'ru'" in detail) == ("language", True)
-
-
-def test_english_is_checked_by_the_same_code() -> None:
-    """English passes as English, and Polish does not."""
-    assert (
-        reason("The bridge was built in 1910 and it is still used by the people of the town.", "en")
-        == ""
-    )
-    polish = (
-        "Most został zbudowany w 1910 roku i nadal jest używany przez mieszkańców, ale nie tylko."
-    )
-    assert reason(polish, "en") == "language"
-
-
-def test_a_language_that_nothing_is_known_of_is_refused() -> None:
-    """Without an alphabet and words no text could be judged."""
     with pytest.raises(UsageError, match="'xx'"):
         known_language("xx")
 
@@ -175,40 +161,32 @@ def check(items: Sequence[DraftItem], language: str = "be") -> list[DraftItem]:
         ("Ці была в деревне школа и больница?", "letters"),
         ("Ці быў у Лугавінах зьезд настаўнікаў?", "spelling"),
         ("Is the village older than its school?", "form"),
+        ("en: Was Oakmere without a school for a few years?", ""),
+        ("en: If a boy was born in 1919, could he attend the new school?", ""),
+        ("en: Isn’t the library older than the new school?", "negative"),
+        ("en: Can't the boys of Oakmere attend the new school?", "negative"),
+        ("en: In 1919, didn't a boy attend the new school?", "negative"),
+        ("en: Is it not so that Oakmere had no school?", "negative"),
+        ("en: When was the first school of Oakmere opened?", "open"),
+        ("en: In which year did the school burn down?", "open"),
+        ("en: Can you tell how long the school stood there?", "open"),
+        ("en: Is it a village or is it a town?", "open"),
+        ("en: Oakmere has a library, right?", "form"),
+        ("en: Was a new building put up in 1924, next to the library?", "copied"),
     ],
 )
-def test_a_belarusian_question_is_checked(asked: str, reason: str) -> None:
-    """Each fault has its reason, and a good question has none."""
-    (item,) = checked(asked)
+def test_a_question_is_checked(asked: str, reason: str) -> None:
+    """Each fault has its reason, and a good question has none; English is another YAML file."""
+    english = asked.startswith("en: ")
+    (item,) = checked(asked.removeprefix("en: "), language="en" if english else "be")
     assert item.reason == reason, item.detail
     assert (item.state == "dropped") == bool(reason)
 
 
-@pytest.mark.parametrize(
-    ("asked", "reason"),
-    [
-        ("Was Oakmere without a school for a few years?", ""),
-        ("If a boy was born in 1919, could he attend the new school?", ""),
-        ("Isn’t the library older than the new school?", "negative"),
-        ("Can't the boys of Oakmere attend the new school?", "negative"),
-        ("In 1919, didn't a boy attend the new school?", "negative"),
-        ("Is it not so that Oakmere had no school?", "negative"),
-        ("When was the first school of Oakmere opened?", "open"),
-        ("In which year did the school burn down?", "open"),
-        ("Can you tell how long the school stood there?", "open"),
-        ("Is it a village or is it a town?", "open"),
-        ("Oakmere has a library, right?", "form"),
-        ("Was a new building put up in 1924, next to the library?", "copied"),
-    ],
-)
-def test_an_english_question_is_checked_by_the_same_code(asked: str, reason: str) -> None:
-    """The other language is another YAML file."""
-    (item,) = checked(asked, language="en")
-    assert item.reason == reason, item.detail
-
-
 def test_a_repeated_question_is_dropped_once() -> None:
-    """The first of two nearly equal questions stays."""
+    """The first of two nearly equal questions stays; what was dropped before is left alone."""
+    before = make_item(1, state="dropped", reason="unreadable")
+    assert check([before]) == [before]
     found = checked(
         "Ці было ў Лугавінах некалькі гадоў без школы?",
         "Ці было ў Лугавінах некалькі год без школы?",
@@ -246,41 +224,21 @@ def test_one_word_in_common_does_not_hide_a_swap(theirs: str, reason: str) -> No
     assert found[0].reason == reason
 
 
-def test_items_that_were_dropped_before_are_left_alone() -> None:
-    """Checking changes nothing of what an earlier step has settled."""
-    item = make_item(1, state="dropped", reason="unreadable")
-    assert check([item]) == [item]
+def test_a_dataset_that_its_words_give_away_is_found_out() -> None:
+    """Where every yes begins in one way, or every no is negated, that rule is always right."""
 
+    def shares(question: str, yes: str, no: str) -> dict[str, float]:
+        items = [
+            make_item(n, question=question.format((no, yes)[n % 2], n), answer=(NO, YES)[n % 2])
+            for n in range(200)
+        ]
+        found = question_only(items, frozenset({"не"}))
+        assert found["shares"][found["best"]] == 1.0
+        return cast("dict[str, float]", found["shares"])
 
-def test_a_dataset_that_its_first_words_give_away_is_found_out() -> None:
-    """Where every yes begins in one way, a rule that sees nothing else is nearly always right."""
-    items = [
-        make_item(
-            number,
-            question=f"{'Ці праўда' if number % 2 else 'Няўжо'}, што тут {number} хат?",
-            answer=YES if number % 2 else NO,
-        )
-        for number in range(200)
-    ]
-    found = question_only(items, frozenset({"не"}))
-    shares_ = found["shares"]
-    assert isinstance(shares_, dict)
-    assert shares_["first word"] == 1.0
-    assert shares_["majority"] == 0.5
-    assert found["best"] in ("first word", "first two words")
-
-
-def test_a_word_of_denial_is_one_of_the_features() -> None:
-    """Negated questions that are always answered no are found out."""
-    items = [
-        make_item(
-            number,
-            question=f"Ці {'не ' if number % 2 else ''}маглі там жыць {number} чалавек?",
-            answer=NO if number % 2 else YES,
-        )
-        for number in range(100)
-    ]
-    assert question_only(items, frozenset({"не"}))["shares"]["word of denial"] == 1.0
+    first = shares("{}, што тут {} хат?", "Ці праўда", "Няўжо")
+    assert (first["first word"], first["majority"]) == (1.0, 0.5)
+    assert shares("Ці {}маглі там жыць {} чалавек?", "", "не ")["word of denial"] == 1.0
 
 
 def test_a_dataset_without_a_trace_is_near_its_majority() -> None:
