@@ -96,7 +96,7 @@ def test_the_order_is_that_of_the_items_alone(places: list[int], count: int) -> 
     assert [one for one in part if one in kept] == [one for one in whole if one in kept]
 
 
-def test_the_mean_is_the_truth_whatever_the_judge_says() -> None:
+def test_the_mean_is_the_truth_for_any_judge() -> None:
     """A model 10 points worse, under judges that are right, blind, or wrong throughout."""
     chance = random.Random(5)
     old = "".join(chance.choices("ci", (7, 3), k=2000))
@@ -123,7 +123,7 @@ def test_a_judge_that_sees_nothing_cannot_make_a_worse_model_pass() -> None:
 @settings(deadline=None, max_examples=25)
 @given(st.sets(st.integers(0, 199)), st.sets(st.integers(0, 199)), st.integers(0, 4))
 def test_a_verdict_less_never_decides(old: set[int], new: set[int], share: int) -> None:
-    """Whatever people left out: no PASS and no FAIL that all verdicts would not have given."""
+    """Missing verdicts give no PASS and no FAIL that all verdicts would not give."""
     truth = "ccci" * 50
     worse = "".join("i" if n % 10 < share else one for n, one in enumerate(truth))
     judged = truths(truth, worse, with_noise(truth, 0.1, "a"), with_noise(worse, 0.1, "b"))

@@ -182,7 +182,7 @@ def test_repeats_do_not_count_as_new_items() -> None:
 
 
 def test_ratings_are_compared_by_the_new_runs_bar() -> None:
-    """8 before and 6 now, with a bar of 7: broke, whatever the outcome said then."""
+    """8 before and 6 now, with a bar of 7: broke, for any outcome recorded then."""
     new = [make_record(n, rating=6, outcome="failed") for n in range(30)]
     old = [make_record(n, rating=8, outcome="failed") for n in range(30)]
     slice_ = make_slice("rated", drop(0.1), pass_bar=7)

@@ -147,7 +147,7 @@ def test_an_ungraded_item_can_be_a_hallucination(of: str) -> None:
 def test_no_fate_overturns_a_verdict_on_ratings(
     ratings: list[int | None], data: st.DataObject
 ) -> None:
-    """Whatever an ungraded item would have been rated, a verdict of PASS or FAIL stays."""
+    """PASS or FAIL holds for any rating that an ungraded item may have had."""
     lost = [place for place, rating in enumerate(ratings) if rating is None]
     ratings = [6 if place in lost[2:] else rating for place, rating in enumerate(ratings)]
     old = rated([6] * 12)

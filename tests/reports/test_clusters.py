@@ -150,9 +150,9 @@ def test_questions_on_one_passage_hang_together() -> None:
     tens = extra_estimates(records[::6], slice_)["tone"]
     sixties = extra_estimates(records, slice_)["tone"]
     assert sixties.interval == pytest.approx(tens.interval)
-    beside = PairedSlice(slice_=slice_, pairing=pair_records(records, flipped(records)))
+    linked = PairedSlice(slice_=slice_, pairing=pair_records(records, flipped(records)))
     single = PairedSlice(slice_=slice_, pairing=pair_records(alone, flipped(alone)))
-    wide, narrow = (differences([one])["macro_f1"].interval for one in (beside, single))
+    wide, narrow = (differences([one])["macro_f1"].interval for one in (linked, single))
     assert width(wide) > 2 * width(narrow)
 
 

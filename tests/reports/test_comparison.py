@@ -202,7 +202,7 @@ def test_what_is_right_in_the_reference_alone_is_listed() -> None:
 
 
 def test_the_first_declared_language_is_the_reference() -> None:
-    """Whatever its name; every other language has a gap of its own."""
+    """By order, not by name; every other language has a gap of its own."""
     found = gaps(bg="cc", en="ci", pl="ii")
     assert [(gap.reference, gap.language) for gap in found] == [("bg", "en"), ("bg", "pl")]
 
@@ -226,7 +226,7 @@ def test_without_shared_facts_there_is_no_gap() -> None:
 
 
 def test_a_fact_that_is_asked_twice_in_a_language_pairs_with_nothing() -> None:
-    """Which of the two would be the other language's is not known."""
+    """It is unknown which of the two is the other language's."""
     twice = [replace(one, metadata={"fact_id": "F0"}) for one in answered("cc")]
     assert tuple(parity(BOTH, {"facts:en": twice, "facts:bg": answered("c", "bg")})) == ()
 

@@ -1,4 +1,4 @@
-"""The verdict fails closed: whatever is left out of a run never makes it pass."""
+"""The verdict fails closed: nothing that is left out of a run makes it pass."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cases.dataset import Dataset, Slice, Threshold
-from evaluators.core import CORRECT, INCORRECT
+from evaluators.core import CORRECT, INCORRECT, State
 from evaluators.kinds import kind_of
 from reports.run.evidence import Calibration
 from reports.run.record import Record
@@ -42,28 +42,20 @@ def labelled(letters: str) -> list[Record]:
     """Return labels, half CORRECT and half not, each judged as the letter says (e: no verdict)."""
     made = answered(letters)
     labels = [CORRECT] * (len(made) // 2) + [INCORRECT] * (len(made) - len(made) // 2)
-    return [
-        replace(
-            one,
-            dataset="labels",
-            key=f"labels-en-{one.id}",
-            label=label,
-            outcome=one.outcome
-            if one.outcome == "error"
-            else "passed"
-            if label == one.grade
-            else "failed",
-            metadata={},
-        )
-        for one, label in zip(made, labels, strict=True)
-    ]
+    found = []
+    for one, label in zip(made, labels, strict=True):
+        known: State = "passed" if label == one.grade else "failed"
+        outcome = "error" if one.outcome == "error" else known
+        about = replace(one, dataset="labels", key=f"labels-en-{one.id}", metadata={})
+        found.append(replace(about, label=label, outcome=outcome))
+    return found
 
 
 GOOD, POOR = "c" * 49 + "i" * 51, "c" * 40 + "i" * 55 + "c" * 5
 
 
 def run(letters: str = "", outside: tuple[Calibration, ...] = ()) -> Report:
-    """Return an unchanged model of 400 items beside itself, with these labelled items."""
+    """Return a run of 400 items compared with itself, with these labelled items."""
     records = answered("c" * 300 + "i" * 100)
     old = run_of(records, ASKED)
     datasets = (ASKED, LABELLED) if letters else (ASKED,)
@@ -97,10 +89,9 @@ def test_a_label_without_a_verdict_never_helps() -> None:
 
 
 def test_j_is_kept_in_the_files_and_decides_again(tmp_path: Path) -> None:
-    """What was measured beside the records comes back with run.json, and decides as before."""
+    """Calibrations from outside the records return with run.json, and decide as before."""
     (inside,) = run(POOR).judging.calibrations
-    beside = replace(inside, source="session")
-    report = run(outside=(beside,))
+    report = run(outside=(replace(inside, source="session"),))
     assert "(Youden's J 0.700" in gate_of(report).reason
     path = written(report, tmp_path / "run")
     again = load_report(path)

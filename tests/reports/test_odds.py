@@ -148,7 +148,7 @@ def test_without_a_baseline_there_is_no_drop_gate() -> None:
 
 
 def test_gates_on_what_answers_take_have_no_forecast() -> None:
-    """What a model takes is not known before it is asked; the other gates' chances are."""
+    """A model's usage is unknown before it is asked; the odds are of the other gates."""
     slow = Threshold(measure="seconds_p95", max=1.0)
     run = simulation("c" * 36 + "i" * 4, CORRECT_BAR, slow, baseline=False)
     assert run.odds(0.1, runs=20) == Odds(runs=20, codes={0: 1.0}, blame=(), stuck={})

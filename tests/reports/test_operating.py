@@ -1,4 +1,4 @@
-"""Claims about the dry run's chances, beside runs drawn by other code from a truth of their own."""
+"""Claims about the dry run's odds, compared with runs that other code draws from a known truth."""
 
 import numpy as np
 import pytest

@@ -8,7 +8,7 @@ from reports.compare.pairs import PairedSlice, pair_records, paired_difference
 from tests.support.made_records import graded, make_record, make_slice
 
 
-def test_unchanged_items_pair_whatever_their_order() -> None:
+def test_unchanged_items_pair_in_any_order() -> None:
     """By dataset, language, id and repeat; the pairs keep the new run's order."""
     new = graded(2, 1)
     pairing = pair_records(new, list(reversed(graded(2, 1))))

@@ -1,15 +1,14 @@
 """What is said of a gate before the run: never more than so many items can tell."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from cases.dataset import Dataset, Slice, Threshold
-from evaluators.kinds import kind_of
+from cases.dataset import Threshold
 from evaluators.statistics.intervals import Estimate
 from reports.gates.power import DISCORDANCES, expected_shares, power_lines, units_needed
 from reports.judge.scale import JudgeScale
+from tests.support.made_records import make_dataset, make_slice
 from tests.support.made_runs import facts_dataset, graded_slice
 
 
@@ -18,13 +17,9 @@ def clusters(count: int, name: str = "fact_id") -> set[tuple[str, ...]]:
     return {(name, str(number)) for number in range(count)}
 
 
-def said(rule: Threshold, count: int, *, kind: str = "graded", baseline: bool = True) -> str:
+def said(rule: Threshold, count: int, *, baseline: bool = True) -> str:
     """Return the sentence on one rule of a slice with so many items."""
-    one = Slice(
-        dataset="d", language="bg", kind=kind_of(kind), path=Path("bg.csv"), thresholds=(rule,)
-    )
-    dataset = Dataset(name="d", folder=Path(), kind=kind_of(kind), slices={"bg": one})
-    own = {"bg": clusters(count)}
+    dataset, own = make_dataset(make_slice("graded", rule)), {"bg": clusters(count)}
     (line,) = power_lines(dataset, own, baseline=baseline, discordances=DISCORDANCES)
     return line
 
@@ -69,12 +64,9 @@ def test_a_margin_out_of_reach_is_named_before_anything_is_paid() -> None:
 
 def test_pooled_gates_count_all_languages() -> None:
     """A dataset's own drop looks at all its languages together; a fact in several counts once."""
-    slices = {
-        language: Slice(dataset="d", language=language, kind=kind_of("graded"), path=Path("x"))
-        for language in ("bg", "pl")
-    }
-    pooled = (Threshold(measure="drop", max=0.04, evidence="confident", pool=True),)
-    dataset = Dataset(name="d", folder=Path(), kind=kind_of("graded"), slices=slices, pooled=pooled)
+    slices = [make_slice(language=language) for language in ("bg", "pl")]
+    pooled = Threshold(measure="drop", max=0.04, evidence="confident", pool=True)
+    dataset = make_dataset(*slices, pooled=[pooled])
     apart = {"bg": clusters(60, "bg"), "pl": clusters(60, "pl")}
     (line,) = power_lines(dataset, apart, baseline=True, discordances=DISCORDANCES)
     assert line.startswith("d:* drop <= 0.04: 120")

@@ -32,7 +32,7 @@ def began(report: Report, started: str) -> Report:
 def test_a_promoted_run_is_found_by_its_name(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is the whole report, whatever the next run writes; a path of that name comes first."""
+    """The next run does not change it, and a path of that name comes first."""
     assert main(["promote", "v1"]) == 0
     assert "reports/baselines/v1: PASS, 40 items; --baseline=v1" in capsys.readouterr().out
     written(run_of(answered("i" * 40)), home / "reports" / "out")

@@ -27,7 +27,7 @@ N = 300
 
 
 def gate_of(new: Sequence[Record], old: Sequence[Record], *gates: Threshold) -> GateResult:
-    """Return the first gate of a run beside an older one."""
+    """Return the first gate of a run compared with an older one."""
     dataset = facts_dataset(graded_slice("en", *gates))
     return run_of(new, dataset, baseline=run_of(old, dataset)).decision.gates[0]
 
@@ -86,7 +86,7 @@ RESULTS = st.lists(st.sampled_from("cciien"), min_size=20, max_size=120).map("".
 def test_an_item_that_loses_its_grade_never_makes_a_gate_pass(
     new: str, old: str, data: st.DataObject
 ) -> None:
-    """Nor fail: what is not known counts against both."""
+    """Nor fail: an unknown grade counts against both."""
     size = min(len(new), len(old))
     place = data.draw(st.integers(0, size - 1))
     for gate in (DROP, Threshold(measure="correct", min=0.4, evidence="sequential")):
@@ -143,16 +143,8 @@ def plan_of(dataset: Dataset, records: Sequence[Record]) -> Plan:
     """Return a plan whose items come out as these records say."""
     items = {}
     for one in records:
-        case = Case(
-            id=one.id,
-            dataset=one.dataset,
-            language=one.language,
-            row=one.row,
-            question=one.question,
-            golds=("Sofia",),
-            digest=one.digest,
-            metadata=one.metadata,
-        )
+        names = ("id", "dataset", "language", "row", "question", "digest", "metadata")
+        case = Case(golds=("Sofia",), **{name: getattr(one, name) for name in names})
         slice_ = dataset.slices[one.language]
         items[one.key] = PlannedItem(key=one.key, slice=slice_, case=case, repeat=1)
     return in_sequence(Plan(datasets=(dataset,), items=items), paired=True)
@@ -174,7 +166,7 @@ class Watching(Calibrator):
 
 
 def settling(plan: Plan, old: Sequence[Record], ahead: int = 10**6) -> EarlyStopping:
-    """Return what stops the run of a plan beside an old one."""
+    """Return what stops the run of a plan that is compared with an old one."""
     (dataset,) = plan.datasets
     calibrator = Watching(plan=plan, labelled=(), is_on=True, tasks={})
     return EarlyStopping(plan, calibrator, SPEC, [before(run_of(old, dataset))], ahead)
@@ -229,7 +221,7 @@ def test_it_stops_where_the_report_is_decided_and_nowhere_before(seed: int, gone
 
 
 def report_of(plan: Plan, outcomes: Sequence[Outcome], old: Sequence[Record]) -> Report:
-    """Return the report of a plan whose items ended so, beside an old run."""
+    """Return the report of a plan with these outcomes, compared with an old run."""
     records = [make_record(plan.items[one.key], one) for one in outcomes]
     return run_of(records, *plan.datasets, baseline=run_of(old, *plan.datasets))
 

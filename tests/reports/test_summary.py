@@ -126,7 +126,7 @@ def test_yes_no_measures_by_hand() -> None:
 
 
 def test_one_class_only_is_undefined_where_it_must_be() -> None:
-    """Gold and answers all "no": accuracy is 1, whatever speaks of "yes" is None (F26)."""
+    """Gold and answers all "no": accuracy is 1, and metrics of "yes" are None (F26)."""
     found = values(summarise(answers((NO, NO), (NO, NO)), make_slice("yes_no")))
     assert found["accuracy"] == 1
     assert [found[name] for name in ("precision", "recall", "f1", "macro_f1")] == [None] * 4

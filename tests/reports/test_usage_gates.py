@@ -26,7 +26,7 @@ DEAREST = Threshold(measure="cost", max=0.01)
 
 
 def timed(seconds: Sequence[float | None], **fields: object) -> list[Record]:
-    """Return a graded record of each time, None where it is not known."""
+    """Return a graded record of each time, None where it is unknown."""
     return [
         make_record(n, grade="CORRECT", answer_seconds=one, **fields)
         for n, one in enumerate(seconds)
@@ -59,7 +59,7 @@ def gate(rule: Threshold, records: Sequence[Record], **fields: object) -> GateRe
     ],
 )
 def test_seconds(seconds: list[float | None], state: str, said: str) -> None:
-    """The 95th of a hundred against its bar, whatever is not known at its worst and its best.
+    """The 95th of a hundred against its bar, unknown times at their worst and their best.
 
     No judge has a part in it: one that is not trusted keeps nothing from being decided.
     """
