@@ -1,4 +1,4 @@
-"""What a judge is sent: the same frame for every answer, whatever the rubric."""
+"""What a judge is sent: the same frame for every answer, with every rubric."""
 
 import json
 from dataclasses import replace
@@ -69,7 +69,7 @@ def test_no_answer_changes_a_byte_around_its_slot(name: str, answer: str) -> Non
 def test_all_that_a_provider_can_cache_comes_first(name: str, question: str, answer: str) -> None:
     """Rubric and instructions are the first message, byte by byte the same for every item.
 
-    A provider's cache of prompts holds beginnings alone; nothing of an item stands in this one.
+    A provider's prompt cache holds prefixes only; this one has nothing of an item.
     """
     first, *_ = judge_messages(rubric(name), CASE, NEUTRAL)
     other = replace(CASE, question=question, golds=(answer,), context=question, language="xx")

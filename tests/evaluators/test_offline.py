@@ -144,7 +144,7 @@ def test_an_expert_answer_without_numbers() -> None:
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_ratings_stay_in_their_scale(expected: str, answer: str) -> None:
-    """Whatever the texts, the rating is 1 to 10."""
+    """For any texts, the rating is 1 to 10."""
     assert 1 <= rating(answer, expected) <= 10
 
 

@@ -205,7 +205,7 @@ JSON = st.recursive(
     | st.fixed_dictionaries(dict.fromkeys(CAPS, JSON))
 )
 def test_any_reply_is_scores_in_range_or_invalid(value: object) -> None:
-    """Whatever the shape: never an exception, never a part left out, rounded or made up."""
+    """For any shape: never an exception, never a part left out, rounded or made up."""
     text = json.dumps(value)
     for one in (called(text), Reply(text=text), called(text, text)):
         found = read_scores(one, FULL)

@@ -256,7 +256,7 @@ def test_a_rubrics_own_labels_are_read_like_the_grades(text: str, label: str | N
 
 
 def test_a_grade_among_a_rubrics_labels_keeps_its_words() -> None:
-    """CORRECT is read in every language also beside labels of the rubric's own."""
+    """CORRECT is read in every language next to labels of the rubric's own."""
     labels = ("CORRECT", "PARTLY")
     assert read_grade(Reply(text="Оценка: ВЕРЕН"), labels=labels) == "CORRECT"
     assert read_grade(Reply(text="B"), labels=labels) == "PARTLY"
@@ -278,7 +278,7 @@ def test_a_grade_among_a_rubrics_labels_keeps_its_words() -> None:
 def test_labels_that_differ_little_are_read_as_written(
     labels: tuple[str, ...], text: str, label: str | None
 ) -> None:
-    """A label written out is that label, whatever signs it has; a word of two labels is neither."""
+    """A label written out is that label, with any signs; a word of two labels is neither."""
     found = read_grade(Reply(text=text), labels=labels)
     assert (None if isinstance(found, Invalid) else found) == label
     call = ToolCall(name="grade", arguments=json.dumps({"grade": text}))

@@ -23,7 +23,7 @@ def called(*arguments: str, name: str = "grade", text: str = "", finish: str = "
 @pytest.mark.parametrize(
     "finish", ["length", "content_filter", "max_tokens", "refusal", "", "\ud800"]
 )
-def test_cut_and_filtered_replies_are_invalid_whatever_they_say(finish: str) -> None:
+def test_cut_and_filtered_replies_are_invalid(finish: str) -> None:
     """An end that is not known to be complete leaves doubt in every protocol."""
     assert isinstance(read_grade(Reply(text="A", finish=finish)), Invalid)
     assert isinstance(read_grade(called('{"grade": "A"}', finish=finish)), Invalid)
@@ -225,7 +225,7 @@ def test_yes_and_no_are_read_in_every_language(
 
 @pytest.mark.parametrize("reason", [7, 1.5, True, ["A"], {"grade": "B"}])
 def test_a_reason_that_is_no_text_is_asked_again(reason: object) -> None:
-    """A number where text is needed leaves doubt about the verdict beside it (R7, F1)."""
+    """A number where text is needed leaves doubt about the verdict next to it (R7, F1)."""
     found = read_grade(called(json.dumps({"reason": reason, "grade": "CORRECT"})))
     assert isinstance(found, Invalid)
     rated = read_rating(called(json.dumps({"reason": reason, "rating": 7}), name="rate"))
@@ -237,7 +237,7 @@ def test_a_reason_that_is_no_text_is_asked_again(reason: object) -> None:
     | st.text(alphabet="ABCАВС \"'{}[]:.,\n>`<think/>ergad", max_size=60)
 )
 def test_no_text_raises(text: str) -> None:
-    """Any text, lone surrogates included, is read or Invalid, alone or in and beside a call."""
+    """Any text, lone surrogates included, is read or Invalid, alone, in a call or next to one."""
     grades = (CORRECT, INCORRECT, NOT_ATTEMPTED)
     inside = called(json.dumps({"grade": text}))
     for reply in (Reply(text=text), called(text), called('{"grade": "A"}', text=text), inside):
@@ -248,7 +248,7 @@ def test_no_text_raises(text: str) -> None:
     assert isinstance(read_rating(called(text, name="rate")), int | Invalid)
 
 
-@pytest.mark.skipif(not KIT.exists(), reason="the robustness kit is not beside the repository")
+@pytest.mark.skipif(not KIT.exists(), reason="the robustness kit is not next to the repository")
 def test_the_robustness_kit_finds_no_wrong_grade(capsys: pytest.CaptureFixture[str]) -> None:
     """Every example of the kit gets an accepted reading."""
     spec = importlib.util.spec_from_file_location("kit", KIT / "kit.py")

@@ -136,7 +136,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("text", "message"), WRONG)
 def test_a_wrong_rubric_names_file_line_and_key(write: Writer, text: str, message: str) -> None:
-    """Whatever is wrong is said before a call is made, in one line."""
+    """Every fault is reported before any call, in one line."""
     with pytest.raises(UsageError, match=rf"short\.bg\.yaml:.*(?:{message})") as caught:
         load_rubric(write(text))
     assert len(str(caught.value).splitlines()) == 1

@@ -146,7 +146,7 @@ def test_a_judge_barely_better_than_chance_leaves_everything_open() -> None:
 def test_the_estimate_lies_in_its_interval_within_0_and_1(
     judged: tuple[int, int], kept: tuple[int, int], refused: tuple[int, int]
 ) -> None:
-    """Whatever was counted: 0 <= low <= value <= high <= 1."""
+    """For any counts: 0 <= low <= value <= high <= 1."""
     found = corrected_rate(judged, kept, refused)
     if found is not None:
         low, high = found.interval

@@ -156,7 +156,7 @@ def test_a_difference_is_corrected_with_the_uncertainty_of_both() -> None:
 
 @pytest.mark.parametrize("gain", [estimate(0.2, 0.0, 0.5), estimate(-0.1, -0.4, 0.2)])
 def test_a_judge_that_may_tell_nothing_apart_corrects_nothing(gain: Estimate) -> None:
-    """J may be 0: whatever the judge says, the truth may be anything."""
+    """J may be 0: the truth may be anything."""
     assert corrected_difference(estimate(0.1, 0.05, 0.2), gain).value is None
     assert corrected_difference(estimate(0.1, 0.05, 0.2), replace(gain, value=None)).value is None
 

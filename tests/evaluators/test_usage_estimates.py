@@ -32,7 +32,7 @@ def test_values_are_those_of_the_textbook() -> None:
 
 @given(figures)
 def test_a_value_lies_in_its_interval_and_among_the_figures(values: list[float]) -> None:
-    """Whatever the figures; a mean's interval does not reach below 0."""
+    """For all figures; a mean's interval does not reach below 0."""
     for row in (MEDIAN, TAIL, MEAN):
         found = row.estimate(values, alone(values))
         assert found.value is not None

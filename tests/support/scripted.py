@@ -1,4 +1,4 @@
-"""Stand-ins for tests: a model that a function plays, and small cases."""
+"""A model played by a function, and small cases."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
