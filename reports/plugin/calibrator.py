@@ -9,7 +9,7 @@ import pytest
 
 import cases
 from cases.config import load_dataset, with_items
-from cases.dataset import Dataset, Plan
+from cases.dataset import Plan
 from cases.plan import Labelled, gated, labelled_for
 from cases.tasks import make_tasks
 from evaluators.core import Outcome, UsageError
@@ -30,27 +30,35 @@ POLL_SECONDS = 0.02
 
 
 def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled, ...]:
-    """Return what can measure the judge of this run; nothing where no gate depends on a judge.
+    """Return the labelled items that can measure the judge; none if no gate depends on it.
 
-    Looks in and under the folders that hold the data sets of the run, not above ``root``. A model
-    is also measured on the bundled labels where these have none. Files given with ``--items``
+    Searches the folders that hold the run's data sets, and below them, but not above ``root``. An
+    LLM judge also gets the bundled labels of slices not found there. Files given with ``--items``
     replace those of a labelled data set. Raises UsageError for a file that cannot be read.
     """
     if options.gates_off or not any(gated(plan)):
         return ()
     homes = {dataset.folder.resolve() for dataset in plan.datasets}
     above = {home.parent if home.parent.is_relative_to(root.resolve()) else home for home in homes}
-    files = filter(_is_judged, dataset_files(map(str, sorted(above)), root, root))
-    beside = [_with_own(load_dataset(path), options) for path in files]
+    found = []
+    for path in filter(_is_judged, dataset_files(map(str, sorted(above)), root, root)):
+        dataset = load_dataset(path)
+        for given in options.choice.items:
+            if given.dataset == dataset.name:
+                dataset = with_items(dataset, given.language, given.path)
+        found.append(dataset)
     if parse_judges(options.judges).is_offline:
-        return labelled_for(plan, beside)  # rules cost nothing
-    there = {slice_.name for dataset in beside for slice_ in dataset.slices.values()}
-    every = [*beside, *(_without(one, there) for one in _bundled())]
-    return labelled_for(plan, every, options.calibration)
+        return labelled_for(plan, found)  # rules cost nothing
+    names = {one.name for dataset in found for one in dataset.slices.values()}
+    for path in sorted(BUNDLED.rglob("dataset.yaml")):
+        bundled = load_dataset(path)
+        kept = {key: one for key, one in bundled.slices.items() if one.name not in names}
+        found.append(replace(bundled, slices=kept))
+    return labelled_for(plan, found, options.calibration)
 
 
 def _is_judged(path: Path) -> bool:
-    """Return whether a file declares labelled items that are no attacks; errors are not told."""
+    """Return whether a file declares labelled items that are no attacks; False for a bad file."""
     try:
         values = load_settings(path).values
         return values.get("kind") == JUDGED and "attacks" not in values
@@ -58,26 +66,9 @@ def _is_judged(path: Path) -> bool:
         return False
 
 
-def _with_own(dataset: Dataset, options: RunOptions) -> Dataset:
-    for one in options.choice.items:
-        if one.dataset == dataset.name:
-            dataset = with_items(dataset, one.language, one.path)
-    return dataset
-
-
-def _bundled() -> list[Dataset]:
-    return [load_dataset(path) for path in sorted(BUNDLED.rglob("dataset.yaml"))]
-
-
-def _without(dataset: Dataset, names: Collection[str]) -> Dataset:
-    """Return the dataset without the slices of these names."""
-    kept = {key: one for key, one in dataset.slices.items() if one.name not in names}
-    return replace(dataset, slices=kept)
-
-
 @dataclass(slots=True)
 class Calibrator:
-    """The labelled items of one run, which belong to no test."""
+    """The labelled items of one run. They belong to no test."""
 
     plan: Plan
     labelled: tuple[Labelled, ...]
@@ -99,7 +90,7 @@ class Calibrator:
         is_on: bool,
         answers_recorded: bool = False,
     ) -> "Calibrator":
-        """Return the calibrator of a run with this judge; rules are always measured, being free.
+        """Return the calibrator of a run with this judge; rules are always measured, at no cost.
 
         ``answers_recorded`` says that no model answers in this run.
         """
@@ -145,7 +136,7 @@ class JudgeWait:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """Wait after the last test; an interrupt still ends it, and a run cut short never waits."""
+        """Wait after the last test. An interrupt ends the wait; a run cut short never waits."""
         result = yield
         while not self._is_over():
             time.sleep(POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""``--dry-run``: what a run would ask and cost, and what its gates could tell."""
+"""``--dry-run``: the calls and the cost of a run, and how its gates may end."""
 
 import asyncio
 from collections import Counter
@@ -44,7 +44,6 @@ from reports.plugin.options import RunOptions
 from reports.plugin.results import SessionResults
 from reports.plugin.run import adjudications_of, connect_models, earlier_runs
 from reports.render.console import wrapped
-from reports.run.evidence import Calibration
 from reports.verdict.assemble import Facts, ReportInputs
 from reports.verdict.odds import (
     Simulation,
@@ -55,7 +54,7 @@ from reports.verdict.odds import (
 
 T = TypeVar("T")
 
-TOGETHER = 1_000  # replies that are looked up in one statement
+REPLIES_PER_QUERY = 1_000
 EXTRAS = (
     "extra metrics: as many calls as they usually take; what they ask depends on the replies, and "
     "the steps of a geval_ metric are asked once for all items"
@@ -101,7 +100,9 @@ class DryRun:
             yield from plan_lines(name, items[name], forecast)
             if name in shares:
                 yield sequence_line(items, {name: forecast}, shares)
-        calibrator = self._calibrator(root)
+        labelled = find_labelled(self._options, self._plan, root)
+        is_on = self._options.calibration != 0
+        calibrator = Calibrator.of(self._plan, labelled, self._judge, is_on=is_on)
         labels = [calibrator.tasks[key] for key in calibrator.select(keys)]
         judged = sum(self._forecasts(labels).values(), Forecast())
         if labels:
@@ -117,18 +118,8 @@ class DryRun:
         for text in self._odds(keys):
             yield from wrapped(text)
 
-    def _known(self, keys: Sequence[str]) -> dict[str, Outcome]:
-        """Return how items would end, as far as known without a call."""
-        return self._with_ledger(partial(_outcomes, [self._tasks[key] for key in keys]))
-
-    def _calibrator(self, root: Path) -> Calibrator:
-        """Return the labelled items that would measure the judge."""
-        labelled = find_labelled(self._options, self._plan, root)
-        is_on = self._options.calibration != 0
-        return Calibrator.of(self._plan, labelled, self._judge, is_on=is_on)
-
     def _distrusted(self, calibrator: Calibrator) -> Iterator[str]:
-        """Yield the slices whose gates stay open because no labelled items measure the judge."""
+        """Yield the slices whose gates stay open because nothing measures their judge."""
         unknown = [one for one in calibrator.calibrations({}) if not one.measures]
         names = {name for one in unknown for name in one.graders}
         slices = (one for part in self._plan.datasets for one in part.slices.values())
@@ -138,20 +129,23 @@ class DryRun:
                 yield f"{one.name}: INCONCLUSIVE with any answers; {why}"
 
     def _forecasts(self, tasks: Sequence[Task]) -> dict[str, Forecast]:
-        """Return what the calls of these tasks add up to, by slice."""
+        """Return the sum of the calls of these tasks, by slice."""
+
+        async def calls(recorded: Kept) -> list[list[Call]]:
+            return [await calls_ahead(task, recorded) for task in tasks]
+
         found: dict[str, Forecast] = {}
-        calls = self._with_ledger(partial(_calls, tasks))
-        for task, ahead in zip(tasks, calls, strict=True):
+        for task, ahead in zip(tasks, self._with_ledger(calls), strict=True):
             name = f"{task.case.dataset}:{task.case.language}"
             forecast = make_forecast(ahead, self._specs, self._prices, self._prefixes)
             found[name] = found.get(name, Forecast()) + forecast
         return found
 
     def _with_ledger(self, work: Callable[[Kept], Coroutine[Any, Any, T]]) -> T:
-        """Return what ``work`` makes of the ledger's replies.
+        """Return the result of ``work``, which looks up replies in the ledger.
 
-        Where a look-up takes a round trip it is done again with all that it wanted, until it wants
-        nothing more that is there: once for the answers, once for the verdicts on them.
+        With a remote ledger ``work`` is repeated: each time all replies that it lacked are fetched
+        together, until none is left to fetch. This takes two rounds: answers, then verdicts.
         """
         place, name = self._options.ledger, self._options.fresh
         if not (self._specs and exists(place)):
@@ -164,15 +158,16 @@ class DryRun:
                 wanted: list[str] = []
                 result = asyncio.run(work(partial(_look, found, wanted, name)))
                 before = len(found)
-                for start in range(0, len(wanted), TOGETHER):
-                    found |= ledger.replies(wanted[start : start + TOGETHER])
+                for start in range(0, len(wanted), REPLIES_PER_QUERY):
+                    found |= ledger.replies(wanted[start : start + REPLIES_PER_QUERY])
                 if len(found) == before:
                     return result
 
     def _shares(self, keys: Sequence[str]) -> dict[str, float]:
-        """Return which share of a slice is asked until it is decided, for each that may stop."""
+        """Return the expected share of items asked, for each slice that may stop early."""
         queues = stoppable(self._plan, paired=any(self._earlier))
-        share = known_discordance(self._baseline).shares[0]
+        earlier = self._baseline
+        share = known_discordance(earlier).shares[0]
         found: dict[str, float] = {}
         for dataset, clusters in self._clusters(keys):
             found |= expected_shares(
@@ -180,14 +175,9 @@ class DryRun:
                 clusters,
                 baseline=any(self._earlier),
                 discordance=share,
-                calibrations=self._judged,
+                calibrations=tuple(calibrations_in(earlier.run)) if earlier else (),
             )
         return {name: one for name, one in found.items() if name in queues}
-
-    @property
-    def _judged(self) -> tuple[Calibration, ...]:
-        """What the baseline says of the judge."""
-        return tuple(calibrations_in(self._baseline.run)) if self._baseline else ()
 
     def _clusters(self, keys: Sequence[str]) -> Iterator[tuple[Dataset, Clusters]]:
         """Yield each data set with the clusters of its items, by language."""
@@ -197,7 +187,7 @@ class DryRun:
             yield dataset, clusters_in((item.slice, item.case) for item in own)
 
     def _powers(self, keys: Sequence[str]) -> Iterator[str]:
-        """Yield for each gate what it could tell with so many items."""
+        """Yield for each gate the change that these items could show."""
         if self._options.gates_off:
             return
         shares = known_discordance(self._baseline).shares
@@ -210,12 +200,20 @@ class DryRun:
             )
 
     def _odds(self, keys: Sequence[str]) -> Iterator[str]:
-        """Yield how likely all gates together end in which exit code, a line a model."""
+        """Yield the odds of each exit code over all gates, one line a model."""
         items = [self._plan.items[key] for key in keys]
         if self._options.gates_off or not any(one.slice.kind.answered for one in items):
             return
+
+        async def outcomes(wanted: Sequence[str], recorded: Kept) -> dict[str, Outcome]:
+            tasks = (self._tasks[key] for key in wanted)
+            return {task.key: await known_outcome(task, recorded) for task in tasks}
+
+        def known(wanted: Sequence[str]) -> dict[str, Outcome]:
+            return self._with_ledger(partial(outcomes, wanted))
+
         judge = " ".join(self._options.judges)
-        records = known_records(items, self._baseline, self._known, judge)
+        records = known_records(items, self._baseline, known, judge)
         graded = sum(one.is_graded for one in records)
         if 2 * graded < len(records):
             yield (
@@ -224,7 +222,7 @@ class DryRun:
             )
             return
         inputs = ReportInputs(
-            # What the judge is like is only known where it was measured.
+            # The judge's errors are known only where it was measured.
             datasets=tuple(replace(one, judge_unmeasured=True) for one in self._plan.datasets),
             records=records,
             whole=Counter(item.slice.name for item in self._plan.items.values()),
@@ -246,16 +244,8 @@ def _look(found: Mapping[str, Reply], wanted: list[str], name: str, key: str) ->
     return found.get(key)
 
 
-async def _outcomes(tasks: Sequence[Task], recorded: Kept) -> dict[str, Outcome]:
-    return {task.key: await known_outcome(task, recorded) for task in tasks}
-
-
-async def _calls(tasks: Sequence[Task], recorded: Kept) -> list[list[Call]]:
-    return [await calls_ahead(task, recorded) for task in tasks]
-
-
 def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:
-    """Yield a slice's items and calls, then what the calls that are not recorded take."""
+    """Yield a slice's items and calls, then tokens and cost of the calls not recorded yet."""
     yield f"{name:<20} {items:>6} items {forecast.calls:>6} calls"
     if not forecast.calls:
         return
@@ -277,7 +267,7 @@ def sequence_line(
     shares: Mapping[str, float],
     fixed: float | None = 0.0,
 ) -> str:
-    """Return what slices take that stop once decided, next to what all of them take.
+    """Return items and cost of slices that stop once decided, and those of all their items.
 
     ``fixed`` is the cost in USD of calls that are made in any case; None if unknown.
     """
@@ -294,12 +284,12 @@ def sequence_line(
 
 
 def assumptions(specs: Mapping[str, Spec], prices: Mapping[str, Pricing | None]) -> Iterator[str]:
-    """Yield what the estimate assumes, where prices are from, and which are unknown."""
+    """Yield the assumptions of the estimate, the sources of prices, and unknown prices."""
     if not specs:
         return
     yield (
         f"estimate: {BYTES_PER_TOKEN:g} bytes of text a token, {REPLY_TOKENS} tokens a reply, no "
-        "retries; judge calls of answers not recorded yet: at most so many; with caching: one call "
+        "retries; judge calls of answers not recorded yet: an upper bound; with caching: one call "
         f"writes a rubric of {CACHEABLE_TOKENS:,} tokens and more to the provider's cache, the "
         "others read it"
     )
