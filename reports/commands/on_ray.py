@@ -19,7 +19,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from evaluators.command_line import CommandParser
@@ -98,7 +97,7 @@ def main(argv: Sequence[str]) -> int:
     place = given.ledger if "://" in given.ledger else here / given.ledger
     words.append(f"--ledger={place}")
     variables, luggage = _variables(options, given.env), _luggage(here)
-    former = signal.signal(signal.SIGTERM, _interrupt)
+    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with tempfile.TemporaryDirectory(prefix="qa-ray-") as folder:
             ray = _join(address, folder)
@@ -186,12 +185,12 @@ def _luggage(here: Path) -> bytes:
         for path in carried:
             tar.add(path, arcname=f"work/{path.relative_to(here)}")
         for name in PACKAGES:
-            tar.add(HOME / name, arcname=f"product/{name}", filter=_without_bytecode)
+            tar.add(
+                HOME / name,
+                arcname=f"product/{name}",
+                filter=lambda found: None if found.name.endswith("__pycache__") else found,
+            )
     return packed.getvalue()
-
-
-def _without_bytecode(found: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if found.name.endswith("__pycache__") else found
 
 
 def _join(address: str, folder: str) -> Any:
@@ -253,8 +252,3 @@ def _reports(ray: Any, pending: dict[Any, str], folder: Path) -> Iterator[Path]:
             patience = GRACE_S
             for one in pending:
                 ray.cancel(one, force=False)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Let SIGTERM end a run as Ctrl-C does."""
-    raise KeyboardInterrupt

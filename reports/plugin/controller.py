@@ -9,8 +9,8 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -99,7 +99,7 @@ class Controller:
         marks = self._config.pluginmanager.get_plugin("mark")
         if marks is not None:
             marks.pytest_collection_modifyitems(items=[], config=self._config)
-        _handle_signals(self._config, _interrupt, signal.SIGTERM)
+        _handle_signals(self._config, signal.default_int_handler, signal.SIGTERM)
         if takes_everything(self._config, self._files):
             self._run.lead()
 
@@ -129,7 +129,12 @@ class Controller:
                 planned=len(keys), started=time.monotonic(), priced=not self._run.unpriced
             )
             self._run.start(keys)
-            threading.Thread(target=_load_report_writer, name="qa-end", daemon=True).start()
+            # Load the report's writers while replies are awaited, which costs no time.
+            threading.Thread(
+                target=lambda: import_module("reports.plugin.finish").prepare(),
+                name="qa-end",
+                daemon=True,
+            ).start()
             self._display = ProgressDisplay(self._config, self._progress, lambda: self._run.status)
             self._config.add_cleanup(self._display.stop)
             self._display.start()
@@ -166,7 +171,7 @@ class Controller:
         by_user = "keyboard-interrupt" in str(excinfo.value)  # a worker heard Ctrl-C first
         self._interrupted = by_user or not early_stop
 
-    # SessionEnd
+    # The end
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_sessionfinish(
@@ -214,8 +219,7 @@ class Controller:
             pytest_code=code,
             interrupted=self._interrupted,
             other_failures=self._results.other_failures,
-            baseline=self._earlier[0],
-            anchor=self._earlier[1],
+            earlier=self._earlier,
             notes=tuple(self._notes()),
             about={
                 "id": self._folder.name.removeprefix("qa-"),
@@ -269,17 +273,6 @@ class Controller:
             reporter.ensure_newline()
             code = self._report.decision.code if self._report else 1
             reporter.write_line(self._last_line, bold=True, **{COLOURS.get(code, "red"): True})
-
-
-def _load_report_writer() -> None:
-    """Load the report's writers while replies are awaited, which costs no time."""
-    from reports.plugin.finish import prepare  # noqa: PLC0415
-
-    prepare()
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _ignore_signals(config: pytest.Config) -> None:

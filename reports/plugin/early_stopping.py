@@ -171,18 +171,14 @@ class EarlyStopping:
         if item is not None:
             self._ended[item.key] = make_record(item, outcome)
         if self._watched is None:
-            if not self._is_judge_measured:
+            labelled = (one.key for one in self._selected if not one.slice.kind.answered)
+            measured = self._calibrator.is_complete(self._outcomes)
+            if not (measured and all(key in self._ended for key in labelled)):
                 return ()
             self._watched = [_Watched(gate=one, evidence=one.blank()) for one in self._gates()]
         for one in self._watched:
             one.advance(self._ended)
         return list(self._unneeded())
-
-    @property
-    def _is_judge_measured(self) -> bool:
-        measured = self._calibrator.is_complete(self._outcomes)
-        labelled = (item.key for item in self._selected if not item.slice.kind.answered)
-        return measured and all(key in self._ended for key in labelled)
 
     def _gates(self) -> tuple[SequentialGate, ...]:
         """Return the report's gates, with items that have not ended left open."""

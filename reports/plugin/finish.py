@@ -29,7 +29,7 @@ from reports.render.writer import append_summary, keep_decided, previous, write
 from reports.run import clean
 from reports.run.baseline import Baseline
 from reports.run.provenance import OutcomeFacts, provenance
-from reports.run.report import GateResult, Report, SliceSummary
+from reports.run.report import Report, SliceSummary
 from reports.run.transcripts import Source, of_ledger
 from reports.verdict.assemble import Facts, assemble
 from reports.verdict.promoted import with_trend
@@ -48,17 +48,12 @@ class SessionEnd:
     interrupted: bool
     other_failures: int = 0
     """Failures that belong to no item."""
-    baseline: Baseline | None
-    anchor: Baseline | None
+    earlier: tuple[Baseline | None, Baseline | None]
+    """The baseline and the anchor."""
     notes: tuple[str, ...]
     """For the report."""
     about: Mapping[str, object]
     """What may differ between two runs over the same replies."""
-
-    def earlier(self, run: EngineRun) -> Iterator[Baseline | None]:
-        """Yield the baseline and the anchor, with people's verdicts."""
-        for one in (self.baseline, self.anchor):
-            yield one and replace(one, people=run.adjudications)
 
 
 def prepare() -> None:
@@ -76,10 +71,13 @@ def finish(
     Raises WriteError if the folder cannot be written.
     """
     with gc_paused():  # nothing becomes garbage before everything is written
-        outcomes = results.final(run.outcomes, kind_of_missing(run, interrupted=end.interrupted))
+        unreached = "engine" if run.status.failure else run.stopped
+        unreached = unreached or ("interrupted" if end.interrupted else "stopped")
+        outcomes = results.final(run.outcomes, unreached)
         found = OutcomeFacts.of((plan.items[key], one) for key, one in outcomes.items())
         facts = _facts(options, plan, run, end, found)
-        return _publish(assemble(plan, outcomes, facts, *end.earlier(run)), options)
+        earlier = (one and replace(one, people=run.adjudications) for one in end.earlier)
+        return _publish(assemble(plan, outcomes, facts, *earlier), options)
 
 
 def _facts(
@@ -143,13 +141,6 @@ def _transcripts(
     return of_ledger(stack.enter_context(opened)), ""
 
 
-def kind_of_missing(run: EngineRun, *, interrupted: bool) -> str:
-    """Return the kind of MISSING of the items that the run did not reach."""
-    if run.status.failure:
-        return "engine"
-    return run.stopped or ("interrupted" if interrupted else "stopped")
-
-
 def _notes(options: RunOptions, plan: Plan, run: EngineRun, found: OutcomeFacts) -> Iterator[str]:
     """Yield what is odd about models, prices, the ledger, the engine and unmeasured metrics."""
     if replaced := replaced_entries(options.models):
@@ -194,7 +185,12 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
         reporter.write_sep("=", "qa slices")
         for line in slice_lines(report.slices, breakdowns=True):
             reporter.write_line(line)
-    _show_gates(reporter, words.by_urgency(report.decision.gates))
+    if report.decision.gates:
+        reporter.write_sep("=", "qa gates")  # unlike section() it ends the line before
+    for gate in words.by_urgency(report.decision.gates):
+        reporter.write(f"{gate.state:<{console.STATE}}", **{_COLOURS[gate.state]: True})
+        for line in console.gate_lines(gate):
+            reporter.write_line(line)
     notes = console.notes(report) if verbosity > 0 else console.brief(report)
     ends = [*console.origin(report), *console.totals(report), f"report: {folder / 'report.html'}"]
     before = previous(folder) / "report.html"
@@ -204,15 +200,6 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
         reporter.write_line(line)
     for line in ci_lines(report, os.environ):
         reporter.write_line(line)
-
-
-def _show_gates(reporter: pytest.TerminalReporter, gates: Sequence[GateResult]) -> None:
-    if gates:
-        reporter.write_sep("=", "qa gates")  # unlike section() it ends the line before
-    for gate in gates:
-        reporter.write(f"{gate.state:<{console.STATE}}", **{_COLOURS[gate.state]: True})
-        for line in console.gate_lines(gate):
-            reporter.write_line(line)
 
 
 def slice_lines(slices: Iterable[SliceSummary], *, breakdowns: bool = False) -> list[str]:

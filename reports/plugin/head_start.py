@@ -70,25 +70,18 @@ def start_early(config: pytest.Config, options: RunOptions) -> None:
 
     Nothing is checked here. The process ends with the session if it is given no job.
     """
-    specs = _specs(options)
+    words = {options.model, *parse_judges(options.judges).models()} - {RECORDED}
+    catalogue: Mapping[str, Spec] = {}
+    specs = []
+    with suppress(UsageError):  # wrong names are reported when all is checked
+        catalogue = load_catalogue(own=options.models) if words else {}
+    for word in sorted(words):
+        with suppress(UsageError):
+            specs.append(parse(word, catalogue))
     early = fork_early(partial(load, specs)) if specs else None
     if early is not None:
         config.stash[EARLY] = early
         config.add_cleanup(early.abandon)
-
-
-def _specs(options: RunOptions) -> list[Spec]:
-    """Return the models whose names are right; wrong ones are reported when all is checked."""
-    words = {options.model, *parse_judges(options.judges).models()} - {RECORDED}
-    catalogue: Mapping[str, Spec] = {}
-    if words:
-        with suppress(UsageError):
-            catalogue = load_catalogue(own=options.models)
-    found = []
-    for word in sorted(words):
-        with suppress(UsageError):
-            found.append(parse(word, catalogue))
-    return found
 
 
 def takes_everything(config: pytest.Config, files: Sequence[Path]) -> bool:
@@ -140,11 +133,8 @@ def _others(config: pytest.Config) -> bool:
     """Whether an unknown plugin has a say in what is collected."""
     return any(
         not implementation.plugin_name.startswith(KNOWN)
-        and not _module(implementation.plugin).startswith(KNOWN)
+        and not str(getattr(plugin, "__name__", "") or type(plugin).__module__).startswith(KNOWN)
         for name in HOOKS
         for implementation in getattr(config.hook, name).get_hookimpls()
+        for plugin in [implementation.plugin]
     )
-
-
-def _module(plugin: object) -> str:
-    return str(getattr(plugin, "__name__", "") or type(plugin).__module__)
