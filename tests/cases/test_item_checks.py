@@ -45,18 +45,17 @@ def test_signs_and_passages_count(first: str, second: str, context: str) -> None
     [("Sofia", "Plovdiv", True), ("Sofia", "sofia.", False), ("+", "-", True), ("+", "+", False)],
 )
 def test_one_question_with_two_golds_is_a_conflict(first: str, second: str, *, told: bool) -> None:
-    """Golds that share no form contradict each other; signs are compared as they stand."""
+    """Golds that share no form contradict each other; signs are compared as they stand.
+
+    For yes/no items the labels are compared.
+    """
+    yes, no = item(1, "Is it?", label="YES"), item(2, "Is it?", label="NO")
+    assert found(conflicts, subject(yes, no, kind="yes_no")) == [("error", 2)]
     both = subject(item(1, CAPITAL, first), item(2, CAPITAL, second))
     assert found(conflicts, both) == [("error", 2)] * told
     assert found(duplicates, both) == [("error", 2)] * (not told)
     if told:
         assert f"{second!r} here and {first!r} there" in said(conflicts, both)
-
-
-def test_yes_and_no_to_one_question_is_a_conflict() -> None:
-    """For yes/no items the labels are compared."""
-    both = subject(item(1, "Is it?", label="YES"), item(2, "Is it?", label="NO"), kind="yes_no")
-    assert found(conflicts, both) == [("error", 2)]
 
 
 def test_judged_items_may_repeat_a_question() -> None:
@@ -203,7 +202,9 @@ def test_joiners_and_pictures_are_no_error() -> None:
     ],
 )
 def test_a_text_without_one_letter_of_its_script_is_an_error(text: str, code: str) -> None:
-    """An untranslated question, or one typed in the other script."""
+    """An untranslated question or context, or one typed in the other script."""
+    passage = "The town is on the river, and it was the capital of the country."
+    assert "the context" in said(other_language, asked("Ki?", "hu", context=passage))
     assert found(other_language, asked(text, code)) == [("error", 1)]
     assert not found(other_language, asked(text.split(maxsplit=1)[0], code))
 
@@ -242,12 +243,6 @@ def test_the_language_is_guessed_by_frequent_words(text: str, code: str, guess: 
 def test_doubtful_texts_are_a_warning_or_left_alone(text: str, code: str, *, told: bool) -> None:
     """Shared words, titles, quotations, short texts and unknown languages are no fault."""
     assert found(other_language, asked(text, code)) == [("warning", 1)] * told
-
-
-def test_the_context_is_looked_at_too() -> None:
-    """A passage in another language is the usual accident of translated files."""
-    passage = "The town is on the river, and it was the capital of the country."
-    assert "the context" in said(other_language, asked("Ki?", "hu", context=passage))
 
 
 def test_every_language_entry_is_whole() -> None:

@@ -93,15 +93,8 @@ def test_each_kind_takes_its_verdicts(
     kind: str, label: str | None, fits: tuple[str, ...] | None
 ) -> None:
     """A judge that is itself tested is never overridden, and nothing changes without verdicts."""
-    slice_ = Slice(
-        dataset="d",
-        language="bg",
-        kind=kind_of(kind),
-        path=Path("x"),
-        rubric=RUBRIC,
-        yes="Да",
-        no="Не",
-    )
+    own = {"kind": kind_of(kind), "path": Path("x"), "rubric": RUBRIC, "yes": "Да", "no": "Не"}
+    slice_ = Slice(dataset="d", language="bg", **own)  # type: ignore[arg-type]
     item = PlannedItem(key="k", slice=slice_, case=make_case(label=label), repeat=1)
     judge = make_tasks([item], None, judges("lexical"), {KEY: decided()})["k"].judge
     found = judge.labels if isinstance(judge, AdjudicatedJudge) else None
@@ -169,13 +162,10 @@ def test_files_beside_the_data_are_found_and_must_agree(tmp_path: Path) -> None:
         load_folders(folders)
 
 
-@pytest.mark.parametrize(
-    ("text", "good"),
-    [("CORRECT", True), ("10", True), ("NO", True), ("no", False), ("UNCLEAR", False), ("", False)],
-)
-def test_what_may_stand(text: str, good: bool) -> None:
+def test_what_may_stand() -> None:
     """Grades, ratings, readings of yes or no, as they are written."""
-    assert is_label(text) is good
+    labels = ("CORRECT", "10", "NO", "no", "UNCLEAR", "")
+    assert [one for one in labels if is_label(one)] == ["CORRECT", "10", "NO"]
 
 
 def test_comments_say_what_was_judged(tmp_path: Path) -> None:

@@ -35,16 +35,18 @@ def refusal(folder: Path, name: str, content: str | bytes) -> str:
 
 
 def test_columns_are_found_whatever_their_case_and_spaces(tmp_path: Path) -> None:
-    """Names are compared without case and outer spaces, and shown as the file spells them."""
+    """Names are compared without case and outer spaces, and shown as the file spells them.
+
+    A byte order mark is no part of the first name. CR alone ends lines, as in old spreadsheets.
+    """
+    for text in ("\ufeffquestion,answer\nQ,A\n", "question,answer\rQ,A\rQ2,A2"):
+        table = read_table(write(tmp_path, "a.csv", text))
+        assert list(table.names) == ["question", "answer"]
+        assert rows(table)[0] == {"question": "Q", "answer": "A"}
+    assert len(table.records) == 2
     table = read_table(write(tmp_path, "a.csv", " ANSWERS ,Predicted Answers\r\nA,P\r\n"))
     assert rows(table) == [{"answers": "A", "predicted_answers": "P"}]
     assert table.names == {"answers": "ANSWERS", "predicted_answers": "Predicted Answers"}
-
-
-def test_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
-    """A BOM in front of the header changes nothing."""
-    table = read_table(write(tmp_path, "a.csv", b"\xef\xbb\xbfquestion,answer\nQ,A\n"))
-    assert list(table.names) == ["question", "answer"]
 
 
 def test_rows_and_lines_differ_where_cells_hold_line_breaks(tmp_path: Path) -> None:
@@ -52,11 +54,6 @@ def test_rows_and_lines_differ_where_cells_hold_line_breaks(tmp_path: Path) -> N
     table = read_table(write(tmp_path, "a.csv", 'q,a\nQ1,"x\ny"\n\nQ2,A2\n'))
     assert [(record.row, record.line) for record in table.records] == [(1, 2), (2, 5)]
     assert table.records[0].values["a"] == "x\ny"
-
-
-def test_lone_carriage_returns_end_lines(tmp_path: Path) -> None:
-    """A file with CR alone, as old spreadsheets save it, is read."""
-    assert len(read_table(write(tmp_path, "a.csv", "q,a\rQ1,A1\rQ2,A2")).records) == 2
 
 
 def test_large_cells_are_read_and_the_module_limit_is_put_back(tmp_path: Path) -> None:
@@ -104,17 +101,14 @@ def test_json_numbers_keep_their_text(tmp_path: Path) -> None:
 
 
 def test_json_list_items_know_their_lines(tmp_path: Path) -> None:
-    """Items of a JSON list are counted, and their first lines are known."""
+    """Items of a JSON list are counted, and their first lines are known.
+
+    Only real nesting counts as depth, however many brackets a value holds.
+    """
+    brackets = json.dumps({"q": "[" * 200, "list": [[], {}] * 30})
+    assert len(read_table(write(tmp_path, "a.jsonl", brackets)).records) == 1
     table = read_table(write(tmp_path, "a.json", ' [\n{"q": "a"},\n\n {"q":\n"b"} ] \n'))
     assert [(record.row, record.line) for record in table.records] == [(1, 2), (2, 4)]
-
-
-BRACKETS = json.dumps({"q": "[" * 200, "list": [[], {}] * 30})
-
-
-def test_brackets_in_text_are_no_depth(tmp_path: Path) -> None:
-    """Only real nesting counts, however many brackets a value holds."""
-    assert len(read_table(write(tmp_path, "a.jsonl", BRACKETS)).records) == 1
 
 
 VALUES = st.recursive(
@@ -146,15 +140,11 @@ def test_yaml_values_are_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.txt", "a.csv.gz", "a.xlsx", "a"])
 def test_other_suffixes_are_refused(tmp_path: Path, name: str) -> None:
-    """The format is known by the suffix, and the message lists those that are read."""
-    assert ".csv, .jsonl, .json, .yaml, .yml" in refusal(tmp_path, name, "q,a\nx,y\n")
-
-
-def test_folder_is_refused(tmp_path: Path) -> None:
-    """A folder with the right suffix is one clear error."""
+    """The format is known by the suffix, and the message lists those read; a folder is no file."""
     (tmp_path / "x.jsonl").mkdir()
     with pytest.raises(UsageError, match="not a regular file"):
         read_table(tmp_path / "x.jsonl")
+    assert ".csv, .jsonl, .json, .yaml, .yml" in refusal(tmp_path, name, "q,a\nx,y\n")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -59,12 +59,18 @@ def test_each_kind_has_its_judge(kind: str, label: str | None, offline: type, as
 
 
 def test_rules_may_stand_before_a_model() -> None:
-    """For grades only: shared words settle no rating, and yes/no is a rule already."""
+    """For grades only: shared words settle no rating, and yes/no is a rule already.
+
+    A judge under test is not audited: the given labels tell more than the model would.
+    """
     cascade = judges(BOTH, models=[MODEL], seed=3)
     (graded,) = make_tasks([item("graded")], None, cascade).values()
     assert isinstance(graded.judge, CascadeJudge)
     assert (graded.judge.audit, graded.judge.seed) == (AUDIT, 3)
     assert graded.judge.spec == BOTH
+    (judged,) = make_tasks([item("judged", label="CORRECT")], None, cascade).values()
+    assert isinstance(judged.judge, CascadeJudge)
+    assert judged.judge.audit == 0
     kinds: list[tuple[str, str | None, type]] = [
         ("rated", None, RatingJudge),
         ("judged", "7", RatingJudge),
@@ -72,14 +78,6 @@ def test_rules_may_stand_before_a_model() -> None:
     ]
     for kind, label, judge in kinds:
         assert isinstance(make_tasks([item(kind, label=label)], None, cascade)["k"].judge, judge)
-
-
-def test_a_judge_under_test_is_not_audited() -> None:
-    """The given labels tell more than the model would."""
-    cascade = judges(BOTH, models=[MODEL])
-    (judged,) = make_tasks([item("judged", label="CORRECT")], None, cascade).values()
-    assert isinstance(judged.judge, CascadeJudge)
-    assert judged.judge.audit == 0
 
 
 @pytest.mark.parametrize(
@@ -174,17 +172,13 @@ def test_what_passes(kind: str, label: str | None, verdict: Verdict, passes: boo
 def test_what_a_choice_needs_is_asked_for(
     changes: dict[str, object], model: Scripted | None, judge: JudgeFactory, message: str
 ) -> None:
-    """A missing prompt or rubric is named before any call."""
+    """A missing prompt or rubric is named before any call; so is, once, a file without answers."""
+    with pytest.raises(UsageError, match=r"no item has a recorded answer.*--model"):
+        make_tasks([item("graded", recorded=None)], None, LEXICAL)
     one = item("graded")
     one = replace(one, slice=replace(one.slice, **changes))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=message):
         make_tasks([one], model, judge)
-
-
-def test_nothing_recorded_and_no_model() -> None:
-    """A file without answers cannot be judged offline: say so once, not item by item."""
-    with pytest.raises(UsageError, match=r"no item has a recorded answer.*--model"):
-        make_tasks([item("graded", recorded=None)], None, LEXICAL)
 
 
 def test_a_recorded_answer_is_taken_exactly() -> None:

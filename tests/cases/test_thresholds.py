@@ -25,8 +25,13 @@ def test_prompts_by_name_and_path(folder: Path, rubrics: Path) -> None:
     assert ":5: key 'prompt': no prompt 'long' in language 'en'" in said
 
 
-def test_prompt_of_another_language_is_refused(folder: Path) -> None:
-    """A prompt in a language that the slice does not name is a mistake."""
+def test_a_text_of_another_language_is_refused(folder: Path, rubrics: Path) -> None:
+    """A prompt in a language that the slice does not name is a mistake, and so is a rubric.
+
+    What a rubric says of its language counts, not its file's name.
+    """
+    (rubrics / "facts.en.yaml").write_text(RUBRIC.format("pl"), encoding="utf-8")
+    assert "written for language 'pl'" in refusal(folder, GRADED + "rubric: facts\n", rubrics)
     (folder / "answer.en.yaml").write_text(PROMPT.format("bg"), encoding="utf-8")
     assert "written for language 'bg'" in refusal(folder, GRADED)
     own = "    rubric_language: bg\n"
@@ -51,21 +56,14 @@ def test_rubrics_by_name_and_path(folder: Path, rubrics: Path) -> None:
     assert "key 'rubric_language': want a language code such as 'en', got 'English'" in said
 
 
-def test_rubric_file_of_another_language_is_refused(folder: Path, rubrics: Path) -> None:
-    """What a rubric says of its language counts, not its file's name."""
-    (rubrics / "facts.en.yaml").write_text(RUBRIC.format("pl"), encoding="utf-8")
-    assert "written for language 'pl'" in refusal(folder, GRADED + "rubric: facts\n", rubrics)
-
-
-def test_items_replace_a_listed_language(folder: Path, rubrics: Path) -> None:
-    """A listed language keeps its gates and takes the file."""
-    dataset = declared(folder, GRADED + "    gates: {correct: {min: 0.3}}\n", rubrics)
-    own = with_items(dataset, "en", Path("mine.csv"), rubrics).slices["en"]
-    assert (own.path, own.declared, len(own.thresholds)) == (Path("mine.csv"), True, 1)
-
-
 def test_items_of_another_language_use_the_default(folder: Path, rubrics: Path) -> None:
-    """A language that is not listed has the English rubric, no gates, and says so."""
+    """A language that is not listed has the English rubric, no gates, and says so.
+
+    A listed language keeps its gates and takes the file.
+    """
+    gated = declared(folder, GRADED + "    gates: {correct: {min: 0.3}}\n", rubrics)
+    own = with_items(gated, "en", Path("mine.csv"), rubrics).slices["en"]
+    assert (own.path, own.declared, len(own.thresholds)) == (Path("mine.csv"), True, 1)
     (folder / "answer.en.yaml").write_text(PROMPT.format("en"), encoding="utf-8")
     dataset = declared(folder, GRADED + "rubric: facts\n", rubrics)
     own = with_items(dataset, "cs", Path("cs.csv"), rubrics).slices["cs"]
