@@ -14,13 +14,6 @@ from tests.conftest import Project
 
 MODEL, OTHER = "openai:m@http://127.0.0.1:9/v1", "anthropic:a@http://127.0.0.1:9"
 PLUS = "openai:m+lora@http://127.0.0.1:9/v1"
-WATCH = """
-import pathlib
-
-from reports.plugin import head_start
-
-head_start.start_early = lambda config, options: pathlib.Path("started").touch()
-"""
 
 
 @pytest.fixture
@@ -82,10 +75,9 @@ def test_a_head_start_without_a_job_ends_with_the_session(
     [("--replay", False), ("--dry-run", False), ("--collect-only", False), ("--seed=1", True)],
 )
 def test_who_sends_nothing_starts_nothing_early(
-    option: str, starts: bool, project: Project
+    option: str, starts: bool, project: Project, loads: list[tuple[str, ...]]
 ) -> None:
     """Replays, dry runs and listings have no use for an SDK."""
     project.dataset("capital", {"en": ["Sofia"]})
-    project.write("conftest.py", WATCH)
-    project.run("qa", f"--model={MODEL}", option)
-    assert (project.path / "started").exists() == starts
+    project.run_in_process("qa", f"--model={MODEL}", option)
+    assert bool(loads) == starts

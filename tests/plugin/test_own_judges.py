@@ -1,6 +1,7 @@
 """Judges that another repository brings: a rubric with labels of its own, and rules in Python."""
 
 import json
+import sys
 
 import pytest
 
@@ -127,15 +128,18 @@ def test_rules_that_know_other_labels_cannot_judge_it(project: Project) -> None:
 
 
 @pytest.mark.parametrize("mode", ["plain", "n2"])
-def test_rules_in_one_file_judge_a_run(project: Project, mode: str) -> None:
+def test_rules_in_one_file_judge_a_run(
+    project: Project, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another repository's class judges grades, own labels and a failure, with workers too."""
     register(project)
     project.dataset("capital", {"en": ["Sofia", "Varna", "broken"]})
     project.write("my_rules.py", RULES)
-    done = project.run(*MODES[mode], "qa", "--judge", "python:my_rules:Politeness", "--gates=off")
+    spec = "python:my_rules:Politeness"
+    monkeypatch.setattr(sys, "path", list(sys.path))  # no other test's folder stays in it
+    done = project.run_in_process(*MODES[mode], "qa", "--judge", spec, "--gates=off")
     assert done.ret == 1, done.stdout.str()
     found = {(r["dataset"], r["id"]): (r["grade"], r["judge"]) for r in project.records()}
-    spec = "python:my_rules:Politeness"
     assert found["capital", "q1"] == ("CORRECT", spec)
     assert found["capital", "q2"] == ("INCORRECT", spec)
     assert found["letters", "q0"] == ("formal", spec)

@@ -45,17 +45,17 @@ def test_a_run_that_waits_says_for_what() -> None:
     assert halfway().block(103.0, waiting)[-1].endswith("waiting: api.example asks to wait 12 s")
 
 
-def test_a_run_without_calls_speaks_of_no_money() -> None:
-    """Offline there is neither a rate of calls nor a cost; before the first item no time left."""
+def test_a_line_leaves_out_what_is_not_known() -> None:
+    """Offline neither calls nor cost, no time left at first; an unknown price is a word; hours."""
     assert Progress(planned=3, started=5.0).line(5.0, IDLE) == "qa 0/3 (0%), 0.0 items/s"
-
-
-def test_an_unknown_price_is_not_nothing() -> None:
-    """Where a model's price is not known the cost is a word."""
-    progress = Progress(planned=3, started=5.0, priced=False)
-    assert progress.line(6.0, BUSY).startswith(
-        "qa 0/3 (0%), 0.0 items/s, 90.0 calls/s, 16 of 24 in flight, cost unknown | "
+    assert (
+        Progress(planned=3, started=5.0, priced=False)
+        .line(6.0, BUSY)
+        .startswith("qa 0/3 (0%), 0.0 items/s, 90.0 calls/s, 16 of 24 in flight, cost unknown | ")
     )
+    long = Progress(planned=20_001, started=0.0)
+    long.add("s:en", outcome("passed"))
+    assert "5.6 h left" in long.line(1.0, IDLE)
 
 
 def test_rates_are_those_of_late() -> None:
@@ -66,13 +66,6 @@ def test_rates_are_those_of_late() -> None:
             progress.add("s:en", outcome("passed"))
         text = progress.line(float(second), IDLE)
     assert text == "qa 700/1,000 (70%), 2 min left, 2.0 items/s | passed: s:en 1.00"
-
-
-def test_long_times_are_told_in_minutes_and_hours() -> None:
-    """Nobody counts thousands of seconds."""
-    progress = Progress(planned=20_001, started=0.0)
-    progress.add("s:en", outcome("passed"))
-    assert "5.6 h left" in progress.line(1.0, IDLE)
 
 
 def test_a_log_leaves_out_what_says_nothing_new(tmp_path: Path) -> None:

@@ -42,12 +42,8 @@ def called(
     """Run Python with these words in that repository."""
     return subprocess.run(
         [sys.executable, *words],
-        cwd=home,
-        env=installed,
-        text=True,
-        capture_output=True,
-        check=False,
-    )
+        cwd=home, env=installed, text=True, capture_output=True, check=False,
+    )  # fmt: skip
 
 
 def test_the_wheel_has_the_module_and_the_command() -> None:

@@ -46,12 +46,11 @@ def run(project: Project, server: Loopback, *options: str, workers: int = 0) -> 
 
 def calls(project: Project) -> dict[str, list[SentCall]]:
     """Return the calls of each item by its id."""
-    folder = project.path / "reports" / "out"
-    source = of_files([folder / TRANSCRIPTS])
+    source = of_files([project.out / TRANSCRIPTS])
     assert source is not None
     return {
         record.id: list(calls_of(source, record.calls).values())
-        for record in load_report(folder).records
+        for record in load_report(project.out).records
     }
 
 
@@ -83,7 +82,7 @@ def test_all_that_was_sent_for_an_item_is_beside_the_report(
 def test_a_run_from_the_ledger_has_them_too(project: Project, server: Loopback) -> None:
     """A second run asks no more than what failed, a replay nothing: the file is the same."""
     run(project, server)
-    file = project.path / "reports" / "out" / TRANSCRIPTS
+    file = project.out / TRANSCRIPTS
     first, sent = file.read_bytes(), server.count
     run(project, server)
     assert (file.read_bytes(), server.count) == (first, sent + 1)
@@ -98,10 +97,9 @@ def test_without_transcripts_nothing_is_kept_of_prompts(
     """No file, none of the last run's either; and who asks for an item is told so."""
     run(project, server)
     run(project, server, "--no-transcripts", "--ledger", "other.sqlite3")
-    folder = project.path / "reports" / "out"
-    assert not (folder / TRANSCRIPTS).exists()
+    assert not (project.out / TRANSCRIPTS).exists()
     assert b"Keep to the rules" not in (project.path / "other.sqlite3").read_bytes()
-    assert main(["show", "q1", str(folder)]) == 0
+    assert main(["show", "q1", str(project.out)]) == 0
     assert "neither prompt nor reply is kept with this run" in capsys.readouterr().out
 
 

@@ -60,20 +60,19 @@ def test_failed_first_may_drop_tests(capital: Project) -> None:
     assert not known(capital, "qa", "--sw")
 
 
-@pytest.mark.parametrize("text", [DROPPING, "collect_ignore_glob = ['*capital*']\n"])
-def test_a_conftest_that_drops_tests_is_waited_for(capital: Project, text: str) -> None:
-    """Code of the user's own may drop what it likes."""
-    capital.write("conftest.py", text)
-    assert not known(capital, "qa")
-
-
-def test_a_conftest_that_is_not_loaded_yet_is_waited_for(capital: Project) -> None:
-    """What a conftest.py further down holds is known only once tests are collected."""
-    capital.write("qa/capital/conftest.py", DROPPING)
-    assert not known(capital, "qa")
-
-
-def test_a_harmless_conftest_changes_nothing(capital: Project) -> None:
-    """One that is loaded and drops nothing is no reason to wait."""
-    capital.write("qa/conftest.py", "def pytest_report_header():\n    return 'ours'\n")
-    assert known(capital, "qa")
+@pytest.mark.parametrize(
+    ("path", "text", "is_known"),
+    [
+        ("conftest.py", DROPPING, False),
+        ("conftest.py", "collect_ignore_glob = ['*capital*']\n", False),
+        ("qa/capital/conftest.py", DROPPING, False),
+        ("qa/conftest.py", "def pytest_report_header():\n    return 'ours'\n", True),
+    ],
+    ids=["drops", "ignores", "not loaded yet", "harmless"],
+)
+def test_a_conftest_that_may_drop_tests_is_waited_for(
+    capital: Project, path: str, text: str, is_known: bool
+) -> None:
+    """One that drops tests, or is not loaded yet; a harmless one that is loaded changes nothing."""
+    capital.write(path, text)
+    assert known(capital, "qa") == is_known
