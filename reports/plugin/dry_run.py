@@ -192,12 +192,8 @@ class DryRun:
             return
         shares = known_discordance(self._baseline).shares
         for dataset, clusters in self._clusters(keys):
-            yield from power_lines(
-                dataset,
-                clusters,
-                baseline=any(self._earlier),
-                discordances=shares,
-            )
+            paired = any(self._earlier)
+            yield from power_lines(dataset, clusters, baseline=paired, discordances=shares)
 
     def _odds(self, keys: Sequence[str]) -> Iterator[str]:
         """Yield the odds of each exit code over all gates, one line a model."""

@@ -1,4 +1,4 @@
-"""``--until-decided``: asks items in an order that nobody chooses until a slice is decided.
+"""``--until-decided``: asks items in a fixed order, and stops a slice once it is decided.
 
 The engine says how each item ended (``evaluators/runtime/engine.py``). A slice is decided when
 all its gates are, by what ``reports/gates/sequential.py`` decides of the items so far; a gate that

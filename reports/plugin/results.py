@@ -125,7 +125,6 @@ class DeadWorkers:
 Status = tuple[str, str, str | tuple[str, Mapping[str, bool]]]
 """pytest's category, letter and word of a report; the word may come with its colour."""
 
-RERUN: Status = ("rerun", "R", "RERUN")
 MISSED: Status = ("missed", "m", ("MISSED", {"yellow": True}))
 LISTED = "fE"  # pytest's default for -r
 
@@ -145,7 +144,7 @@ class StatusWords:
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Status | None:
         """Name the report of a rerun and of a miss; all others keep pytest's words."""
         if str(report.outcome) == "rerun":
-            return RERUN
+            return "rerun", "R", "RERUN"
         is_miss = getattr(report, "qa", "") == "miss" and report.when == "call"
         chars = self._config.option.reportchars
         asked_for = chars != LISTED and not set("faA").isdisjoint(chars)
@@ -159,14 +158,13 @@ _RERUN_OPTIONS = {
     "--retries": "retries",
     "--force-flaky": "force_flaky",
 }
-_RERUN_SETTINGS = ("reruns", "retries")
 
 
 def rerun_settings(config: pytest.Config) -> tuple[str, ...]:
     """Return the options and settings that ask plug-ins to run failing tests again."""
     options = [name for name, value in _RERUN_OPTIONS.items() if config.getoption(value, None)]
     settings = []
-    for name in _RERUN_SETTINGS:
+    for name in ("reruns", "retries"):
         with suppress(ValueError):  # no plug-in knows it
             if str(config.getini(name) or "0").strip() not in ("", "0"):
                 settings.append(f"{name} (in the ini file)")
