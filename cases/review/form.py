@@ -15,10 +15,9 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from cases.review.sheet import Question, Sheet, SheetItem
-from evaluators.output import content_policy, write_texts
+from evaluators.output import BOM, content_policy, guarded, write_texts
 from evaluators.reading import load_settings
 from evaluators.secrets import mask
-from evaluators.spreadsheet import BOM, guarded
 from evaluators.text import INVISIBLE, escaped
 
 FOLDER = Path(__file__).parent

@@ -11,9 +11,8 @@ from cases.review.form import BETWEEN, RATE, write_sheet
 from cases.review.sheet import Sheet
 from cases.tables import read_csv
 from evaluators.core import UsageError
-from evaluators.output import write_texts
+from evaluators.output import unguarded, write_texts
 from evaluators.reading import parse_json, read_text
-from evaluators.spreadsheet import unguarded
 from evaluators.statistics.agreement import PairAgreement, alpha_of, kappas, raw_agreement
 from evaluators.statistics.intervals import Estimate
 from evaluators.text import encodable, hint, listed, shown

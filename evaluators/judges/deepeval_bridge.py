@@ -7,7 +7,7 @@ from evaluators.core import Ask, Message, Model, QAError, Reply, Request, UsageE
 from evaluators.judges.llm import ask_until_read
 from evaluators.reading import parse_json
 from evaluators.replies import Invalid
-from evaluators.replies.text import spoken, unfinished
+from evaluators.replies.readers import spoken, unfinished
 from evaluators.secrets import mask, one_line
 from evaluators.text import sendable
 

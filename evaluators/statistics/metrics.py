@@ -1,7 +1,7 @@
 """The table of metrics: what each measures, which interval it has, and where it is shown.
 
 A metric is a ratio of two sums over a table of counts. To add one, add a row to the table of its
-kind (and, if ``share`` is not enough, a function to ``ratios.py``): thresholds, gates, reports and
+kind (and, if ``share`` is not enough, a function in ``count_table.py``): thresholds, gates, reports and
 commands read it from here. Usage metrics, such as seconds, are rows of ``USAGE``.
 """
 
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
 from evaluators.statistics.agreement import KAPPA, QUADRATIC_KAPPA, SPEARMAN, Coefficient
-from evaluators.statistics.count_table import RATINGS, CountTable
-from evaluators.statistics.ratios import (
+from evaluators.statistics.count_table import (
+    RATINGS,
+    CountTable,
     accuracy,
     agreement,
     correct,

@@ -39,8 +39,7 @@ from reports.metrics.summary import (
     on_axis,
     scores_of,
 )
-from reports.run.record import Record
-from reports.run.usage_summary import (
+from reports.run.evidence import (
     BEST,
     WORST,
     Unknown,
@@ -49,6 +48,7 @@ from reports.run.usage_summary import (
     usage_change,
     usage_shift,
 )
+from reports.run.record import Record
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array

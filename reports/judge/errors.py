@@ -7,9 +7,9 @@ from contextlib import suppress
 from cases.dataset import Slice
 from evaluators.kinds import GRADED
 from evaluators.output import plural
+from evaluators.statistics.count_table import correct
 from evaluators.statistics.intervals import Estimate, corrected_rate, wilson
 from evaluators.statistics.metrics import YOUDEN
-from evaluators.statistics.ratios import correct
 from evaluators.statistics.youden import (
     ClassRate,
     clustered,

@@ -11,9 +11,9 @@ from evaluators.statistics.intervals import UNDEFINED, Estimate, Interval, figur
 from evaluators.statistics.metrics import USAGE, floor_ends, metrics_of
 from evaluators.statistics.sample import Sample, is_repeated, tries_of
 from reports.metrics.summary import gated_repeats, missing_extras, repeat_estimate, tabulate
+from reports.run.evidence import lacking, usage_estimate
 from reports.run.record import Record
 from reports.run.report import GateResult, GateState, SliceSummary
-from reports.run.usage_summary import lacking, usage_estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,10 +23,9 @@ from evaluators.statistics.sample import (
     tries_of,
 )
 from evaluators.statistics.sparse import Fill
-from reports.run.evidence import ConfusionCell
+from reports.run.evidence import ConfusionCell, usage_estimates
 from reports.run.record import Record
 from reports.run.report import Counts, SliceSummary
-from reports.run.usage_summary import usage_estimates
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,11 +11,10 @@ from evaluators.output import plural
 from evaluators.statistics.intervals import Estimate, number
 from evaluators.statistics.metrics import DROP, RISE, USAGE, floor_ends, headlines
 from reports.run import clean
-from reports.run.evidence import Change, Comparison
+from reports.run.evidence import Change, Comparison, UsageShift
 from reports.run.provenance import named_model
 from reports.run.record import Record
 from reports.run.report import GateResult, Report, SliceSummary
-from reports.run.usage_summary import UsageShift
 
 FEWER_REPEATS = "repeats left out, as the baseline has fewer"
 _PROMOTED = ("reports", "baselines")  # as in reports/verdict/promoted.py, which needs this module

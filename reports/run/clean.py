@@ -10,7 +10,7 @@ from dataclasses import is_dataclass, replace
 from typing import TypeVar, cast
 
 from evaluators import secrets
-from evaluators.spreadsheet import guarded
+from evaluators.output import guarded
 from evaluators.text import flat, no_command
 
 T = TypeVar("T")

@@ -20,7 +20,7 @@ from cases.review.form import (
 )
 from cases.review.sheet import UNCLEAR, Field, verdict_question
 from evaluators.core import QAError, UsageError
-from evaluators.spreadsheet import unguarded
+from evaluators.output import unguarded
 from tests.support.hostile import HOSTILE, needs_kit
 from tests.support.reviewing import sheet, sheet_item
 

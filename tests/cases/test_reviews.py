@@ -23,7 +23,7 @@ from cases.review.reviews import (
 )
 from cases.review.sheet import Duty, Sheet, assign, draw, sheets_for
 from evaluators.core import UsageError
-from evaluators.spreadsheet import unguarded
+from evaluators.output import unguarded
 from tests.support.reviewing import review, saved, sheet, sheet_item
 
 SHEET = sheet(sheet_item("a"), sheet_item("b"), sheet_item("c"))

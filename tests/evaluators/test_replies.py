@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Reply, ToolCall, UsageError
 from evaluators.replies import Invalid, read_grade
 from evaluators.replies.labels import LABELS_FILE, read_lexicon, word_key
-from evaluators.replies.text import spoken
+from evaluators.replies.readers import spoken
 
 
 def grade_of(text: str, finish: str = "stop") -> str | None:

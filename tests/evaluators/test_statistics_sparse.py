@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.core import NO, YES
-from evaluators.statistics.count_table import RATINGS, CountTable
+from evaluators.statistics.count_table import RATINGS, CountTable, macro_f1, mean_rating
 from evaluators.statistics.metrics import ANSWERS
-from evaluators.statistics.ratios import macro_f1, mean_rating
 from evaluators.statistics.sparse import class_interval, mean_interval
 from tests.benchmarks.small_samples import World, kappa, rare, ratings
 
