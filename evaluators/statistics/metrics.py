@@ -1,8 +1,8 @@
 """The table of metrics: what each measures, which interval it has, and where it is shown.
 
 A metric is a ratio of two sums over a table of counts. To add one, add a row to the table of its
-kind (and, if ``share`` is not enough, a function in ``count_table.py``): thresholds, gates, reports and
-commands read it from here. Usage metrics, such as seconds, are rows of ``USAGE``.
+kind (and, if ``share`` is not enough, a function in ``count_table.py``): thresholds, gates, reports
+and commands read it from here. Usage metrics, such as seconds, are rows of ``USAGE``.
 """
 
 from __future__ import annotations
