@@ -144,14 +144,12 @@ def lines(rounds: int = ROUNDS) -> Iterator[str]:
         yield f"{world.title}: {', '.join(cells)}"
 
 
-def main() -> int:
-    """Print the table; an argument is the number of rounds."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-    for line in lines(rounds):
+def main() -> None:
+    """Print the lines; an argument is the number of rounds."""
+    for line in lines(*map(int, sys.argv[1:])):
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,22 +1,21 @@
 """Measuring the judge beside the tests: what is looked for, what is asked, what is waited for."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cases.config import load_dataset
-from cases.dataset import Dataset, Plan, Selection, SliceFile
+from cases.dataset import Plan, Selection, SliceFile
 from cases.loading import load_cases
 from cases.plan import labelled_for, make_plan
 from evaluators.core import Outcome, Reply, ToolCall
 from reports.plugin.calibrator import BUNDLED, Calibrator, JudgeWait, find_labelled
 from reports.plugin.options import RunOptions
-from tests.conftest import Project
 from tests.plugin.test_plugin_judges import SURE, YAML, with_labels, with_rubrics
 from tests.support.judging import judges
+from tests.support.projects import Project, graded
 from tests.support.run_options import options_of
 from tests.support.scripted import Scripted
 
@@ -48,14 +47,11 @@ def test_labels_are_found_beside_the_datasets_of_the_run(project: Project, plan:
     project.write("qa/broken/dataset.yaml", "kind: [judged")
     project.write("qa/capital/deep/dataset.yaml", "kind: graded\n")
     found = find_labelled(options(), plan, project.path)
-    assert [(one.dataset.name, one.language) for one in found] == [
-        ("labels", "en"),
-        ("labels", "bg"),
-    ]
+    names = [(one.dataset.name, one.language) for one in found]
+    assert names == [("labels", "en"), ("labels", "bg")]
     none = find_labelled(options(), plan, project.path / "qa" / "capital")
-    assert [(one.items, one.why_not[:31]) for one in none] == [
-        ((), "judges has no labelled items fo")
-    ] * 2
+    why = "judges has no labelled items for"
+    assert [(one.items, one.why_not[: len(why)]) for one in none] == [((), why)] * 2
 
 
 def test_a_sample_of_the_labels_is_the_same_every_time(project: Project, plan: Plan) -> None:
@@ -88,27 +84,17 @@ def test_rules_are_measured_by_the_labels_beside_them_and_no_others(
 
 def test_what_the_neighbours_lack_the_bundled_labels_have(project: Project) -> None:
     """In another repository too; a neighbour's own slice of that name takes their place."""
-    project.dataset("capital", {"en": [SURE], "bg": [SURE]}, "rubric: simpleqa\n" + BARE)
-    project.dataset("judges", {"bg": [SURE]}, "kind: judged\nrubric: simpleqa\n" + ONE)
+    bare = graded(dict.fromkeys(("en", "bg"), "correct: {min: 0.1}"), "rubric: simpleqa")
+    judged = "kind: judged\nrubric: simpleqa\nlanguages: {bg: {file: bg.jsonl}}\n"
+    project.dataset("capital", {"en": [SURE], "bg": [SURE]}, bare)
+    project.dataset("judges", {"bg": [SURE]}, judged)
     row = {"question": "?", "answer": "a", "predicted_answer": "a", "label": "CORRECT"}
     project.write("qa/judges/bg.jsonl", json.dumps({**row, "label_source": "constructed"}) + "\n")
     plan = make_plan([project.path / "qa" / "capital" / "dataset.yaml"], Selection())
     found = {one.language: one for one in find_labelled(options(), plan, project.path)}
+    bundled = load_dataset(BUNDLED / "dataset.yaml")
     assert (len(found["bg"].items), found["bg"].dataset.folder.name) == (1, "judges")
-    assert len(found["en"].items) == len(load_cases(bundled().slices["en"]))
-
-
-def bundled() -> Dataset:
-    return load_dataset(BUNDLED / "dataset.yaml")
-
-
-BARE = """
-kind: graded
-languages:
-  en: {file: en.jsonl, gates: {correct: {min: 0.1}}}
-  bg: {file: bg.jsonl, gates: {correct: {min: 0.1}}}
-"""
-ONE = "languages: {bg: {file: bg.jsonl}}\n"
+    assert len(found["en"].items) == len(load_cases(bundled.slices["en"]))
 
 
 def test_a_labelled_file_of_the_users_own_is_what_measures(project: Project) -> None:
@@ -173,15 +159,10 @@ def test_a_session_waits_for_its_judge_and_an_interrupt_does_not() -> None:
     steps = JudgeWait(lambda: next(answers)).pytest_runtestloop()
     next(steps)
     with pytest.raises(StopIteration) as end:
-        send(steps, True)
+        steps.send(True)  # as pluggy does
     assert end.value.value is True
     assert next(answers, "none left") == "none left"
     stopped = JudgeWait(lambda: pytest.fail("it waited")).pytest_runtestloop()
     next(stopped)
     with pytest.raises(KeyboardInterrupt):
         stopped.throw(KeyboardInterrupt)
-
-
-def send(steps: Iterator[None], value: object) -> None:
-    """Resume a hook's wrapper as pluggy does."""
-    steps.send(value)  # type: ignore[attr-defined]

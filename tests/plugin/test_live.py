@@ -89,12 +89,7 @@ def test_pytest_writes_on_where_it_was(terminal: tuple[int, int]) -> None:
         screen.show(["6 of 9", "so far so good"])
         screen.write("\x1b[32m.\x1b[0mF\n")
         screen.write("next ")
-        assert seen(arrived(outer)) == [
-            "test_x.py ...F",
-            "next",
-            "6 of 9",
-            "so far so good",
-        ]
+        assert seen(arrived(outer)) == ["test_x.py ...F", "next", "6 of 9", "so far so good"]
         screen.show(["7 of 9"])
         screen.show([])
         screen.write("over\n")
@@ -159,28 +154,15 @@ def on_a_terminal(terminal: tuple[int, int], folder: Path, arguments: Sequence[s
     environment.pop("CI", None)
     process = subprocess.Popen(
         [sys.executable, "-m", "pytest", *arguments],
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=inner,
-        stderr=inner,
-    )
+        cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=inner, stderr=inner,
+    )  # fmt: skip
     content = ""
     while process.poll() is None:
         content += arrived(outer)
     return content + arrived(outer)
 
 
-SLOW = """
-import time
-
-import pytest
-
-
-@pytest.fixture(autouse=True)
-def slow():
-    time.sleep(0.15)
-"""
+SLOW = "import time\n\n\ndef pytest_runtest_setup():\n    time.sleep(0.15)\n"
 YAML = graded({"en": BAR})
 
 

@@ -10,7 +10,6 @@ from tests.support.projects import BAR, Project, graded
 from tests.support.samples import full, report
 
 YAML = graded({"en": BAR})
-OUT = Path("reports/out")
 
 
 def verdict(folder: Path) -> str:
@@ -22,7 +21,7 @@ def verdict(folder: Path) -> str:
 def test_runs_that_decide_nothing_leave_the_last_that_did(project: Project) -> None:
     """Two samples after a PASS: it stays beside them, and the terminal says where."""
     project.dataset("capital", {"en": ["Sofia"] * 4}, YAML)
-    out = project.path / OUT
+    out = project.out
     kept = previous(out)
     assert kept == project.path / "reports/out.previous"
     assert project.run_in_process("qa").ret == 0

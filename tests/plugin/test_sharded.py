@@ -50,10 +50,8 @@ def test_all_shards_merged_are_the_run(
     assert done[1].outlines[-1].startswith("SHARD 2 of 3: exit 0; ")
     to = project.path / "merged"
     assert main(["merge", str(project.path / "out-*"), "--to", str(to)]) == whole.ret == 0
-    lines = [
-        (project.path / f"out-{n}" / "records.jsonl").read_text(encoding="utf-8").splitlines()
-        for n in (1, 2, 3)
-    ]
+    files = [project.path / f"out-{n}" / "records.jsonl" for n in (1, 2, 3)]
+    lines = [file.read_text(encoding="utf-8").splitlines() for file in files]
     assert sum(map(len, lines)) == len(set().union(*lines)) == 26
     assert run_json(to) == run_json(project.path / "whole")
     for name in ("records.jsonl", "results.csv", "capital-en-graded.csv"):

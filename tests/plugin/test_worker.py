@@ -21,14 +21,7 @@ from reports.plugin.worker import (
 )
 from tests.conftest import Project
 
-READERS = (
-    "asyncio",
-    "cases.loading",
-    "cases.plan",
-    "evaluators.runtime.engine",
-    "jinja2",
-    "yaml",
-)
+READERS = ("asyncio", "cases.loading", "cases.plan", "evaluators.runtime.engine", "jinja2", "yaml")
 HEAVY = ("anthropic", "deepeval", "numpy", "openai", "pandas", "scipy", "statsmodels")
 LOADED = f"""
 import json
