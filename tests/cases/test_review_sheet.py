@@ -74,14 +74,6 @@ def test_the_rules_name_verdicts_as_the_form_does(language: str) -> None:
         assert {texts.verdicts[value] for value in wanted} == set(quoted)
 
 
-def test_form_and_twin_show_the_rules() -> None:
-    """Those of the item's verdicts, in its language."""
-    made = sheet(sheet_item("a"))
-    rules = texts_in("be").rules["question"]
-    assert data_of(form_page(made))["items"][0]["rules"] == rules
-    assert rules in csv_twin(made)
-
-
 @pytest.mark.parametrize("language", ["xx", "", "../en", "__proto__"])
 def test_a_language_without_texts_is_served_in_english(language: str) -> None:
     """Its name never becomes a path."""
@@ -138,12 +130,6 @@ def test_the_page_loads_nothing_and_runs_only_its_own_script() -> None:
     assert "unsafe" not in page
 
 
-def test_an_empty_sheet_is_shown() -> None:
-    """In English, and without a column to edit."""
-    assert '<html lang="en">' in form_page(sheet())
-    assert "to_edit" not in csv_twin(sheet(sheet_item("a", edit=None)))
-
-
 def test_the_twin_has_the_same_items_and_no_formula() -> None:
     """A row an item, columns of items that lack a text empty, no cell that a spreadsheet runs."""
     texts = [Field(title="answer", text=text) for text in HOSTILE]
@@ -176,11 +162,19 @@ def test_what_is_hidden_is_written_out_and_what_is_too_long_is_cut() -> None:
 
 
 def test_reasons_are_told_in_the_items_language() -> None:
-    """In the form and in its twin; a reason of the sheet's own as it stands."""
+    """In the form and in its twin, with the rules; a reason of the sheet's own as it stands.
+
+    An empty sheet is in English, and one that edits nothing has no such column.
+    """
+    assert '<html lang="en">' in form_page(sheet())
+    assert "to_edit" not in csv_twin(sheet(sheet_item("a", edit=None)))
     made = sheet(sheet_item("a", reasons=("sample", "наша ўласная")))
     told = "выпадковая выбарка для кантролю; наша ўласная"
     assert data_of(form_page(made))["items"][0]["note"] == told
     assert f",{told}," in csv_twin(made)
+    rules = texts_in("be").rules["question"]
+    assert data_of(form_page(made))["items"][0]["rules"] == rules
+    assert rules in csv_twin(made)
 
 
 def test_both_files_are_written_or_the_reason_is_said(tmp_path: Path) -> None:

@@ -171,7 +171,11 @@ def reviews_of(table: dict[str, str]) -> list[Review]:
     ],
 )
 def test_more_than_half_decide(letters: str, state: str, verdict: str) -> None:
-    """Two who differ are a conflict; a third settles it by agreeing with one of them."""
+    """Two who differ are a conflict; a third settles it by agreeing with one of them.
+
+    A comment alone is no verdict.
+    """
+    assert settle(["q"], [review("q", "A", "", comment="hm")])["q"].state == UNREVIEWED
     found = settle(["q"], reviews_of({"q": letters}))["q"]
     assert (found.state, found.verdict) == (state, verdict)
     if state == AGREED:
@@ -190,11 +194,6 @@ def test_edits_are_settled_among_those_whose_verdict_stands() -> None:
     assert settle(["q"], two)["q"].state == CONFLICT
     lost = [*one, review("q", "C", "N", "other")]
     assert settle(["q"], lost)["q"].edited == "new"
-
-
-def test_a_comment_alone_is_no_verdict() -> None:
-    """It leaves the item unreviewed."""
-    assert settle(["q"], [review("q", "A", "", comment="hm")])["q"].state == UNREVIEWED
 
 
 VERDICTS = st.lists(st.text("YNU.", min_size=3, max_size=3), min_size=1, max_size=8)
@@ -262,7 +261,9 @@ def test_agreement_by_group_and_of_ratings() -> None:
 
 
 def test_the_overlap_is_drawn_from_every_group_in_proportion() -> None:
-    """A fifth of forty items: eight of them are seen by two, six news and two others."""
+    """A fifth of forty items: eight are seen by two, six news and two others; or all there are."""
+    assert draw(GROUPS, 99, 0) == set(GROUPS)
+    assert draw({}, 3, 0) == set()
     given = assign(GROUPS, Duty(reviewers=NAMES))
     times = {item: sum(item in some for some in given.values()) for item in GROUPS}
     shared = [item for item, count in times.items() if count == 2]
@@ -298,12 +299,6 @@ def test_each_reviewer_gets_a_sheet_of_their_own() -> None:
         (f"sheet-{n}", name) for n, name in enumerate(NAMES, 1)
     ]
     assert [tuple(item.id for item in one.items) for one in sheets] == list(given.values())
-
-
-def test_draw_takes_all_where_there_are_fewer() -> None:
-    """And nothing of nothing."""
-    assert draw(GROUPS, 99, 0) == set(GROUPS)
-    assert draw({}, 3, 0) == set()
 
 
 @pytest.mark.parametrize(

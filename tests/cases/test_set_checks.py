@@ -160,16 +160,16 @@ def test_a_slice_that_its_own_answers_pass_cannot_see_a_loss(kind: str) -> None:
 
 
 def test_the_difficulty_that_was_published_counts_before_recorded_answers() -> None:
-    """It is the share of models that were right; items without one are left out."""
+    """It is the share of models that were right; items without one are left out.
+
+    What is no share is an error: a percentage would count as very easy.
+    """
+    for value in ("1.5", "-1", "nan", "easy"):
+        odd = subject(item(4, "?", metadata={"difficulty": value}))
+        assert found(too_easy, odd) == [("error", 4)]
     easy = answered(0, 30, "graded", metadata={"difficulty": "0.97"})
     assert "by the mean 'difficulty', in 97% of 30" in said(too_easy, easy)
     assert not found(too_easy, answered(30, 0, "graded", metadata={"difficulty": "0.5"}))
-
-
-@pytest.mark.parametrize("value", ["1.5", "-1", "nan", "easy"])
-def test_a_difficulty_that_is_no_share_is_an_error(value: str) -> None:
-    """A percentage would count as very easy."""
-    assert found(too_easy, subject(item(4, "?", metadata={"difficulty": value}))) == [("error", 4)]
 
 
 def with_rules(language: str, items: int, *rules: Threshold, fact: bool = False) -> Subject:

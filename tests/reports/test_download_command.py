@@ -187,8 +187,15 @@ def test_silence_and_size_are_bounded(server: FileServer) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="limits are POSIX here")
 def test_a_full_disk_is_one_line(server: FileServer, tmp_path: Path) -> None:
-    """The system's reason is said with the way out, and no file is in place."""
+    """The system's reason is said with the way out, and no file is in place.
+
+    So it is with a folder that cannot be written.
+    """
     server.files["/data"] = Served(body=BOOLQ)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(DownloadError, match=r"file.*cannot be written or read \(.*--to"):
+        get(server, tmp_path / "file" / "below")
+    (tmp_path / "file").unlink()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300, limits[1]))  # as good as a full disk
     try:
@@ -197,14 +204,6 @@ def test_a_full_disk_is_one_line(server: FileServer, tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert message.endswith("(File too large); mend that, or choose another --to")
     assert not any(tmp_path.iterdir())
-
-
-def test_a_folder_that_cannot_be_written_is_one_line(server: FileServer, tmp_path: Path) -> None:
-    """An error of the file system names the path and the option."""
-    server.files["/data"] = Served(body=BOOLQ)
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(DownloadError, match=r"file.*cannot be written or read \(.*--to"):
-        get(server, tmp_path / "file" / "below")
 
 
 def test_a_foreign_server_may_not_redirect_to_this_machine() -> None:

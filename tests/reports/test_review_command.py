@@ -30,7 +30,6 @@ from reports.review.human_review import (
     rubric_texts,
     sheet_item,
 )
-from reports.run.record import Record
 from reports.run.report import Report
 from reports.run.run_json import load_report
 from reports.run.transcripts import of_ledger
@@ -105,11 +104,14 @@ def test_the_sample_is_drawn_by_the_seed_and_nothing_stands_twice() -> None:
     assert adjudication_notes([]) == []
 
 
-def test_a_person_is_no_judge_of_the_run() -> None:
-    """Counted apart from what judges decided, and not as settled by rules."""
+def test_a_person_is_no_judge_of_the_run(tmp_path: Path) -> None:
+    """Counted apart from what judges decided, and not as settled by rules; kept in the record."""
     records = [*answered("cc", adjudicated_by="Ана"), *answered("ccc")[2:]]
-    judging = run_of([replace(one, judge="lexical") for one in records], judge="lexical").judging
+    made = run_of([replace(one, judge="lexical") for one in records], judge="lexical")
+    judging = made.judging
     assert (judging.by_judge, judging.settled) == ({"lexical": 1, "people": 2}, 1)
+    read = load_report(written(made, tmp_path / "run")).records
+    assert [one.adjudicated_by for one in read] == ["Ана", "Ана", ""]
 
 
 def test_items_that_test_the_judge_are_not_reviewed() -> None:
@@ -367,10 +369,3 @@ def test_wrong_words_are_one_line(
     found = capsys.readouterr()
     assert message in found.err
     assert (found.err.count("\n"), found.out) == (1, "")
-
-
-def test_a_record_keeps_who_decided(tmp_path: Path) -> None:
-    """Written and read back."""
-    records: list[Record] = [replace(one, adjudicated_by="Ана") for one in answered("c")]
-    path = written(run_of(records), tmp_path / "run")
-    assert [one.adjudicated_by for one in load_report(path).records] == ["Ана"]
