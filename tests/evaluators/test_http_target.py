@@ -77,10 +77,7 @@ def test_the_template_is_filled_and_the_reply_read(tmp_path: Path) -> None:
             "about": {"topic": "geo"},
             "deep": [
                 "c",
-                [
-                    {"role": "system", "content": "Be brief."},
-                    {"role": "user", "content": "Who?"},
-                ],
+                [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who?"}],
             ],
         },
         "prompt": "Be brief.\n\nWho?",

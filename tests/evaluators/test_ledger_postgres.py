@@ -216,9 +216,7 @@ def test_without_a_server_tests_skip(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
-def test_without_the_driver_one_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_driver_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """psycopg is optional."""
     monkeypatch.delitem(sys.modules, "evaluators.ledger.postgres")
     monkeypatch.delattr("evaluators.ledger.postgres")

@@ -13,11 +13,7 @@ from tests.support.loopback import Answer, Loopback, Seen, loopback
 from tests.support.model_calls import SECRET, ask, asked, both, spec_of
 
 OPENAI = "https://models.invalid/v1"
-ELSEWHERE = {
-    "openai": OPENAI,
-    "openai-responses": OPENAI,
-    "anthropic": "https://models.invalid",
-}
+ELSEWHERE = {"openai": OPENAI, "openai-responses": OPENAI, "anthropic": "https://models.invalid"}
 
 
 @pytest.fixture(autouse=True)

@@ -147,10 +147,7 @@ def test_responses_request() -> None:
     assert seen.headers["authorization"] == f"Bearer {SECRET}"
     assert seen.body == {
         "model": "model-1",
-        "input": [
-            {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": "Who?"},
-        ],
+        "input": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who?"}],
         "store": False,
         "temperature": 0,
         "max_output_tokens": 9,

@@ -14,16 +14,7 @@ from evaluators.runtime.caller import CallSettings, RetryPolicy
 from evaluators.secrets import Key
 from tests.support.engine_bench import Bench, prompted
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, reply
-from tests.support.model_calls import (
-    GONE,
-    SECRET,
-    WIRES,
-    both,
-    changed,
-    error_body,
-    spec_of,
-    two,
-)
+from tests.support.model_calls import GONE, SECRET, WIRES, both, changed, error_body, spec_of, two
 
 ONCE = RetryPolicy(attempts=1, first=0, longest=0)
 OFTEN = RetryPolicy(attempts=5, first=0, longest=0)

@@ -34,8 +34,7 @@ def test_a_suite_a_slice_and_a_case_a_gate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "tags"),
-    [("PASS", []), ("FAIL", ["failure"]), ("INCONCLUSIVE", ["error"])],
+    ("state", "tags"), [("PASS", []), ("FAIL", ["failure"]), ("INCONCLUSIVE", ["error"])]
 )
 def test_states_become_what_ci_shows(state: str, tags: list[str]) -> None:
     """FAIL is a failure; INCONCLUSIVE is an error, for its exit code is not 0 either."""
