@@ -62,10 +62,12 @@ def test_finish_reasons(provider: str) -> None:
     assert {word: got.finish for word, got in ours.items()} == theirs
 
 
-def test_openai_refusal_is_its_text() -> None:
+def test_a_refusal_is_its_text() -> None:
     """A refusal stands in the reply's text, so that nobody takes it for an answer left empty."""
     said = {"role": "assistant", "content": None, "refusal": "I can't."}
     assert ask_body("openai", changed("choices.0.message", said)).text == "I can't."
+    part = {"type": "refusal", "refusal": "I can't."}
+    assert ask_body("openai-responses", changed("output.1.content", [part])).text == "I can't."
 
 
 @both
@@ -88,12 +90,6 @@ def test_a_cut_or_filtered_reply_may_be_empty(provider: str, finish: str) -> Non
     assert (got.text, got.calls) == ("", ())
     cut = "incomplete" if provider == "openai-responses" else "length"
     assert got.finish == (cut if finish == "length" else "content_filter")
-
-
-def test_responses_refusal_is_its_text() -> None:
-    """As in chat completions: nobody takes it for an answer left empty."""
-    part = {"type": "refusal", "refusal": "I can't."}
-    assert ask_body("openai-responses", changed("output.1.content", [part])).text == "I can't."
 
 
 def test_a_part_that_was_cut_leaves_no_whole_response() -> None:
@@ -237,8 +233,7 @@ BAD_FIELDS: Mapping[str, Mapping[str, list[object]]] = {
 def test_a_200_that_is_no_json_object_of_a_reply(provider: str, name: str) -> None:
     """Whatever else comes under status 200 is transient, and never an answer."""
     error = failure(provider, Answer(body=RAW[name]))
-    assert isinstance(error, TransientError)
-    assert error.kind == "bad_body"
+    assert (type(error), error.kind) == (TransientError, "bad_body")
 
 
 @pytest.mark.parametrize("provider", BAD_FIELDS)
@@ -319,8 +314,7 @@ def test_encodings(provider: str, name: str, pack: Callable[[bytes], bytes]) -> 
 def test_a_body_that_cannot_be_unpacked(name: str, body: bytes) -> None:
     """A body in another encoding than its header says is a bad body."""
     error = failure("openai", Answer(body=body, headers={"content-encoding": name}))
-    assert isinstance(error, TransientError)
-    assert error.kind == "bad_body"
+    assert (type(error), error.kind) == (TransientError, "bad_body")
 
 
 @both

@@ -71,8 +71,7 @@ NO_HTTP = {
 def test_what_is_no_http(provider: str, raw: str) -> None:
     """A reply that breaks the rules of HTTP is a broken connection."""
     error = failure(provider, Answer(action="raw", body=raw.encode("latin-1")))
-    assert isinstance(error, TransientError)
-    assert error.kind == "connection"
+    assert (type(error), error.kind) == (TransientError, "connection")
     assert "127.0.0.1" not in str(error), "the words are those of the fault alone"
 
 
@@ -165,8 +164,7 @@ DEADLINE = 0.2
 def test_the_deadline_is_for_the_whole_call(provider: str, answer: Answer) -> None:
     """A server that keeps sending a byte now and then is ended like a silent one (F11)."""
     error = failure(provider, answer, deadline=DEADLINE)
-    assert isinstance(error, TransientError)
-    assert error.kind == "timeout"
+    assert (type(error), error.kind) == (TransientError, "timeout")
 
 
 @both
@@ -174,8 +172,7 @@ def test_the_deadline_is_for_the_whole_call(provider: str, answer: Answer) -> No
 def test_an_endless_body_is_cut(provider: str, status: int) -> None:
     """Reading ends at the cap, whatever the status (F11)."""
     error = failure(provider, Answer(action="endless", status=status))
-    assert isinstance(error, TransientError)
-    assert error.kind == "bad_body"
+    assert (type(error), error.kind) == (TransientError, "bad_body")
     assert "larger than 5,242,880 bytes" in str(error)
 
 
@@ -183,8 +180,7 @@ def test_an_endless_body_is_cut(provider: str, status: int) -> None:
 def test_a_broken_connection(provider: str) -> None:
     """A connection that breaks is transient."""
     error = failure(provider, Answer(action="reset"))
-    assert isinstance(error, TransientError)
-    assert error.kind == "connection"
+    assert (type(error), error.kind) == (TransientError, "connection")
 
 
 @both

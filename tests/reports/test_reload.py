@@ -149,16 +149,12 @@ def test_a_run_comes_back_from_the_folder_or_the_file(folder: Path, name: str) -
 def test_records_come_back_exactly(tmp_path: Path) -> None:
     """Hidden characters, line separators and lone surrogates included, in the file's order."""
     odd = "a\x00\u2028\u2029\x85\u202e\ud83d \r\n\t\U000e0041"
-    made: Report = report((record(2, answer=odd, metadata={"n": [1, None, odd]}), record(1)))
+    votes = (Vote(judge="a", grade="CORRECT", reason="x"), Vote(judge="b", error="gone: \u2028"))
+    odd_one = record(2, answer=odd, metadata={"n": [1, None, odd]}, votes=votes)
+    made: Report = report((odd_one, record(1)))
     write(made, tmp_path)
     assert load_run(tmp_path)[1] == (made.records[1], made.records[0])
-
-
-def test_votes_come_back_exactly(tmp_path: Path) -> None:
-    """Every judge's verdict is kept, that of one who said nothing too."""
-    votes = (Vote(judge="a", grade="CORRECT", reason="x"), Vote(judge="b", error="gone: \u2028"))
-    write(report((record(votes=votes),)), tmp_path)
-    assert load_run(tmp_path)[1][0].votes == votes
+    assert load_run(tmp_path)[1][1].votes == votes
 
 
 def test_a_large_report_comes_back_whole(tmp_path: Path) -> None:
