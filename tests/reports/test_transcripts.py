@@ -144,10 +144,10 @@ def test_a_forged_prompt_in_the_ledger_is_told(tmp_path: Path) -> None:
     "content",
     [
         b"no gzip",
-        gzip.compress(b'{"call": "k", "sent": {}, "reply": null}\n'),
-        gzip.compress(b'{"call": "k", "sent": {"request": []}, "reply": 1}\n'),
-        gzip.compress(b"[1]\n"),
-        gzip.compress(b'{"call": "k"}\n')[:-9],
+        gzip.compress(b'{"call": "k", "sent": {}, "reply": null}\n', mtime=0),
+        gzip.compress(b'{"call": "k", "sent": {"request": []}, "reply": 1}\n', mtime=0),
+        gzip.compress(b"[1]\n", mtime=0),
+        gzip.compress(b'{"call": "k"}\n', mtime=0)[:-9],
     ],
 )
 def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
