@@ -195,9 +195,11 @@ DATASET = facts_dataset(graded_slice("en", DROP))
 @given(st.integers(0, 2**16), st.integers(0, 6))
 @example(1, 0)
 @example(1, 6)
+@example(1173, 0)
 def test_it_stops_where_the_report_is_decided_and_nowhere_before(seed: int, gone: int) -> None:
     """With the items up to the stop the report PASSes or FAILs; with one less it is open.
 
+    Unless the last item was wrong in the old run: it cannot fall, which the report knows unasked.
     Nobody waits for those that are gone from the data since the old run.
     """
     chance = random.Random(seed)
@@ -213,7 +215,9 @@ def test_it_stops_where_the_report_is_decided_and_nowhere_before(seed: int, gone
         report_of(plan, [*outcomes[:count], *map(stopped, keys[count:])], old)
         for count in (asked - 1, asked)
     )
-    assert open_.decision.gates[0].state == "INCONCLUSIVE"
+    last = plan.items[keys[asked - 1]].case.id
+    harmless = any(one.id == last and one.outcome != "passed" for one in old)
+    assert open_.decision.gates[0].state == "INCONCLUSIVE" or harmless
     assert (decided.decision.gates[0].state == "INCONCLUSIVE") <= (asked == len(keys))
     counts = decided.counts
     assert counts.stopped == len(keys) - asked
