@@ -29,7 +29,7 @@ from evaluators.secrets import mask, one_line
 from evaluators.template import encode
 
 LENGTH = 32_000  # characters
-SECONDS = 0.5
+SECONDS = 2.0  # a rule that takes quadratic time needs minutes
 UNITS = (
     " ", "\n", "\t ", ".", ". ", " ,", "(", "( ", "()", "[1]", "[a ", "```", "```\n", "`", "\\",
     '"', "{", "[", "a", "a ", "no. ", "no, ", "I choose, ", "I think ", "not ", "Paris ", "1 ",
@@ -74,7 +74,7 @@ def test_a_reader_takes_time_in_proportion(name: str) -> None:
 @pytest.mark.parametrize("golds", GOLDS.values(), ids=GOLDS)
 @pytest.mark.parametrize("language", QUESTIONS)
 def test_rules_take_time_in_proportion(language: str, golds: tuple[str, ...]) -> None:
-    """Neither the lexical judge nor its rater needs half a second for 32,000 characters (S3)."""
+    """Neither the lexical judge nor its rater needs two seconds for 32,000 characters (S3)."""
     case = Case(
         id="q", dataset="d", language=language, row=1, question=QUESTIONS[language], golds=golds
     )
