@@ -11,6 +11,7 @@ from cases.tables import normal
 from cases.thresholds import (
     CHECKS_KEY,
     METRICS_KEY,
+    all_gates,
     ranges_of,
     read_checks,
     read_gates,
@@ -52,7 +53,8 @@ SHARED_KEYS = (
 """Keys of a language that the data set may give for all of them."""
 LANGUAGE_KEYS = ("file", "gates", "yes", "no", *SHARED_KEYS)
 DATASET_KEYS = (
-    *("kind", "languages", "by", "penalty", DROP, RISE, "holm", "require_calibration"),
+    *("kind", "languages", "gates", "by", "penalty", DROP, RISE, "holm", "require_calibration"),
+    "baseline",
     *("cluster", "sample", "judge", "check", "labels", "attacks", CHECKS_KEY),
     *SHARED_KEYS,
 )
@@ -81,6 +83,8 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
         require_calibration=file.top.flag("require_calibration"),
         sampling=read_sampling(file.top),
         judge_unmeasured=_judge_unmeasured(file),
+        baseline_required="baseline" in file.top.values
+        and file.top.one_of("baseline", ("required",)) == "required",
     )
 
 
@@ -166,9 +170,10 @@ def _slice(file: _File, language: str) -> Slice:
     if not path:
         raise own.problem(key="file", what="missing; name the data file, relative to this one")
     bare = _bare(file, own, language, file.top.path.parent / path)
-    gates = own.part("gates")
-    bars = read_metric_bars(file.holder(own, METRICS_KEY), gates)
-    return replace(bare, thresholds=(*read_gates(gates, ranges_of(bare)), *bars))
+    shared, gates = (one.part("gates") for one in (file.top, own))
+    bars, ranges = read_metric_bars(file.holder(own, METRICS_KEY), shared, gates), ranges_of(bare)
+    declared = all_gates(read_gates(shared, ranges), read_gates(gates, ranges))
+    return replace(bare, thresholds=(*declared, *bars))
 
 
 def _default_slice(file: _File, language: str, path: Path) -> Slice:

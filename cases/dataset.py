@@ -59,6 +59,23 @@ class Threshold:
         """Whether it is about the change since the baseline, item by item."""
         return self.measure in (DROP, RISE)
 
+    def is_laxer(self, before: "Threshold") -> bool:
+        """Return whether it may pass what the gate that it replaces does not."""
+        lower = before.min is not None and (self.min is None or self.min < before.min)
+        higher = before.max is not None and (self.max is None or self.max > before.max)
+        proofs = before.evidence, self.evidence
+        weaker = proofs[0] != proofs[1] and proofs != ("estimate", "confident")
+        kinder = before.fail == "zero" != self.fail or self.relative != before.relative
+        return lower or higher or weaker or kinder or self.share < before.share
+
+    @property
+    def text(self) -> str:
+        """The gate in words, for instance ``correct >= 0.35, confident``."""
+        usual = "confident" if self.paired else "estimate"
+        proof = "" if self.evidence == usual else self.evidence
+        how = "fail: zero" if self.fail == "zero" else ""
+        return ", ".join(filter(None, [f"{self.name} {self.bar}", proof, how]))
+
     @property
     def of_share(self) -> bool:
         """Whether it is about the change of a share of all items: pair by pair by 1, 0 or -1."""
@@ -191,6 +208,10 @@ class Dataset:
     """Whether its gates decide although no labels measure its judge."""
     left_out: tuple[str, ...] = ()
     """The gates that a gates file took away."""
+    laxer: tuple[str, ...] = ()
+    """The gates that a gates file made easier to pass."""
+    baseline_required: bool = False
+    """Whether a run without a baseline decides nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,6 +283,8 @@ class Selection:
     seed: int = 0
     repeats: int = 1
     gates: Path | None = None
+    baseline_required: bool = False
+    """Whether no data set decides anything without a baseline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """A gates file: thresholds in addition to those of the data sets, or in place of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -97,11 +97,13 @@ def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:
     own = gates.datasets.get(dataset.name, DatasetGates())
     _check(dataset, own)
     slices, left_out = {}, list(dataset.left_out)
+    laxer = [*dataset.laxer, *_laxer(f"{dataset.name}:*", dataset.pooled, own.pooled)]
     for language, slice_ in dataset.slices.items():
         mine = own.languages.get(language, ())
         kept, gone = _split(slice_.thresholds, mine, gates)
         slices[language] = replace(slice_, thresholds=(*kept, *mine))
         left_out += (f"{slice_.name} {one.name} {one.bar}" for one in gone)
+        laxer += _laxer(slice_.name, slice_.thresholds, mine)
     kept, gone = _split(dataset.pooled, own.pooled, gates)
     left_out += (f"{dataset.name}:* {one.name} {one.bar}" for one in gone)
     return replace(
@@ -110,7 +112,16 @@ def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:
         pooled=(*kept, *own.pooled),
         sampling=own.sampling or dataset.sampling,
         left_out=tuple(left_out),
+        laxer=tuple(laxer),
     )
+
+
+def _laxer(name: str, before: Sequence[Threshold], own: Sequence[Threshold]) -> Iterator[str]:
+    """Yield the gates of a slice that the file makes laxer."""
+    for old in before:
+        new = [one for one in own if one.name == old.name]
+        if new and all(one.is_laxer(old) for one in new):
+            yield f"{name} {new[0].text} in place of {old.text}"
 
 
 def _split(

@@ -12,6 +12,9 @@ from cases.loading import load_cases
 from evaluators.core import Case, UsageError
 from evaluators.reading import file_hash
 from evaluators.rubric import load_prompt
+from evaluators.statistics.count_table import CountTable
+from evaluators.statistics.metrics import DROP, RISE, USAGE, metrics_of
+from evaluators.text import listed
 
 
 def make_plan(files: Sequence[Path], selection: Selection) -> Plan:
@@ -27,10 +30,13 @@ def make_plan(files: Sequence[Path], selection: Selection) -> Plan:
         gates = load_gates(selection.gates)
         gates.check_names([dataset.name for dataset in chosen], f"{selection.gates}")
         chosen = [with_gates(dataset, gates) for dataset in chosen]
+    if selection.baseline_required:
+        chosen = [replace(dataset, baseline_required=True) for dataset in chosen]
     items: dict[str, PlannedItem] = {}
     samples: dict[str, SliceSample] = {}
     for slice_ in (slice_ for dataset in chosen for slice_ in dataset.slices.values()):
         every = load_cases(slice_)
+        _check_gates(slice_, chosen, every)
         drawn = sample(every, selection.limit, selection.seed)
         if len(drawn) < len(every):
             made = SliceSample(items=len(drawn), of=len(every), seed=selection.seed)
@@ -51,6 +57,31 @@ def make_plan(files: Sequence[Path], selection: Selection) -> Plan:
         first=selection.first,
         shard=selection.shard,
     )
+
+
+def _check_gates(slice_: Slice, datasets: Sequence[Dataset], cases: Sequence[Case]) -> None:
+    """Raise UsageError for a gate on a metric that these items can never have."""
+    import numpy as np
+
+    labels = {case.label for case in cases if case.label}
+    golds, outcomes = slice_.kind.axes(slice_.labels, labels, ())
+    blank = CountTable(
+        counts=np.zeros((len(golds), len(outcomes))),
+        golds=golds,
+        outcomes=outcomes,
+        scores=slice_.rubric.scores if slice_.rubric else {},
+        passing=slice_.passing,
+        attacks=slice_.attacks,
+    )
+    there, known = metrics_of(slice_.kind, blank), slice_.kind.ranges(slice_.labels)
+    pooled = (gate for one in datasets if one.name == slice_.dataset for gate in one.pooled)
+    for gate in (*slice_.thresholds, *pooled):
+        name = gate.of or gate.measure
+        if name in known and name not in (*there, *USAGE, DROP, RISE):
+            rubric = slice_.rubric.name if slice_.rubric else "the judge"
+            why = f"{rubric} gives no scores; write its rubric as YAML with `scores:`"
+            why = why if name == "mean_score" else f"these items have {listed(there)}"
+            raise UsageError(f"{slice_.name} {gate.name}: can never be decided: {why}")
 
 
 def _check_names(datasets: Sequence[Dataset], selection: Selection) -> None:

@@ -11,7 +11,15 @@ from evaluators.core import UsageError
 from evaluators.extra_metrics import FIELDS, GEVAL, METRICS, CheckSpec, MetricSpec
 from evaluators.kinds import Kind
 from evaluators.reading import Settings
-from evaluators.statistics.metrics import DROP, RATE, RISE, USAGE, Range, counts_every_item
+from evaluators.statistics.metrics import (
+    DROP,
+    RATE,
+    RISE,
+    USAGE,
+    Range,
+    better_end,
+    counts_every_item,
+)
 from evaluators.statistics.sample import is_repeated
 from evaluators.text import hint, shown
 
@@ -89,8 +97,13 @@ def _changes(
 def _margin(
     part: Settings, change: str, limits: Range, *, of: str = "", pool: bool = False
 ) -> Threshold:
+    if better_end(of) == (harmless := "less" if change == DROP else "more"):
+        other = RISE if change == DROP else DROP
+        raise part.problem("max", f"{harmless} {of} is better; a {other} of it is what harms")
     part_of_old = part.share_of("max") if of in USAGE else None
     margin = part.number("max", *limits) if part_of_old is None else part_of_old
+    if margin == limits[1]:
+        raise part.problem("max", f"no {change} is beyond {margin:g}: the gate could never fail")
     if margin is None:
         what = f"missing; give the largest {change} that is no loss: {{max: 0.05}}"
         raise part.problem(key="max", what=what)
@@ -113,6 +126,12 @@ def _margin(
     )
 
 
+def all_gates(shared: Sequence[Threshold], own: Sequence[Threshold]) -> tuple[Threshold, ...]:
+    """Return a data set's gates for every language with a language's own, which come first."""
+    named = {one.name for one in own}
+    return (*(one for one in shared if one.name not in named), *own)
+
+
 def read_sampling(settings: Settings) -> Sampling | None:
     """Return the sample that ``sample: {limit: N, seed: S}`` lets decide, if any."""
     if "sample" not in settings.values:
@@ -128,6 +147,16 @@ def _bar(part: Settings, metric: str, limits: Range) -> Threshold | None:
     low, high = (part.number(key, *limits) for key in ("min", "max"))
     if low is None and high is None:
         return None
+    better = better_end(metric)
+    for key, bar, end, against in (
+        ("min", low, limits[0], "less"),
+        ("max", high, limits[1], "more"),
+    ):
+        if bar is not None and better == against and None in (low, high):  # a band is meant
+            other = "max" if key == "min" else "min"
+            raise part.problem(key, f"{against} {metric} is better; give {other}")
+        if bar == end:
+            raise part.problem(key, f"no {metric} misses {bar:g}: the gate could never fail")
     if low is not None and high is not None and low > high:
         raise part.problem(key="min", what=f"{low:g} is above max, {high:g}; no value can pass")
     inner = all(end is None or limits[0] < end < limits[1] for end in (low, high))
@@ -213,7 +242,7 @@ def _check(part: Settings) -> CheckSpec:
     return made
 
 
-def read_metric_bars(holder: Settings, gates: Settings) -> tuple[Threshold, ...]:
+def read_metric_bars(holder: Settings, *gates: Settings) -> tuple[Threshold, ...]:
     """Return the thresholds that the metrics themselves declare, such as ``{min: 0.7}``."""
     metrics = holder.part(METRICS_KEY)
     found = []
@@ -222,7 +251,7 @@ def read_metric_bars(holder: Settings, gates: Settings) -> tuple[Threshold, ...]
         threshold = _bar(part, name, RATE)
         if threshold is None and "evidence" in part.values:
             raise part.problem(key="evidence", what="there is no bar; give min or max as well")
-        if threshold is not None and name in gates.values:
+        if threshold is not None and any(name in one.values for one in gates):
             raise metrics.problem(name, "has a bar here and under gates; keep one")
         found += [threshold] if threshold else []
     return tuple(found)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
 from evaluators.statistics.agreement import KAPPA, QUADRATIC_KAPPA, SPEARMAN, Coefficient
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array, Interval
 
     Parts = tuple[Array, Array]
+
+Better = Literal["more", "less", "neither"]
 
 Range = tuple[float, float]
 """The lowest and the highest value of a figure or a threshold."""
@@ -104,6 +106,8 @@ class Metric:
     """Whether its difference to a baseline is shown with that of the passing share."""
     spread: float = 0.0
     """The standard deviation of items that a forecast assumes, if they are no successes."""
+    better: Better = "more"
+    """Which end of its range is the better one."""
     two_sided: bool = False
     """Whether 0 is the best value and a judge's floor the greatest distance from it."""
     any_labels: bool = False
@@ -170,15 +174,23 @@ _leading = partial(_item_rate, headline=True, column=1, compared=False)
 METRICS: Mapping[str, Mapping[str, Metric]] = {
     "graded": _rows(
         _leading("correct", "Correct", correct, any_labels=True),
-        _item_rate("incorrect", "Incorrect", share(INCORRECT), headline=True),  # hallucination rate
-        _item_rate("not_attempted", "Not attempted", share(NOT_ATTEMPTED), headline=True),
-        _item_rate("attempted", "Attempted", share(CORRECT, INCORRECT)),
+        _item_rate(  # the hallucination rate
+            "incorrect", "Incorrect", share(INCORRECT), headline=True, better="less"
+        ),
+        _item_rate(
+            "not_attempted",
+            "Not attempted",
+            share(NOT_ATTEMPTED),
+            headline=True,
+            better="neither",
+        ),
+        _item_rate("attempted", "Attempted", share(CORRECT, INCORRECT), better="neither"),
         _rate(
             "correct_given_attempted", "Correct given attempted", correct_given_attempted, column=3
         ),
         Metric("f_score", "F-score", f_score, headline=True, column=2),
         Metric("penalised", "Penalised", penalised, range=(-MAX_PENALTY, 1.0)),
-        _scored("mean_score", "Mean score", mean_score, any_labels=True),
+        _scored("mean_score", "Mean score", mean_score, any_labels=True, better="neither"),
     ),
     "rated": _rows(
         Metric(
@@ -206,7 +218,14 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
         _rate("recall", "Recall", recall),
         Metric("f1", "F1", f1, interval=partial(class_interval, f1), headline=True, column=2),
         Metric("macro_f1", "Macro-F1", macro_f1, interval=partial(class_interval, macro_f1)),
-        _item_rate("unanswered", "Unanswered", share(UNANSWERED), headline=True, column=3),
+        _item_rate(
+            "unanswered",
+            "Unanswered",
+            share(UNANSWERED),
+            headline=True,
+            column=3,
+            better="less",
+        ),
         Metric(
             "majority_baseline", "Majority baseline", majority_baseline, range=None, compared=False
         ),
@@ -222,6 +241,7 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
             mean_difference,
             range=(-9.0, 9.0),
             interval=partial(mean_interval, mean_difference),
+            better="neither",
             two_sided=True,
             applies=_is_rated,
         ),
@@ -234,6 +254,7 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
             attacks_passed,
             headline=True,
             column=3,
+            better="less",
             applies=_is_attacked,
         ),
         _rate(
@@ -242,6 +263,7 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
             controls_lost,
             headline=True,
             column=4,
+            better="less",
             applies=_is_attacked,
         ),
         _youden(YOUDEN, "Youden's J", passing_labels),
@@ -301,7 +323,8 @@ def _known(kind: str, labels: tuple[str, ...]) -> Mapping[str, Metric]:
     kept = {name: row for name, row in METRICS[kind].items() if row.any_labels}
     if labels == GRADES or not kept:
         return METRICS[kind]
-    shares = (_item_rate(f"{LABEL_SHARE}{one}", f"Share of {one}", share(one)) for one in labels)
+    shares = (_item_rate(f"{LABEL_SHARE}{one}", f"Share of {one}", share(one), better="neither")
+              for one in labels)  # fmt: skip
     return kept | _rows(*shares)
 
 
@@ -317,7 +340,19 @@ def columns(kind: str) -> tuple[str, ...]:
     return tuple(row.name for row in sorted(rows, key=lambda row: row.column))
 
 
+def _row(name: str) -> Metric | None:
+    return next((rows[name] for rows in METRICS.values() if name in rows), None)
+
+
 def counts_every_item(name: str) -> bool:
     """Return whether a metric is a share of all graded items."""
-    row = next((rows[name] for rows in METRICS.values() if name in rows), None)
+    row = _row(name)
     return name.startswith(LABEL_SHARE) if row is None else row.every_item
+
+
+def better_end(name: str) -> Better:
+    """Return which end of a metric's range is the better one; of a user's own the upper one."""
+    if name in USAGE or name.startswith(LABEL_SHARE):
+        return "neither" if name.startswith((LABEL_SHARE, "tokens_")) else "less"
+    row = _row(name)
+    return row.better if row else "more"

@@ -130,7 +130,7 @@ def _version(package: str) -> str:
 
 _OF_DATASET = (
     *("name", "kind", "pooled", "holm", "require_calibration", "sampling"),
-    *("judge_unmeasured", "left_out"),
+    *("judge_unmeasured", "left_out", "laxer", "baseline_required"),
 )
 _OF_SLICE = (
     *("language", "pass_bar", "penalty", "by", "floor", "floor_limit", "offline_floor"),

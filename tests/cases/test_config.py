@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cases.config import load_dataset, with_items
 from cases.dataset import Threshold
 from evaluators.core import UsageError
 from evaluators.reading import load_settings
@@ -58,6 +59,40 @@ drop: {max: 0.03, pool: languages, evidence: estimate}
     assert bg.rubric is not None
     assert (bg.prompt.language, bg.rubric.language) == ("bg", "bg")
     assert (en.prompt, en.thresholds, en.pass_bar) == (None, (), 6)
+
+
+def test_gates_for_every_language(folder: Path) -> None:
+    """What the data set says once holds in each language; a language's own gate replaces its like.
+
+    Metrics with bars of their own join them. A language that is not listed still has no gate.
+    """
+    text = """
+kind: graded
+gates: {correct: {min: 0.4}, drop: {max: 0.1}}
+baseline: required
+languages:
+  bg: {file: bg.csv, gates: {correct: {min: 0.3}, incorrect: {max: 0.5}}}
+  en: {file: en.csv}
+  default: {rubric_language: en}
+"""
+    dataset = declared(folder, text)
+    assert dataset.baseline_required
+    bars = {name: [one.text for one in part.thresholds] for name, part in dataset.slices.items()}
+    assert bars["en"] == ["correct >= 0.4", "drop <= 0.1"]
+    assert bars["bg"] == ["drop <= 0.1", "correct >= 0.3", "incorrect <= 0.5"]
+    assert with_items(dataset, "pl", Path("pl.csv")).slices["pl"].thresholds == ()
+    twice = "kind: graded\ngates: {bias: {min: 0.5}}\nlanguages: {en: {file: a.csv, metrics: "
+    said = refusal(folder, twice + "{bias: {min: 0.7}}}}\n")
+    assert "key 'bias': has a bar here and under gates; keep one" in said
+
+
+def test_every_bundled_language_has_a_margin_of_its_own() -> None:
+    """A loss in one language cannot hide among the others; the margin of each can be shown."""
+    for name, margin in {"simpleqa": 0.1, "boolq": 0.1, "eba": 0.15, "smoke": 0.2}.items():
+        slices = load_dataset(Path(f"cases/{name}/dataset.yaml")).slices
+        assert slices
+        for one in slices.values():
+            assert [gate.max for gate in one.thresholds if gate.name == "drop"] == [margin]
 
 
 def test_other_kinds(folder: Path) -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from cases.config import with_items
-from cases.dataset import Sampling, Threshold
+from cases.dataset import Sampling, Selection, Threshold
 from cases.gates_file import load_gates, with_gates
+from cases.plan import make_plan
 from evaluators.core import UsageError
 from tests.support.declaring import GRADED, PROMPT, RUBRIC, YES_NO, declared, gates, refusal
 
@@ -108,6 +109,70 @@ def test_a_gate_that_the_file_does_not_replace_stays(folder: Path, rubrics: Path
     assert gone.left_out == ("facts:en correct >= 0.3", "facts:* drop <= 0.1")
     unnamed = with_gates(dataset, load_gates(gates(folder, "replace: all\nother: {}")))
     assert unnamed.slices["en"].thresholds == ()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "laxer"),
+    [
+        ("correct: {min: 0.5}", "correct: {min: 0.1}", True),
+        ("correct: {min: 0.5}", "correct: {min: 0.6}", False),
+        ("correct: {min: 0.5}", "correct: {min: 0.5, evidence: confident}", False),
+        ("correct: {min: 0.5, evidence: confident}", "correct: {min: 0.5}", True),
+        ("correct: {min: 0.5, max: 0.9}", "correct: {min: 0.5}", True),
+        ("incorrect: {max: 0.3}", "incorrect: {max: 0.4}", True),
+        ("drop: {max: 0.05}", "drop: {max: 0.9}", True),
+        ("drop: {max: 0.05}", "drop: {max: 0.05, evidence: estimate}", True),
+        ("drop: {max: 0.05, fail: zero}", "drop: {max: 0.05}", True),
+        ("drop: {max: 0.05}", "drop: {max: 0.05, fail: zero}", False),
+        ("drop: {max: 0.05, evidence: audited, share: 0.5}",
+         "drop: {max: 0.05, evidence: audited, share: 0.1}", True),
+        ("drop: {max: 0.05}", "rise: {incorrect: {max: 0.9}}", False),
+        ("rise: {cost: {max: 10%}}", "rise: {cost: {max: 1}}", True),
+    ],
+)  # fmt: skip
+def test_a_gate_that_a_file_makes_laxer_is_named(
+    folder: Path, before: str, after: str, laxer: bool
+) -> None:
+    """Anything that may pass where the data set's own gate does not; stricter gates are silent."""
+    dataset = declared(folder, f"{GRADED}    gates: {{{before}}}\n")
+    found = with_gates(dataset, load_gates(gates(folder, f"facts: {{en: {{{after}}}}}")))
+    assert len(found.laxer) == laxer
+    assert all(line.startswith("facts:en ") and " in place of " in line for line in found.laxer)
+
+
+@pytest.mark.parametrize(
+    ("settings", "row", "said"),
+    [
+        ("kind: graded\nrubric: own.en.txt\ngates: {mean_score: {min: 0.3}}\n", "q,a",
+         "gives no scores"),
+        ("kind: graded\nrubric: own.en.txt\ndrop: {mean_score: {max: 0.3}, pool: languages}\n",
+         "q,a", "write its rubric as YAML with `scores:`"),
+        ("kind: judged\nrubric: simpleqa\ngates: {spearman: {min: 0.3}}\n", "q,a,b,CORRECT",
+         "these items have 'agreement', 'kappa'"),
+        ("kind: judged\nrubric: simpleqa\ngates: {attacks_passed: {max: 0}}\n", "q,a,b,CORRECT",
+         "can never be decided"),
+    ],
+)  # fmt: skip
+def test_a_gate_that_no_answer_can_decide_is_refused_before_any_call(
+    folder: Path, settings: str, row: str, said: str
+) -> None:
+    """A metric that these items can never have: in a slice, pooled, or from labels of one kind."""
+    path = folder / "dataset.yaml"
+    path.write_text(f"{settings}languages: {{en: {{file: en.csv}}}}\n", encoding="utf-8")
+    (folder / "own.en.txt").write_text("{question} {target} {predicted_answer}", encoding="utf-8")
+    head = ["question", "answer", "predicted_answer", "label"][: row.count(",") + 1]
+    (folder / "en.csv").write_text(f"{','.join(head)}\n{row}\n", encoding="utf-8")
+    with pytest.raises(UsageError) as caught:
+        make_plan([path], Selection())
+    assert said in str(caught.value)
+
+
+def test_a_pooled_gate_that_a_file_makes_laxer_is_named(folder: Path) -> None:
+    """Its scope is the data set; both gates stand in the line with what shows them."""
+    dataset = declared(folder, f"{GRADED}drop: {{max: 0.05, fail: zero, pool: languages}}\n")
+    laxer = "facts: {drop: {max: 0.2, evidence: estimate, pool: languages}}"
+    found = with_gates(dataset, load_gates(gates(folder, laxer)))
+    assert found.laxer == ("facts:* drop <= 0.2, estimate in place of drop <= 0.05, fail: zero",)
 
 
 def test_a_gates_file_declares_pooled_gates(folder: Path, rubrics: Path) -> None:
