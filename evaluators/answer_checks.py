@@ -20,7 +20,7 @@ from evaluators.models.python_function import FunctionTarget
 from evaluators.reading import parse_json, read_text
 from evaluators.secrets import mask, one_line
 from evaluators.text import hint
-from evaluators.user_code import RULE_SECONDS, load_named, off_the_loop
+from evaluators.user_code import RULE_SECONDS, apart, in_thread, load_named, off_the_loop
 
 _WORD = re.compile(r"\w+")
 
@@ -106,16 +106,27 @@ def version_of(spec: CheckSpec) -> str:
 
 
 async def score(spec: CheckSpec, case: Case, answer: str, ask: Ask) -> Score:
-    """Return the result of a check, run in a thread. Raises JudgeError, after 10 s at most."""
+    """Return the result of a check, which holds up no other. Raises JudgeError."""
+    import asyncio  # noqa: PLC0415  # workers load the specs and check nothing
+
     try:
-        run = load_check(spec)
-        said = await off_the_loop(spec.metric, lambda _: run(case, answer), ask)
-        return _score(said)
+        if spec.check in QUICK:
+            return await off_the_loop(spec.metric, lambda _: _scored(spec, case, answer), ask)
+        work = partial(apart, spec.metric, _loaded, _scored, spec, case, answer)
+        return await asyncio.wrap_future(in_thread(work, note=bool))
     except QAError:
         raise
     except Exception as error:  # the user's code may raise anything
         msg = f"{spec.metric}: {one_line(mask(f'{type(error).__name__}: {error}'))}"
         raise JudgeError(msg, kind="check_failed") from error
+
+
+def _loaded(spec: CheckSpec, case: Case, answer: str) -> None:
+    load_check(spec)
+
+
+def _scored(spec: CheckSpec, case: Case, answer: str) -> Score:
+    return _score(load_check(spec)(case, answer))
 
 
 def schema_text(path: Path) -> str:
@@ -207,3 +218,6 @@ BUNDLED: Mapping[str, Callable[[str], Callable[[Case, str], object]]] = {
     **{name: partial(_wording, name) for name in WORDING_METRICS},
 }
 """Makers of the checks that need no code of the user, each from its text."""
+
+QUICK = BUNDLED.keys() - {"json_schema"}
+"""Checks whose time is in proportion to the text, or limited; the others run in a process apart."""

@@ -1,17 +1,28 @@
-"""The user's own code: found as MODULE:NAME, and run in a thread for a limited time.
+"""The user's own code: found as MODULE:NAME, and run for a limited time.
 
-Calls in flight go on in the event loop. Code that does not end keeps its thread, which nothing can
-stop: its item is an ERROR, and the process does not wait for the thread.
+Code that asks models runs in a thread, and calls in flight go on in the event loop. A thread that
+does not end cannot be stopped: its item is an ERROR, and the process does not wait for it. Code
+that asks nothing runs ``apart``, in a process that can be ended.
 """
 
+import json
+import os
+import pickle
+import signal
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import ContextVar
+from functools import cache, partial
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import BinaryIO, ParamSpec, TypeVar
 
 from evaluators.core import Ask, JudgeError, Model, Reply, Request, UsageError
 from evaluators.secrets import mask, one_line
@@ -51,9 +62,19 @@ def load_named(text: str, option: str, kind: str) -> tuple[ModuleType, object]:
     return module, getattr(module, attribute)
 
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 RULE_SECONDS = 10.0  # for one answer, without the time of calls to models
+HELD_SECONDS = 5.0  # for which code may let no other thread run, as a search of ``re`` does
+LOAD_SECONDS = 300.0  # to import the user's module
+_ALONE = threading.BoundedSemaphore(4)  # processes for a single job each
+_START = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from evaluators.user_code import serve
+serve(float(sys.argv[2]))
+"""
 SHORT = 2_000  # characters; rules read a shorter answer in milliseconds, without a thread
 
 
@@ -94,16 +115,177 @@ async def off_the_loop(
         raise JudgeError(msg, kind="judge_timeout") from None
 
 
-def in_thread(work: Callable[[], T]) -> Future[T]:
+NOTE_WORK: ContextVar[Callable[[bool], None]] = ContextVar("NOTE_WORK", default=lambda _: None)
+"""Called with True where the user's code begins its work on an item in this process, and with False
+where it ends: it may hold the process up for ever."""
+
+
+def in_thread(work: Callable[[], T], note: Callable[[bool], object] | None = None) -> Future[T]:
     """Start ``work`` in a thread and return its future."""
     result: Future[T] = Future()
     result.set_running_or_notify_cancel()
+    note = note or NOTE_WORK.get()
 
     def run() -> None:
+        note(True)
         try:
             result.set_result(work())
         except BaseException as error:  # noqa: BLE001  # for the caller who waits
             result.set_exception(error)
+        note(False)
 
     threading.Thread(target=run, name="qa-rule", daemon=True).start()
     return result
+
+
+class _HeldUpError(Exception):
+    """A process ended, or lets none of its threads run."""
+
+
+def apart(
+    name: str, load: Callable[P, object], work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Return what ``work`` returns in another process, where ``load`` has run before it.
+
+    Threads of one process do all such work. Code that lets none of them run ends that process; then
+    the work that was there is done again, each piece in a process of its own, which shows who is to
+    blame. Raises JudgeError, beginning with ``name``: ``judge_timeout`` after ``RULE_SECONDS``,
+    otherwise ``check_failed``.
+    """
+    try:
+        with suppress(_HeldUpError):  # perhaps by other work
+            return _shared(os.getpid(), Path.cwd()).current().do(load, work, *args, **kwargs)
+        with _ALONE:
+            alone = _Process()
+            try:
+                return alone.do(load, work, *args, **kwargs)
+            finally:
+                alone.end()
+    except _HeldUpError:
+        msg = f"{name}: it ended its process, or held it up for {HELD_SECONDS:g} s"
+        raise JudgeError(msg, kind="check_failed") from None
+    except JudgeError as error:
+        raise JudgeError(f"{name}: {error}", kind=error.kind) from None
+
+
+@cache
+def _shared(owner: int, folder: Path) -> "_Shared":
+    """Return what the process ``owner`` uses in a folder; a fork must not use its parent's."""
+    return _Shared()
+
+
+class _Shared:
+    """The process that most work goes to; another one is started once it has ended."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: _Process | None = None
+
+    def current(self) -> "_Process":
+        with self._lock:
+            if self._process is None or self._process.has_ended:
+                self._process = _Process()
+            return self._process
+
+
+class _Process:
+    """A process that runs ``serve``; it ends with its owner, or when it is held up."""
+
+    def __init__(self) -> None:
+        self.has_ended = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _START, json.dumps(sys.path), str(HELD_SECONDS)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self._lock = threading.Lock()
+        self._numbers = count()
+        self._pending: dict[int, Future[object]] = {}
+        threading.Thread(target=self._read, name="qa-apart", daemon=True).start()
+
+    def do(
+        self, load: Callable[P, object], work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Return what ``work`` returns there. Raises JudgeError, or _HeldUpError."""
+        self._start(load, args, kwargs).result(LOAD_SECONDS)
+        result = self._start(work, args, kwargs)
+        try:
+            return result.result(RULE_SECONDS)  # type: ignore[return-value]  # as work returns it
+        except TimeoutError:
+            pass
+        try:
+            self._start(os.getpid, (), {}).result(HELD_SECONDS)
+        except TimeoutError:
+            self.end()
+            raise _HeldUpError from None
+        raise JudgeError(f"no verdict within {RULE_SECONDS:g} s", kind="judge_timeout")
+
+    def end(self) -> None:
+        """Kill it."""
+        self._process.kill()
+        self._process.wait()
+
+    def _start(self, work: Callable[..., object], *values: object) -> Future[object]:
+        future: Future[object] = Future()
+        with self._lock:
+            if self.has_ended:
+                raise _HeldUpError
+            number = next(self._numbers)
+            self._pending[number] = future
+            assert self._process.stdin is not None
+            with suppress(OSError):  # it has ended, and the reader will say so
+                pickle.dump((number, work, *values), self._process.stdin)
+                self._process.stdin.flush()
+        return future
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with suppress(EOFError, pickle.UnpicklingError):
+            while True:
+                number, result, error = pickle.load(self._process.stdout)
+                future = self._pending.pop(number)
+                future.set_result(result) if error is None else future.set_exception(error)
+        with self._lock:
+            self.has_ended = True
+        self.end()
+        for future in self._pending.values():
+            future.set_exception(_HeldUpError())
+
+
+def serve(held_seconds: float) -> None:
+    """Do what comes over standard input, each piece of work in a thread, until it ends."""
+    source, results = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what the user's code prints is no result
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    lock = threading.Lock()
+    threading.Thread(target=_keep_alarm_off, args=(held_seconds,), daemon=True).start()
+    with suppress(EOFError):
+        while True:
+            number, work, args, kwargs = pickle.load(source)
+            run = partial(_report, partial(work, *args, **kwargs), number, results, lock)
+            threading.Thread(target=run, daemon=True).start()
+    os._exit(0)
+
+
+def _keep_alarm_off(seconds: float) -> None:
+    """Let the system end this process once no thread gets its turn any longer."""
+    while hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        time.sleep(seconds / 10)
+
+
+def _report(
+    work: Callable[[], object], number: int, results: BinaryIO, lock: threading.Lock
+) -> None:
+    result: object = None
+    error: JudgeError | None = None
+    try:
+        result = work()
+    except JudgeError as failure:
+        error = JudgeError(str(failure), kind=failure.kind)
+    except BaseException as failure:  # noqa: BLE001  # the user's code may raise anything
+        text = one_line(mask(f"{type(failure).__name__}: {failure}"))
+        error = JudgeError(text, kind="check_failed")
+    with lock, suppress(OSError):
+        pickle.dump((number, result, error), results)
+        results.flush()

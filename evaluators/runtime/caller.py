@@ -68,10 +68,9 @@ class RetryPolicy:
         """Return whether a call is given up after these failures, counted by kind."""
         if (failure.retry_after or 0.0) > LONGEST_WAIT_S:
             return True
-        tries = TRIES_BY_KIND.get(failure.kind)
-        return failures.total() >= self.attempts if tries is None else (
-            failures[failure.kind] >= tries
-        )  # fmt: skip
+        if failure.kind in TRIES_BY_KIND:
+            return failures[failure.kind] >= TRIES_BY_KIND[failure.kind]
+        return failures.total() >= self.attempts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,25 +130,28 @@ class Sender:
         self.admission = Admission(settings.concurrency, settings.rpm, settings.random)
         self.budget = budget
         self._settings = settings
-        self._end = NEVER
+        self.end = NEVER
+        """When the run's time is used up, by the loop's clock."""
 
     def begin(self) -> None:
         """Start the run's clock unless it is running."""
-        if self._settings.deadline is not None and self._end == NEVER:
-            self._end = asyncio.get_running_loop().time() + self._settings.deadline
+        if self._settings.deadline is not None and self.end == NEVER:
+            self.end = asyncio.get_running_loop().time() + self._settings.deadline
 
     def halt(self, error: StoppedError) -> None:
         """Start no further call; calls in flight go on."""
         self.admission.halt(error)
 
-    async def before_the_end(self, awaited: Awaitable[T]) -> T:
-        """Return what is awaited. Raises StoppedError if the run's time is used up before."""
-        if self._end == NEVER:
+    async def before_the_end(self, awaited: Awaitable[T], grace: float = 0.0) -> T:
+        """Return what is awaited; StoppedError ``grace`` seconds after the run's time is up."""
+        if self.end == NEVER:
             return await awaited
         try:
-            async with asyncio.timeout_at(self._end):
+            async with asyncio.timeout_at(self.end + grace) as limit:
                 return await awaited
         except TimeoutError:
+            if not limit.expired():
+                raise
             raise self._time_is_up() from None
 
     async def reserve(
@@ -195,7 +197,7 @@ class Sender:
             pause = 0.0
             if not tries.server_is_to_blame and failure.kind != RATE_LIMIT:
                 pause = self._settings.retry.pause(tries.count, failure, self._settings.random())
-            await asyncio.sleep(max(0.0, min(pause, item.until - now, self._end - now)))
+            await asyncio.sleep(max(0.0, min(pause, item.until - now, self.end - now)))
 
     async def _try(
         self, queue: ModelQueue, model: Model, request: Request, item: ItemClock, tries: _Tries
@@ -222,7 +224,7 @@ class Sender:
         self, queue: ModelQueue, size: float, item: ItemClock, tries: _Tries, *, urgent: bool
     ) -> float:
         """Return when the call was let in. Raises TimeoutError if the time is used up before."""
-        until = min(item.until, self._end)
+        until = min(item.until, self.end)
         try:
             if until <= asyncio.get_running_loop().time():
                 raise TimeoutError
@@ -244,7 +246,7 @@ class Sender:
         times: tuple[float, ItemClock, _Tries],
     ) -> Reply:
         started, item, tries = times
-        end = min(item.until, self._end + DEADLINE_GRACE_S)
+        end = min(item.until, self.end + DEADLINE_GRACE_S)
         self.requests += 1
         failure: BaseException | None = None
         try:
@@ -269,15 +271,15 @@ class Sender:
 
     def _time_is_up(self) -> StoppedError:
         waits = self.admission.describe(asyncio.get_running_loop().time())
-        message = f"the run's {self._settings.deadline:g} s are used up (--deadline)"
-        message += f"; {waits}" if waits else ""
+        used = f"the run's {self._settings.deadline:g} s are used up (--deadline)"
+        message = f"{used}; {waits}" if waits else used
         self.stops.setdefault(DEADLINE, message)
         return StoppedError(DEADLINE, message)
 
     def _overdue(self, queue: ModelQueue) -> CallError:
         """Return the error of a call whose item, or run, has no time left."""
         now = asyncio.get_running_loop().time()
-        if now >= self._end:
+        if now >= self.end:
             return self._time_is_up()
         waits = self.admission.describe(now)
         return CallError(

@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from evaluators.core import (
@@ -31,8 +32,10 @@ from evaluators.runtime.caller import Caller, Meter
 from evaluators.runtime.outcomes import BEAT_SECONDS, OutcomeWriter
 from evaluators.runtime.schedule import Schedule
 from evaluators.text import travelling
+from evaluators.user_code import NOTE_WORK
 
 POST_SECONDS = 0.005  # for which outcomes are collected before they are posted together
+JUDGING_GRACE_S = 1.75  # for judges after the run's time is used up; their calls end before
 STUCK_SECONDS = 300.0  # a loop that has not turned for so long never will
 
 
@@ -102,6 +105,8 @@ class Status:
     """USD; None without a budget."""
     notes: tuple[str, ...] = ()
     """What the report should say about the ledger."""
+    left: float = float("inf")
+    """Seconds until the run's time is used up."""
 
 
 class Engine:
@@ -147,6 +152,7 @@ class Engine:
             failure=self.failure,
             spent=None if budget is None else budget.spent,
             notes=self._caller.ledger.notes,
+            left=float("inf") if loop is None else sender.end - loop.time(),
         )
 
     def fail(self, error: Exception) -> None:
@@ -215,6 +221,10 @@ class Engine:
             # Items that need no call never wait: let the others have their turn.
             await asyncio.sleep(0)
 
+    def _note_work(self, key: str, began: bool) -> None:
+        """Note in any thread whether the user's code is at work on an item."""
+        self._writer.note_work(key, self.status.left if began else None)
+
     def _add(self, outcome: Outcome) -> None:
         self._unposted.append(outcome)
         self._news.set()
@@ -237,6 +247,7 @@ class Engine:
 
     async def _outcome(self, task: Task) -> Outcome:
         meter = Meter(price=self._caller.price)
+        NOTE_WORK.set(partial(self._note_work, task.key))
         with self._caller.item(meter):
             return await self._answered_and_judged(task, meter)
 
@@ -249,7 +260,8 @@ class Engine:
         try:
             answer = travelling(await task.answerer.answer(task.case, task.repeat, ask))
             meter.end_answer()
-            verdict = await task.judge.judge(task.case, answer, ask)
+            judging = task.judge.judge(task.case, answer, ask)
+            verdict = await self._sender.before_the_end(judging, JUDGING_GRACE_S)
             state = "passed" if task.passes(task.case, verdict) else "failed"
         except StoppedError as error:
             state, kind, message = "missing", error.kind, str(error)
@@ -283,7 +295,14 @@ class Engine:
     async def _measured(self, task: Task, answer: str | None, ask: Ask) -> MetricResults:
         if answer is None or not task.metric_runners:
             return MetricResults()
-        extra = await measure_all(task.metric_runners, task.case, answer, ask)
+        try:
+            measuring = measure_all(task.metric_runners, task.case, answer, ask)
+            extra = await self._sender.before_the_end(measuring, JUDGING_GRACE_S)
+        except StoppedError as error:
+            names = [runner.spec.name for runner in task.metric_runners]
+            return MetricResults(
+                values=dict.fromkeys(names), unmeasured=dict.fromkeys(names, str(error))
+            )
         self.failure = self.failure or extra.failure
         return extra
 

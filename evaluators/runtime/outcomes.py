@@ -49,6 +49,12 @@ class OutcomeWriter(ABC):
     def beat(self) -> None:  # noqa: B027  # not every writer has readers that watch for it
         """Show that the engine is alive."""
 
+    def note_work(self, key: str, left: float | None) -> None:  # noqa: B027  # see PipeWriter
+        """Note that the user's code begins its work on an item; None: it has ended.
+
+        ``left`` are the seconds that the run still has.
+        """
+
     def close(self) -> None:  # noqa: B027  # not every writer has a file
         """Close files."""
 
@@ -78,6 +84,11 @@ class OutcomeWriters(OutcomeWriter):
         """Show in every one that the engine is alive."""
         for writer in self._writers:
             writer.beat()
+
+    def note_work(self, key: str, left: float | None) -> None:
+        """Note it in every one."""
+        for writer in self._writers:
+            writer.note_work(key, left)
 
     def end(self, message: str) -> None:
         """Say in every one that nothing more will come."""

@@ -26,12 +26,14 @@ from types import FrameType
 from evaluators.core import Outcome, UsageError
 from evaluators.runtime.engine import Engine, Status
 from evaluators.runtime.host import GRACE_SECONDS, EngineHandle, EngineThread, Job, nothing
-from evaluators.runtime.outcomes import OutcomeStore, OutcomeWriter
+from evaluators.runtime.outcomes import SILENCE_SECONDS, OutcomeStore, OutcomeWriter
 from evaluators.secrets import Key
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 READY_SECONDS = 5.0  # an SDK loads in less; tests wait no longer for that
 STATUS_SECONDS = 0.1
+SILENT_SECONDS = SILENCE_SECONDS - 2  # after which an engine is ended, before tests give it up
+LATE_SECONDS = 1.5  # how long after the run's time is used up a silent engine is ended
 TAIL_SECONDS = 2.0  # to write what has arrived, once nothing more is waited for
 TASKS = Path("/proc/self/task")  # Linux lists a process's threads there, those of C code too
 
@@ -140,7 +142,10 @@ class EngineProcess(EngineHandle):
             "beat": lambda _: self.arrivals.beat(),
             "end": self._end,
             "ready": lambda _: self._ready.set(),
+            "work": self._note_work,
         }
+        self._at_work: dict[str, None] = {}
+        self._was_silent = False
         self._ready = threading.Event()
         self._has_ended = False
 
@@ -230,15 +235,25 @@ class EngineProcess(EngineHandle):
         self._status = status
         self.arrivals.beat()
 
+    def _note_work(self, value: tuple[str, float | None]) -> None:
+        key, left = value
+        if left is None:
+            self._at_work.pop(key, None)
+        else:
+            self._at_work[key] = None
+            self._status = replace(self._status, left=left)
+
     def _end(self, why: str) -> None:
         self._has_ended = True
         self.arrivals.end(why)
 
     def _read(self) -> None:
         try:
-            while True:
+            while self._connection.poll(self._patience):
                 message, value = self._connection.recv()
                 self._received[message](value)
+            self._was_silent = True
+            self._process.kill()
         except (EOFError, OSError):
             pass
         except Exception:  # noqa: BLE001  # what cannot be read cannot be waited for
@@ -248,6 +263,11 @@ class EngineProcess(EngineHandle):
         self._process.join()
         if not self._has_ended:
             self._report_death()
+
+    @property
+    def _patience(self) -> float:
+        """For how long the engine may be silent; it sends its status all the time."""
+        return min(SILENT_SECONDS, max(1.0, self._status.left + LATE_SECONDS))
 
     def _report_death(self) -> None:
         """Let no test wait for an engine that was killed."""
@@ -261,9 +281,12 @@ class EngineProcess(EngineHandle):
 
     def _death(self) -> str:
         self._process.join()
+        how = "was held up and ended" if self._was_silent else "died"
+        own = ", ".join(list(self._at_work)[:3])
         return (
-            f"the engine's process died (exit code {self._process.exitcode}); "
-            "what was paid for is kept, run again to go on"
+            f"the engine's process {how} (exit code {self._process.exitcode})"
+            + (f" while code of yours judged or answered {own}: mend that first" if own else "")
+            + "; what was paid for is kept, run again to go on"
         )
 
 
@@ -289,6 +312,10 @@ class PipeWriter(OutcomeWriter):
     def beat(self) -> None:
         """Show that the engine is alive."""
         self.send("beat")
+
+    def note_work(self, key: str, left: float | None) -> None:
+        """Send it at once: nothing can be sent while the work holds this process up."""
+        self.send("work", (key, left))
 
     def end(self, message: str) -> None:
         """Say that nothing more will come, and why."""

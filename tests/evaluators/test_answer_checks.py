@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from evaluators import user_code
 from evaluators.answer_checks import Score, load_check, score
 from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError, Verdict
 from evaluators.extra_metrics import CheckSpec
@@ -48,6 +50,22 @@ def boom(case, answer):
     raise KeyError("sk-abcdefgh12345678")
 
 
+def wait(case, answer):
+    time.sleep(60)
+
+
+def stuck(case, answer):
+    import re
+
+    return bool(re.match("(a+)+$", answer))
+
+
+def gone(case, answer):
+    import os
+
+    os._exit(answer == "bad")
+
+
 async def later(case, answer):
     return True
 
@@ -75,6 +93,7 @@ def _module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(sys, "path", list(sys.path))
     Path("checks_of_mine.py").write_text(CODE, encoding="utf-8")
     yield
+    user_code._shared(os.getpid(), tmp_path).current().end()
     sys.modules.pop("checks_of_mine", None)
 
 
@@ -140,6 +159,63 @@ def test_a_pattern_that_never_ends_is_stopped(monkeypatch: pytest.MonkeyPatch) -
     spec = CheckSpec(name="c", check="regex", text="^(a|a)+$")
     with pytest.raises(JudgeError, match="TimeoutError"):
         said_of(spec, "a" * 40 + "!")
+
+
+EVIL = "(a+)+$"
+SLOW = json.dumps("a" * 60 + "!")
+SCHEMAS = {
+    "pattern": ({"pattern": f"^{EVIL}"}, SLOW),
+    "patternProperties": ({"patternProperties": {EVIL: {}}}, f"{{{SLOW}: 1}}"),
+    "additionalProperties": (
+        {"patternProperties": {EVIL: {}}, "additionalProperties": False},
+        f"{{{SLOW}: 1}}",
+    ),
+}
+
+
+def test_checks_that_hold_their_process_up_cost_their_own_items_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Patterns of a schema, a function's ``re``, an exit: what runs meanwhile is done again."""
+    monkeypatch.setattr(user_code, "HELD_SECONDS", 2.0)
+    other = CheckSpec(name="other", check="json_schema", text="{}")
+    bad = [(mine("gone"), ""), (mine("stuck"), json.loads(SLOW))] + [
+        (CheckSpec(name=name, check="json_schema", text=json.dumps(schema)), answer)
+        for name, (schema, answer) in SCHEMAS.items()
+    ]
+
+    async def all_of_them() -> list[Score | BaseException]:
+        checks = [(other, "1"), *bad, *[(other, "1")] * 3]
+        asked = (score(one, CASE, said, no_model) for one, said in checks)
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    first, *found = asyncio.run(all_of_them())
+    assert [one.value for one in (first, *found[-3:]) if isinstance(one, Score)] == [1.0] * 4
+    for (spec, _), error in zip(bad, found, strict=False):
+        assert isinstance(error, JudgeError)
+        assert error.kind == "check_failed"
+        assert f"check_{spec.name}: it ended its process, or held it up" in str(error)
+
+
+def test_a_check_that_waits_for_ever_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process goes on with the others, as its threads get their turns."""
+    monkeypatch.setattr(user_code, "RULE_SECONDS", 0.5)
+    assert said_of(mine("yes"), "Sofia").value == 1.0
+    process = user_code._shared(os.getpid(), Path.cwd()).current()
+    with pytest.raises(JudgeError, match=r"check_wait: no verdict within 0\.5 s") as caught:
+        said_of(mine("wait"), "Sofia")
+    assert caught.value.kind == "judge_timeout"
+    assert said_of(mine("yes"), "Sofia").value == 1.0
+    assert user_code._shared(os.getpid(), Path.cwd()).current() is process
+
+
+def test_a_process_without_alarm_is_ended_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the system has no timers, a process that does not answer is killed."""
+    monkeypatch.setattr(user_code, "RULE_SECONDS", 0.5)
+    monkeypatch.setattr(user_code, "HELD_SECONDS", 2.0)
+    monkeypatch.setattr(user_code, "_START", user_code._START.replace("sys.argv[2]", "9999"))
+    with pytest.raises(JudgeError, match="it ended its process, or held it up"):
+        said_of(mine("stuck"), "a" * 60 + "!")
 
 
 def test_a_schema_elsewhere_is_not_fetched() -> None:

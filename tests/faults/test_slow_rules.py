@@ -18,9 +18,20 @@ from evaluators.runtime.engine import Engine, Task
 from evaluators.runtime.outcomes import OutcomeWriter
 from evaluators.runtime.schedule import Schedule
 from evaluators.user_code import SHORT, off_the_loop
+from tests.support.projects import Project
 from tests.support.scripted import make_case
 
 REQUEST = Request(messages=(Message(role="user", content="?"),))
+
+
+HELD = """
+import re
+
+
+class Held:
+    async def judge(self, case, answer, ask):
+        re.match("(a+)+$", "a" * 60 + "!")
+"""
 
 
 async def no_ask(model: object, request: Request) -> Reply:
@@ -202,3 +213,27 @@ def test_the_heart_beats_while_the_loop_is_held_up(
         asyncio.run(Engine({"k": task}, caller, writer, 1).run(schedule))
     assert [one.state for one in writer.posted] == ["passed"]
     assert any(0.3 < when - began < 0.9 for when in writer.times) is beats
+
+
+def test_an_engine_that_is_held_up_is_ended_and_names_the_item(project: Project) -> None:
+    """``--deadline`` holds, and the line says which item and what to do, on every run (S3)."""
+    project.dataset("capital", {"en": ["Sofia"] * 3})
+    project.write("held.py", HELD)
+    words = ("--judge", "python:held:Held", "--calibration", "off", "--deadline", "1", "qa")
+    for _ in range(2):
+        done = project.run(*words)
+        assert done.ret == 6
+        said = " ".join(done.stdout.str().split())
+        assert "was held up and ended" in said
+        assert "while code of yours judged or answered capital-en-q" in said
+
+
+def test_a_judge_ends_with_the_run(project: Project) -> None:
+    """Whatever a judge does after the run's time is up, its item is MISSING, not an ERROR."""
+    project.dataset("capital", {"en": ["Sofia"]})
+    project.write("held.py", HELD.replace("re.match", "__import__('time').sleep(60); str"))
+    words = ("--judge", "python:held:Held", "--calibration", "off", "--deadline", "0.5", "qa")
+    done = project.run_in_process(*words)
+    assert done.ret == 6
+    assert [record["outcome"] for record in project.records()] == ["missing"]
+    assert "(--deadline)" in str(project.records()[0]["error"])
