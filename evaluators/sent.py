@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from evaluators.core import Model, Request
-from evaluators.text import canonical, digest, encodable, flat
+from evaluators.text import canonical, digest, encodable, flat, fresh_key
 
 REQUEST, TEXT = "request", "text"
 """The kinds of documents: a request under its ledger key, a text under its digest."""
@@ -70,10 +70,31 @@ def encode(value: object) -> str:
     return text if encodable(text) else canonical(value)
 
 
+def parse_sent(text: str) -> Sent | None:
+    """Return a kept request; None for JSON of another shape."""
+    try:
+        sent: Sent = json.loads(text)
+        named = [*texts_named(sent), *(one["role"] for one in sent["messages"])]
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        return None
+    return sent if all(isinstance(name, str) for name in named) else None
+
+
 def texts_named(sent: Sent) -> Iterator[str]:
     """Yield the keys of the texts that a kept request names."""
     yield sent["frame"]
     yield from (one["text"] for one in sent["messages"] if "text" in one)
+
+
+def key_of(sent: Sent, texts: Mapping[str, str]) -> str:
+    """Return the ledger key of what a kept request says, given its texts; empty if it is odd."""
+    try:
+        frame, asked = whole(sent, lambda name: json.loads(texts[name]))
+        if asked["case"] is None:
+            del asked["case"]
+        return fresh_key(digest({"model": frame["model"], "request": asked}), frame["fresh"])
+    except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        return ""
 
 
 def whole(sent: Sent, text_of: Callable[[str], str]) -> tuple[Sent, dict[str, object]]:

@@ -14,10 +14,10 @@ from typing import Generic, NamedTuple, Self, TypeVar
 from evaluators.core import Reply
 from evaluators.ledger.opening import Store, open_store
 from evaluators.ledger.rows import (
-    ADD_DOCUMENT,
     COLUMNS,
     FORGET_DOCUMENT,
     INSERT,
+    REPLACE_DOCUMENT,
     LedgerError,
     PaidReply,
     Signer,
@@ -30,7 +30,7 @@ from evaluators.ledger.rows import (
 )
 from evaluators.ledger_place import Place
 from evaluators.output import plural
-from evaluators.sent import TEXT, Document
+from evaluators.sent import REQUEST, TEXT, Document, key_of, parse_sent, texts_named
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -49,10 +49,6 @@ _SET_ASIDE = (
     "coalesce(checksum, '') FROM calls WHERE key = ?",
     "DELETE FROM calls WHERE key = ?",
     "DELETE FROM imported WHERE key = ?",
-)
-_REPLACE_DOCUMENT = (
-    "INSERT INTO documents (kind, key, text) VALUES (?, ?, ?) "
-    "ON CONFLICT (kind, key) DO UPDATE SET text = excluded.text"
 )
 
 
@@ -227,7 +223,7 @@ class Ledger:
         Raises LedgerError if it cannot be kept.
         """
         document = seal_document(Document(kind, key, text), self._signer)
-        await self._commit(_Change(_REPLACE_DOCUMENT, document))
+        await self._commit(_Change(REPLACE_DOCUMENT, document))
 
     async def forget(self, kind: str, key: str) -> None:
         """Return once a document is removed. Raises LedgerError as ``keep`` does."""
@@ -239,15 +235,39 @@ class Ledger:
 
     def documents(self, kind: str, keys: Collection[str] | None = None) -> dict[str, str]:
         """Return the sound documents of a kind by key, in order: all, or those with these keys."""
+        opened = {one.key: one.opened(self._signer) for one in self._documents(kind, keys)}
+        return {key: text for key, text in opened.items() if text is not None}
+
+    def _documents(self, kind: str, keys: Collection[str] | None) -> list[StoredDocument]:
         among = "" if keys is None else f" AND key IN ({marks(keys)})"
         query = f"SELECT kind, key, text FROM documents WHERE kind = ?{among} ORDER BY key"
         try:
             is_none = keys is not None and not keys
             found = [] if is_none else self.store.read(query, (kind, *(keys or ())))
         except StoreError as error:
+            if self._read_only and error.is_damage:
+                return [StoredDocument(kind, key, "") for key in keys or ()]
             raise self._failure(error) from None
-        opened = {one[1]: StoredDocument._make(one).opened(self._signer) for one in found}
-        return {key: text for key, text in opened.items() if text is not None}
+        return [StoredDocument._make(one) for one in found]
+
+    def requests(self, keys: Collection[str]) -> tuple[dict[str, str], dict[str, str], set[str]]:
+        """Return the sound requests by key, the texts that they name, and the damaged keys.
+
+        A request is damaged as well if a text that it names is, or is missing.
+        """
+        stored = {one.key: one for one in self._documents(REQUEST, keys)}
+        opened = {key: one.opened(self._signer) for key, one in stored.items()}
+        sent = {key: parse_sent(text) for key, text in opened.items() if text is not None}
+        named = {name for one in sent.values() if one for name in texts_named(one)}
+        texts = self.documents(TEXT, named)
+        sound = {
+            key: opened[key] or ""
+            for key, one in sent.items()
+            if one is not None
+            and texts.keys() >= {*texts_named(one)}
+            and not (stored[key].is_unsealed and key_of(one, texts) != key)
+        }
+        return sound, texts, {*stored} - {*sound}
 
     async def flush(self) -> None:
         """Return once everything given to ``put`` so far is on the disk or has failed."""
@@ -259,7 +279,7 @@ class Ledger:
         parts = groupby(group, key=attrgetter("sql"))
         statements = [(sql, [one.values for one in part]) for sql, part in parts]
         try:
-            self.store.change([*statements, (ADD_DOCUMENT, said)])
+            self.store.change([*statements, (REPLACE_DOCUMENT, said)])
         except Exception as error:  # noqa: BLE001  # nothing more may be paid for
             with suppress(OSError):  # the working folder's disk may be full as well
                 self._save_unkept(rows)

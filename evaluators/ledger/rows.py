@@ -21,6 +21,10 @@ COLUMNS = "key, schema, at, spec, reply, checksum"
 INSERT = f"INSERT INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 MARK_IMPORTED = "INSERT INTO imported (key) VALUES (?) ON CONFLICT DO NOTHING"
 ADD_DOCUMENT = "INSERT INTO documents (kind, key, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+REPLACE_DOCUMENT = (
+    "INSERT INTO documents (kind, key, text) VALUES (?, ?, ?) ON CONFLICT (kind, key) "
+    "DO UPDATE SET text = excluded.text WHERE documents.text <> excluded.text"
+)
 FORGET_DOCUMENT = "DELETE FROM documents WHERE kind = ? AND key = ?"
 VARIABLE = "QA_LEDGER_KEY"
 MIN_SECRET_LENGTH = 32  # characters; a shorter secret can be guessed from a row that it signed
@@ -78,7 +82,7 @@ class StoredRow(NamedTuple):
             return None
         given = self.checksum.partition(_COLON)[0]
         sound = self.schema == SCHEMA and given == checksum(self.key, self.reply)
-        return self.reply if sound else None
+        return self.reply if sound and self.reply.startswith("{") else None
 
     def opened(self) -> Reply | None:
         """Return the reply, or None if the row is not what was written."""
@@ -139,42 +143,57 @@ def _signature(row: StoredRow, key: Key) -> str:
 
 
 class StoredDocument(NamedTuple):
-    """A document as the database holds it.
+    """A document as the database holds it. Any field may be damaged.
 
-    A request or a text is stored as it is, because its key is the hash of what it says. Any other
-    text is stored as its checksum and signature, a space, and the text as ASCII JSON.
+    A text is stored as it is, because its key is its digest. Any other document follows its
+    checksum and signature and a space: a request as it is, the rest as ASCII JSON.
     """
 
     kind: str
     key: str
     text: str
 
+    @property
+    def is_unsealed(self) -> bool:
+        """Whether it is a request of an earlier version, which only its key can verify."""
+        return self.kind == REQUEST and self.text[:1] == "{"
+
     def opened(self, signer: Signer) -> str | None:
         """Return the text, or None if it is damaged or lacks the signature it should have."""
-        if self.kind in (REQUEST, TEXT):
-            return self.text
-        given, _, quoted = self.text.partition(" ")
-        row = _document_row(self.kind, self.key, quoted)
-        if given.partition(_COLON)[0] != row.checksum:
+        if not all(isinstance(text, str) for text in self):
             return None
-        return json.loads(quoted) if signer.accepts(row._replace(checksum=given)) else None
+        if self.is_unsealed:
+            return self.text
+        given, _, said = self.text.partition(" ")
+        try:
+            if self.kind == TEXT:
+                return self.text if digest(json.loads(self.text)) == self.key else None
+            row = _document_row(self.kind, self.key, said)
+            if given.partition(_COLON)[0] != row.checksum:
+                return None
+            is_signed = signer.accepts(row._replace(checksum=given))
+            text: str = said if self.kind == REQUEST else json.loads(said)
+        except (ValueError, RecursionError):
+            return None
+        return text if is_signed else None
 
 
 def seal_document(document: Document, signer: Signer) -> StoredDocument:
     """Return a document as it is stored."""
     kind, key, text = document
-    if kind not in (REQUEST, TEXT):
-        row = signer.signed(_document_row(kind, key, canonical(text)))
-        text = f"{row.checksum} {row.reply}"
+    if kind != TEXT:
+        said = text if kind == REQUEST else canonical(text)
+        text = f"{signer.signed(_document_row(kind, key, said)).checksum} {said}"
     return StoredDocument(kind, key, text)
 
 
-def _document_row(kind: str, key: str, quoted: str) -> StoredRow:
-    """Return what is signed of a document. No reply is a JSON string, so neither passes as both.
+def _document_row(kind: str, key: str, said: str) -> StoredRow:
+    """Return what is signed of a document; ``StoredRow.text`` never takes it for a reply.
 
     The time is 0, because a document may be replaced.
     """
-    return StoredRow(key, SCHEMA, 0.0, kind, quoted, digest([kind, key, quoted]))
+    text = f"{REQUEST} {said}" if kind == REQUEST else said
+    return StoredRow(key, SCHEMA, 0.0, kind, text, digest([kind, key, said]))
 
 
 def marks(values: Collection[object]) -> str:

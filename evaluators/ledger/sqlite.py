@@ -404,4 +404,4 @@ def _readable(
     old: sqlite3.Connection, query: str, values: Sequence[str] = ()
 ) -> Iterator[tuple[Any, ...]]:
     with suppress(sqlite3.Error):
-        yield from old.execute(query, values)
+        yield from (row for row in old.execute(query, values) if None not in row)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evaluators.core import Reply, Request, UsageError
-from evaluators.ledger import Ledger
+from evaluators.ledger import Ledger, LedgerError
 from evaluators.output import plural
 from evaluators.secrets import may_hold_key
-from evaluators.sent import REQUEST, TEXT, encode, texts_named, whole
+from evaluators.sent import encode, texts_named, whole
 from evaluators.text import flat, fresh_key, request_key
 from reports.run.clean import masked
 from reports.run.json_data import decode
@@ -34,8 +34,9 @@ class Line(NamedTuple):
     """A line of the file: a long text under its digest, or a call under its key.
 
     ``json`` is ``{"text": digest, "content": …}`` or ``{"call": key, "sent": …, "reply": …}``:
-    ``sent`` is the request as ``evaluators.sent`` keeps it, null where an earlier version kept
-    none; ``reply`` is null where the call failed.
+    ``sent`` is the request as ``evaluators.sent`` keeps it, null where none is kept, with
+    ``"damaged": true`` after it where the ledger's is damaged; ``reply`` is null where the call
+    failed.
     """
 
     is_call: bool
@@ -59,19 +60,19 @@ def of_ledger(ledger: Ledger) -> Source:
         known: set[str] = set()
         for start in range(0, len(keys), _AT_ONCE):
             some = keys[start : start + _AT_ONCE]
-            replies = ledger.reply_texts(some)
-            sent = ledger.documents(REQUEST, some)
-            named = dict.fromkeys(
-                name for one in sent.values() for name in texts_named(json.loads(one))
-            )
-            texts = ledger.documents(TEXT, [name for name in named if name not in known])
-            known.update(texts)
-            for name in filter(texts.__contains__, named):
+            try:
+                replies = ledger.reply_texts(some)
+                sent, texts, damaged = ledger.requests(some)
+            except LedgerError:  # a database that is gone: the report does without the rest
+                return
+            for name in [name for name in texts if name not in known]:
                 yield _line(False, name, f'{{"text":"{name}","content":{texts[name]}}}')
+            known.update(texts)
             for key in some:
-                if key in sent or key in replies:
+                if key in sent or key in replies or key in damaged:
                     asked, got = sent.get(key, "null"), replies.get(key, "null")
-                    yield _line(True, key, f'{{"call":"{key}","sent":{asked},"reply":{got}}}')
+                    odd = ',"damaged":true' if key in damaged else ""
+                    yield _line(True, key, f'{{"call":"{key}","sent":{asked}{odd},"reply":{got}}}')
 
     return lines
 
@@ -136,9 +137,11 @@ class SentCall:
     spec: str
     """The SPEC of the model."""
     request: Request | None
-    """None where an earlier version kept none."""
+    """None where none is kept."""
     reply: Reply | None
     """None where the call failed."""
+    is_damaged: bool = False
+    """Whether the ledger's copy of the request is damaged."""
     is_exact: bool
     """Whether the key, the hash of all that was asked, fits the request."""
 
@@ -164,8 +167,11 @@ def calls_of(source: Source, keys: Sequence[str]) -> dict[str, SentCall]:
 def _call(line: Mapping[str, Any], texts: Mapping[str, str]) -> SentCall:
     key, sent = line["call"], line["sent"]
     reply = line["reply"] and decode(Reply, line["reply"])
-    if not sent:
-        return SentCall(key=key, spec=reply.model, request=None, reply=reply, is_exact=False)
+    if sent is None:
+        spec, is_damaged = reply.model if reply else "", bool(line.get("damaged"))
+        return SentCall(
+            key=key, spec=spec, request=None, reply=reply, is_exact=False, is_damaged=is_damaged
+        )
     frame, fields = whole(sent, lambda name: texts.get(name, "(not kept)"))
     request = decode(Request, fields)
     return SentCall(
@@ -193,7 +199,8 @@ def title(call: SentCall) -> str:
 def parts(call: SentCall) -> Iterator[tuple[str, str]]:
     """Yield the name and the exact text of each part, in the order in which they were said."""
     if call.request is None:
-        yield "sent", "(not in this ledger: an earlier version kept only the reply)"
+        why = "damaged" if call.is_damaged else "an earlier version kept only the reply"
+        yield "sent", f"not kept ({why})"
     else:
         yield from _asked(call.request)
         if not call.is_exact:

@@ -27,11 +27,11 @@ def test_a_document_is_found_by_the_next_run_and_replaced(place: Place) -> None:
     with Ledger(place) as ledger:
         keep(ledger, "batch", b="waiting", a="x")
         keep(ledger, "batch", b="done")
-        keep(ledger, "text", b="another kind")
+        keep(ledger, "note", b="another kind")
     with Ledger(place) as ledger:
         assert list(ledger.documents("batch").items()) == [("a", "x"), ("b", "done")]
-        assert ledger.document("text", "b") == "another kind"
-        assert ledger.document("text", "unknown") is None
+        assert ledger.document("note", "b") == "another kind"
+        assert ledger.document("note", "unknown") is None
         asyncio.run(ledger.forget("batch", "b"))
     with Ledger(place, read_only=True) as ledger:
         assert ledger.documents("batch") == {"a": "x"}

@@ -97,6 +97,22 @@ def test_replies_of_an_earlier_run_are_counted(capital: Project, server: Loopbac
     ]
 
 
+@pytest.mark.parametrize("kind", ["request", "text"])
+def test_a_damaged_prompt_changes_nothing_else(
+    capital: Project, server: Loopback, kind: str
+) -> None:
+    """The same exit code, records and requests; the transcripts say "not kept (damaged)"."""
+    first = capital.run_in_process(*specs(server.url), "qa")
+    records = capital.report()["records"]
+    half = "substr(text, 1, length(text) / 2) || char(1) || substr(text, length(text) / 2 + 2)"
+    ledger = capital.path / ".qa" / "ledger.sqlite3"
+    change(ledger, f"UPDATE documents SET text = {half} WHERE kind = '{kind}'")
+    again = capital.run_in_process(*specs(server.url), "qa")
+    assert (again.ret, server.count) == (first.ret, 2 * ITEMS)
+    assert capital.report()["records"] == records
+    assert "not kept (damaged)" in (capital.path / "reports/out/report.html").read_text("utf-8")
+
+
 def test_with_a_secret_forged_rows_are_set_aside(
     capital: Project, server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:

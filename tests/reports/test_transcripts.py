@@ -2,7 +2,7 @@
 
 import asyncio
 import gzip
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,12 +10,22 @@ import pytest
 from evaluators.__main__ import main as evaluators_main
 from evaluators.core import Message, Reply, Request, ToolCall, UsageError
 from evaluators.ledger import Ledger, PaidReply
+from evaluators.ledger.rows import VARIABLE
+from evaluators.ledger_place import Place, PostgresUrl
 from evaluators.sent import REQUEST, TEXT, documents_of
 from evaluators.text import request_key
 from reports.__main__ import main
 from reports.render.writer import write
 from reports.run.record import Record
-from reports.run.transcripts import TRANSCRIPTS, calls_of, keys_of, of_files, of_ledger, packed
+from reports.run.transcripts import (
+    TRANSCRIPTS,
+    calls_of,
+    keys_of,
+    of_files,
+    of_ledger,
+    packed,
+    parts,
+)
 from tests.support.hostile import HOSTILE
 from tests.support.places import change
 from tests.support.samples import record, report
@@ -33,7 +43,7 @@ def asked(text: str) -> tuple[str, Request]:
     return request_key(MODEL.identity, request), request
 
 
-def fill(path: Path, texts: Sequence[str], *, documents: bool = True) -> tuple[Record, ...]:
+def fill(path: Place, texts: Sequence[str], *, documents: bool = True) -> tuple[Record, ...]:
     """Put a call for each text into a ledger; return a record for each."""
 
     async def put(ledger: Ledger) -> None:
@@ -131,13 +141,129 @@ def test_an_older_ledger_has_replies_alone(tmp_path: Path) -> None:
     assert call.reply.text == "re one"
 
 
-def test_a_forged_prompt_in_the_ledger_is_told(tmp_path: Path) -> None:
-    """Its key is not the hash of what it says."""
-    records = fill(tmp_path / "l", ["one"])
-    change(tmp_path / "l", "UPDATE documents SET text = replace(text, 'one', 'two')")
-    with Ledger(tmp_path / "l", read_only=True) as opened:
+def unsealed(place: Place) -> None:
+    """Make the requests of a ledger those of an earlier version: without a checksum."""
+    text = "substr(text, strpos(text, ' ') + 1)" if isinstance(place, PostgresUrl) else (
+        "substr(text, instr(text, ' ') + 1)"
+    )  # fmt: skip
+    change(place, f"UPDATE documents SET text = {text} WHERE kind = 'request'")
+
+
+FORGED = {
+    "a request": "UPDATE documents SET text = replace(text, 'one', 'two') WHERE kind = 'request'",
+    "a frame": "UPDATE documents SET text = replace(text, 'answer@1', 'answer@2')",
+    "a long text": "UPDATE documents SET text = replace(text, 'rule', 'role')",
+    "no text": "DELETE FROM documents WHERE kind = 'text'",
+    "no JSON": "UPDATE documents SET text = '{' WHERE kind = 'request'",
+    "another shape": """UPDATE documents SET text = '{"frame":[],"messages":[1]}'""",
+    "a digest": "UPDATE documents SET key = key || '0' WHERE kind = 'text'",
+}
+
+
+@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
+@pytest.mark.parametrize("signs", [True, False])
+@pytest.mark.parametrize("is_old", [True, False])
+def test_a_forged_prompt_in_the_ledger_is_not_shown(
+    place: Place, monkeypatch: pytest.MonkeyPatch, forged: str, signs: bool, is_old: bool
+) -> None:
+    """Sealed, signed or of an earlier version: it is "not kept (damaged)", its reply is shown."""
+    if signs:
+        monkeypatch.setenv(VARIABLE, "s" * 32)
+    records = fill(place, ["one"])
+    if is_old:
+        unsealed(place)
+    with Ledger(place, read_only=True) as opened:
         (call,) = calls_of(of_ledger(opened), keys_of(records)).values()
-    assert not call.is_exact
+        assert call.is_exact
+    change(place, forged)
+    with Ledger(place, read_only=True) as opened:
+        (call,) = calls_of(of_ledger(opened), keys_of(records)).values()
+    assert ("sent", "not kept (damaged)") in parts(call)
+    assert call.reply is not None
+    assert call.reply.text == "re one"
+
+
+def test_a_prompt_needs_the_ledgers_signature(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With QA_LEDGER_KEY a sealed one without it is not shown; asked again, it is."""
+    records = fill(place, ["one"])
+    monkeypatch.setenv(VARIABLE, "s" * 32)
+    with Ledger(place) as ledger:
+        assert ledger.requests(keys_of(records))[2] == {*keys_of(records)}
+    fill(place, ["one"])
+    with Ledger(place) as ledger:
+        assert ledger.requests(keys_of(records))[2] == set()
+
+
+def shown(place: Place, records: Sequence[Record]) -> list[object]:
+    """Return what a replay and its report get: the replies, then requests, each None if damaged."""
+    with Ledger(place, read_only=True) as ledger:
+        (key,) = keys_of(records)
+        calls = calls_of(of_ledger(ledger), [key])
+        return [ledger.get(key), key in calls and calls[key].request]
+
+
+def flipped(text: str) -> Iterator[str]:
+    """Yield a text with a bit of each of its characters flipped in turn."""
+    for at, one in enumerate(text):
+        yield text[:at] + chr(ord(one) ^ 1 << at % 5) + text[at + 1 :]
+
+
+@pytest.mark.slow
+def test_every_flipped_byte_of_a_file_gives_what_was_kept_or_nothing(memory: Path) -> None:
+    """Rows, their headers and the index: no other reply or prompt, no error, and a run goes on."""
+    path = memory / "l"
+    records = fill(path, ["one"])
+    change(path, f"INSERT INTO imported VALUES ('{keys_of(records)[0]}')")
+    change(path, "INSERT INTO damaged SELECT key, at, 'x', checksum FROM calls")
+    content, right = path.read_bytes(), shown(path, records)
+    rows = [at for at in range(4096, len(content)) if content[at]]
+    for at in rows:
+        damaged = bytearray(content)
+        damaged[at] ^= 1 << at % 8
+        path.write_bytes(damaged)
+        pairs = zip(shown(path, records), right, strict=True)
+        assert all(got in (None, False, kept) for got, kept in pairs), at
+        if at % 8 == 0:
+            with Ledger(path) as ledger:
+                assert ledger.get(keys_of(records)[0]) in (None, right[0])
+            assert evaluators_main(["ledger", "stats", "--ledger", str(path)]) == 0
+
+
+LOOKS = {"calls": "key, spec, reply, checksum", "documents": "kind, key, text"}
+
+
+def look(ledger: Ledger, table: str, key: str) -> object:
+    """Return what a ledger has of a call in one of its tables, None for nothing."""
+    if table == "calls":
+        return ledger.get(key)
+    sent, texts, _ = ledger.requests([key])
+    return (sent, texts) if sent else None
+
+
+def test_every_flipped_character_of_a_database_gives_what_was_kept_or_nothing(
+    server: PostgresUrl,
+) -> None:
+    """In each column of each table: no other reply or prompt, and no error."""
+    import psycopg  # noqa: PLC0415
+
+    records = fill(server, ["one"])
+    (key,) = keys_of(records)
+    with (
+        psycopg.connect(server.url, autocommit=True) as connection,
+        Ledger(server, read_only=True) as ledger,
+    ):
+        for table, columns in LOOKS.items():
+            kept = look(ledger, table, key)
+            rows = connection.execute(f"SELECT ctid, {columns} FROM {table}".encode())
+            for _, *row in rows.fetchall():
+                for column, text in zip(columns.split(", "), row, strict=True):
+                    turn = f"UPDATE {table} SET {column} = %s WHERE {column} = %s".encode()
+                    for other in flipped(text):
+                        connection.execute(turn, (other, text))
+                        assert look(ledger, table, key) in (None, kept), (column, other)
+                        connection.execute(turn, (text, other))
 
 
 @pytest.mark.parametrize(
