@@ -59,11 +59,25 @@ OVERLOADED = re.compile(
 )
 RATE_LIMITED = re.compile(r"rate[_ ]limit|too many requests", re.IGNORECASE)
 TOO_LARGE = re.compile(r"request too large|reduce the length", re.IGNORECASE)
+FILTERED = re.compile(
+    r"content[_ ](?:filter|policy|management|moderation)|responsible[_ ]?ai|moderation_blocked"
+    r"|safety (?:filter|policy|system)|flagged (?:as|by|for)|usage polic(?:y|ies)",
+    re.IGNORECASE,
+)
+"""Says that a filter stopped the text, whose item it concerns alone."""
 CONTEXT = re.compile(
     r"context[_ ]length|context window|context size|prompt is too long|input is too long"
     r"|too many (?:input )?tokens",
     re.IGNORECASE,
 )
+BY_WORDS: tuple[tuple[tuple[int, ...], re.Pattern[str], tuple[type[CallError], str]], ...] = (
+    ((400, 403, 429), QUOTA, (FatalError, "quota")),
+    ((400, 403, 422), FILTERED, (RefusedError, "filtered")),
+    ((400, 413, 422), CONTEXT, (RefusedError, "context_length")),
+    # More tokens than a minute allows, so always too many.
+    ((429,), TOO_LARGE, (RefusedError, "too_large")),
+)
+"""Statuses with words that say more than the status; the first match counts."""
 RESETS: Mapping[str, str] = {
     "x-ratelimit-reset-requests": "x-ratelimit-remaining-requests",
     "x-ratelimit-reset-tokens": "x-ratelimit-remaining-tokens",
@@ -140,12 +154,9 @@ def _sorted_words(words: str) -> tuple[type[CallError], str]:
 
 
 def _sorted(status: int, words: str) -> tuple[type[CallError], str]:
-    if status in (400, 403, 429) and QUOTA.search(words):
-        return FatalError, "quota"
-    if status in (400, 413, 422) and CONTEXT.search(words):
-        return RefusedError, "context_length"
-    if status == 429 and TOO_LARGE.search(words):
-        return RefusedError, "too_large"  # more tokens than a minute allows, so always too many
+    for statuses, pattern, found in BY_WORDS:
+        if status in statuses and pattern.search(words):
+            return found
     if status in STATUSES:
         return STATUSES[status]
     if status < 400:

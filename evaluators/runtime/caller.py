@@ -254,8 +254,8 @@ class Sender:
                 return await model.complete(request)
             async with asyncio.timeout_at(end):
                 return await model.complete(request)
-        except RefusedError as error:
-            failure = queue.refused(error)
+        except (RefusedError, FatalError) as error:
+            failure = queue.judged(error)
             raise failure from None
         except BaseException as error:
             failure = error

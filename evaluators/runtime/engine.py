@@ -29,6 +29,7 @@ from evaluators.extra_metrics import MetricResults, MetricRunner, measure_all
 from evaluators.judge_spec import returned_names
 from evaluators.ledger import LedgerError
 from evaluators.runtime.caller import Caller, Meter
+from evaluators.runtime.limits import BAD_REQUEST
 from evaluators.runtime.outcomes import BEAT_SECONDS, OutcomeWriter
 from evaluators.runtime.schedule import Schedule
 from evaluators.text import travelling
@@ -213,7 +214,7 @@ class Engine:
             self._sender.begin()
             outcome = await self._outcome(self._tasks[key])
             self._add(outcome)
-            schedule.done()
+            schedule.done(refused=outcome.kind in BAD_REQUEST and self._stopping is None)
             if self._stopping:
                 await self._stop_asking(self._stopping.note(outcome), schedule)
             if self.failure:

@@ -25,7 +25,8 @@ from evaluators.runtime.server import RATE_LIMIT, ServerState
 
 NEVER = float("inf")
 BAD_REQUEST = frozenset({"bad_request", "target_failed"})
-REFUSED_ALIKE = 3  # first calls refused in the same words, after which no call would succeed
+REFUSED_ALIKE = 7  # first calls refused in the same words, after which no call would succeed
+STRAYS = 3  # statuses in a row that concern all calls, after which those of a proven model end too
 TOKENS_PER_CHARACTER = 0.25  # until replies teach better
 USUAL_REPLY_TOKENS = 1024.0
 LATEST_WEIGHT = 0.1  # of the latest reply in what is learned
@@ -101,11 +102,20 @@ class ModelQueue:
     """Calls that continue an item. They go first: a run cut short has then judged its answers."""
     waiting: deque[WaitingCall] = field(default_factory=deque)
 
-    def refused(self, error: RefusedError) -> CallError:
-        """Return the error, or a FatalError if all first calls were refused in the same words.
+    strays: int = 0
+    """Errors that concern all calls, since the latest success."""
 
-        Gateways answer a wrong key or an unknown model like that.
+    def judged(self, error: RefusedError | FatalError) -> CallError:
+        """Return the error as a FatalError or a RefusedError: whether all calls would get it.
+
+        Gateways refuse all first calls in the same words where the key or the model is wrong. A
+        model that has answered may send a status of that kind by mistake, as load balancers do.
         """
+        if isinstance(error, FatalError):
+            self.strays += 1
+            if not self.answered or self.strays >= STRAYS:
+                return error
+            return RefusedError(error.kind, str(error))
         if self.answered or error.kind not in BAD_REQUEST:
             return error
         self.refusals.append(_OWN_WORDS.sub("", str(error)))
@@ -120,6 +130,7 @@ class ModelQueue:
     def learn(self, error: BaseException | None) -> None:
         """Note how a call ended; ``error`` None is a success."""
         self.answered = self.answered or error is None
+        self.strays = 0 if error is None else self.strays
         is_doubtful = isinstance(error, RefusedError) and 0 < len(self.refusals) < REFUSED_ALIKE
         self.proven = self.proven or not is_doubtful
 

@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Collection, Sequence
 
 UNLIMITED = float("inf")
+SCOUTS = 8  # items refused one after the other, after which the others follow in any case
+GOLDEN_SHARE = 0.618  # multiples of it, without their whole parts, lie far from one another
 
 
 class Schedule:
@@ -20,7 +22,8 @@ class Schedule:
     ``window``: how far ahead of the tests that have ended. A run that ends early, as with ``-x``,
     must not have paid for all items. The first ``untested`` items have no test and do not count.
     ``first``: so many until one is ``done``. That shows whether every model can be asked, the judge
-    included: a wrong key must not cost more.
+    included: a wrong key must not cost more. While items are refused, single ones from all over the
+    plan follow: the refusals may be due to the first items.
     ``lead``: so many until ``select`` names the items that have a test. Calls may begin while tests
     are still being collected.
     """
@@ -42,6 +45,7 @@ class Schedule:
         self._untested = untested
         self._first = first
         self._lead = lead
+        self._refused = 0
         self._taken = 0
         self._ended = 0
         self._closed = False
@@ -93,11 +97,13 @@ class Schedule:
             self._ended += count
         self._wake()
 
-    def done(self) -> None:
-        """Note that an item has an outcome."""
+    def done(self, *, refused: bool = False) -> None:
+        """Note that an item has an outcome; ``refused``: its model took none of its requests."""
         if self._first != UNLIMITED:
             with self._lock:
-                self._first = UNLIMITED
+                self._refused += 1
+                more = refused and self._refused < SCOUTS
+                self._first = max(self._first, self._taken) + 1 if more else UNLIMITED
             self._wake()
 
     def close(self) -> None:
@@ -133,6 +139,8 @@ class Schedule:
     def _pick(self) -> str | None:
         if self._closed or self._taken >= min(self._first, self._lead):
             return None
+        if self._refused and self._first != UNLIMITED and self._lead == UNLIMITED:
+            return self._scout()
         for queue in (self._wanted, self._ahead) if self._room else (self._wanted,):
             while queue:
                 key = queue.popleft()
@@ -141,6 +149,16 @@ class Schedule:
                     self._taken += 1
                     return key
         return None
+
+    def _scout(self) -> str | None:
+        """Hand out an item that is far from those before it."""
+        left = [key for key in self._ahead if key in self._untaken]
+        if not left:
+            return None
+        key = left[int(len(left) * (self._taken * GOLDEN_SHARE % 1))]
+        self._untaken.discard(key)
+        self._taken += 1
+        return key
 
     def _wake(self) -> None:
         # Waking a loop is a system call: too dear for every test.

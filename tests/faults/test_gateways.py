@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -25,14 +26,19 @@ def good(seen: Seen) -> Answer:
 
 
 def asked(
-    folder: Path, handler: Handler, count: int, provider: str = "openai"
+    folder: Path, handler: Handler, count: int, provider: str = "openai", concurrency: int = 16
 ) -> tuple[dict[str, Outcome], Status, Loopback]:
     """Ask a server about items, with the usual patience."""
     with loopback(handler=handler) as server:
         model = connect(spec_of(provider, server), Key(SECRET))
         tasks = [prompted(number, model) for number in range(count)]
-        bench = Bench(folder, tasks, CallSettings())
-        return bench.run(window=count, models=[model]), bench.engine.status, server
+        bench = Bench(folder, tasks, CallSettings(concurrency=concurrency))
+        outcomes = bench.run(window=count, models=[model], first=4)
+        return outcomes, bench.engine.status, server
+
+
+def number_of(seen: Seen) -> int:
+    return int("".join(filter(str.isdigit, seen.prompt)))
 
 
 def states(outcomes: dict[str, Outcome]) -> Counter[str]:
@@ -44,7 +50,7 @@ def states(outcomes: dict[str, Outcome]) -> Counter[str]:
 def test_first_calls_that_are_refused_alike_stop_the_run(
     tmp_path: Path, provider: str, words: str
 ) -> None:
-    """Three requests, not one an item; the reason names key, model and URL."""
+    """Seven requests from all over the plan; the reason names key, model and URL (F12, F13)."""
     seen: list[Seen] = []
 
     def refuse(one: Seen) -> Answer:
@@ -52,10 +58,13 @@ def test_first_calls_that_are_refused_alike_stop_the_run(
         return Answer(status=400, body=error_body(words.format(len(seen))))
 
     outcomes, status, server = asked(tmp_path, refuse, 240, provider)
-    assert server.count == 3
-    assert states(outcomes) == {"error": 3, "missing": 237}
+    assert server.count == 7
+    numbers = sorted(number_of(one) for one in seen)
+    assert numbers[:4] == [0, 1, 2, 3]
+    assert min(b - a for a, b in pairwise(numbers[3:])) > 20
+    assert states(outcomes) == {"error": 7, "missing": 233}
     (reason,) = status.stops.values()
-    assert words.format(3) in reason
+    assert words.format(7) in reason
     assert "check the API key, the model's name and the URL (127.0.0.1:" in reason
     assert {one.message for one in outcomes.values() if one.state == "missing"} == {reason}
 
@@ -65,7 +74,7 @@ def test_refusals_of_single_requests_stop_nothing(tmp_path: Path) -> None:
     words = ("no images", "no tables", "no lists")
 
     def handle(seen: Seen) -> Answer:
-        number = int("".join(filter(str.isdigit, seen.prompt)))
+        number = number_of(seen)
         if number < 3:
             return Answer(status=400, body=error_body(words[number]))
         return Answer(status=400, body=error_body(NO_KEY)) if number % 4 == 0 else good(seen)
@@ -73,6 +82,55 @@ def test_refusals_of_single_requests_stop_nothing(tmp_path: Path) -> None:
     outcomes, status, server = asked(tmp_path, handle, 40)
     assert states(outcomes) == {"error": 3 + 9, "passed": 28}
     assert (server.count, status.stops) == (40, {})
+
+
+@both
+@pytest.mark.parametrize(
+    ("words", "first", "kind"),
+    [
+        (NO_KEY, 100, "bad_request"),
+        ("The prompt triggered our content management policy", 240, "filtered"),
+        ("Output blocked by content filtering policy", 240, "filtered"),
+    ],
+)
+def test_items_refused_at_the_start_are_their_own_errors(
+    tmp_path: Path, provider: str, words: str, first: int, kind: str
+) -> None:
+    """Other places of the plan are tried; a content filter never speaks of the key (F12)."""
+
+    def handle(seen: Seen) -> Answer:
+        if number_of(seen) < first and number_of(seen) % 10 < 9:
+            return Answer(status=400, body=error_body(words))
+        return good(seen)
+
+    outcomes, status, server = asked(tmp_path, handle, 240, provider)
+    assert (server.count, status.stops) == (240, {})
+    assert states(outcomes) == {"error": first * 9 // 10, "passed": 240 - first * 9 // 10}
+    assert {one.kind for one in outcomes.values() if one.state == "error"} == {kind}
+
+
+@both
+@pytest.mark.parametrize("status", [307, 401, 402, 403, 404])
+@pytest.mark.parametrize("in_a_row", [2, 3])
+def test_a_stray_status_of_a_model_that_answers(
+    tmp_path: Path, provider: str, status: int, in_a_row: int
+) -> None:
+    """It is its item's error; three without a success between them end the run."""
+    seen: list[Seen] = []
+
+    def handle(one: Seen) -> Answer:
+        seen.append(one)
+        stray = len(seen) > 8 and len(seen) % 8 < in_a_row
+        return Answer(status=status, body=error_body("no")) if stray else good(one)
+
+    outcomes, run, server = asked(tmp_path, handle, 40, provider, concurrency=1)
+    if in_a_row < 3:
+        assert states(outcomes) == {"error": 8, "passed": 32}
+        assert run.stops == {}
+    else:
+        assert states(outcomes) == {"error": 2 + 3, "passed": 13, "missing": 22}
+        assert server.count == 18
+        assert len(run.stops) == 1
 
 
 @both

@@ -53,8 +53,8 @@ def check_end(project: Project, result: pytest.RunResult, cause: str) -> None:
         (401, "Incorrect API key", 1),
         (403, "no access to this model", 1),
         (404, "The model does not exist", 1),
-        (400, "No connected db.", 3),
-        (400, "Invalid model name passed in model=m", 3),
+        (400, "No connected db.", 7),
+        (400, "Invalid model name passed in model=m", 7),
     ],
 )
 def test_a_wrong_key_or_model_name(

@@ -14,7 +14,7 @@ from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from evaluators.runtime.engine import Engine, Task
 from evaluators.runtime.host import Job
 from evaluators.runtime.outcomes import InMemoryOutcomes, OutcomeStore, OutcomeWriters
-from evaluators.runtime.schedule import Schedule
+from evaluators.runtime.schedule import UNLIMITED, Schedule
 from tests.support.scripted import make_case
 
 PROMPT = Prompt(name="answer", language="bg", system="", user="{question}", version="answer.bg@1")
@@ -90,6 +90,8 @@ class Bench:
         """Return a job for the engine that is there already."""
         return Job(make=lambda writer: self.engine, schedule=Schedule(self.keys, window))
 
-    def run(self, window: int = 100, models: Sequence[Model] = ()) -> dict[str, Outcome]:
-        asyncio.run(self.engine.run(Schedule(self.keys, window), models))
+    def run(
+        self, window: int = 100, models: Sequence[Model] = (), first: float = UNLIMITED
+    ) -> dict[str, Outcome]:
+        asyncio.run(self.engine.run(Schedule(self.keys, window, first=first), models))
         return self.posted.outcomes
