@@ -29,7 +29,8 @@ from evaluators.text import shown
 from reports.plugin.options import RunOptions, read_words
 from reports.plugin.qagate import HOME, PACKAGES
 from reports.plugin.run import connect_models
-from reports.plugin.run_paths import check_report_folder
+from reports.run.report_folder import check_apart, claim
+from reports.verdict.promoted import find_run
 
 RETRIES = 3  # of a shard without a report, on another machine if there is one
 MOST_MB = 100  # of the working folder
@@ -91,7 +92,14 @@ def run_shard(luggage: bytes, words: Sequence[str], variables: Mapping[str, str]
 def main(argv: Sequence[str]) -> int:
     """Run all shards, merge their reports and return the exit code of the whole."""
     given, words, here = *_parse(argv), Path.cwd()
-    check_report_folder(here / given.report_dir)
+    for role, run in given.earlier.items():
+        if run:
+            check_apart(find_run(run, here), here / given.report_dir, role)
+    with claim(here / given.report_dir):
+        return _run_all(given, words, here)
+
+
+def _run_all(given: argparse.Namespace, words: list[str], here: Path) -> int:
     address = given.on.partition(":")[2] or os.environ.get("RAY_ADDRESS", "")
     options, _ = read_words([*words, f"--ledger={given.ledger}", "--shard=1/100000"], here)
     place = given.ledger if "://" in given.ledger else here / given.ledger

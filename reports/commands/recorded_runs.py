@@ -15,22 +15,14 @@ from evaluators.output import plural, say
 from evaluators.text import hint, shown
 from reports.render import console
 from reports.render.views import date
-from reports.render.writer import (
-    FORMATS,
-    PREVIOUS,
-    Files,
-    WriteError,
-    keep,
-    previous,
-    write,
-    write_files,
-)
+from reports.render.writer import FORMATS, Files, WriteError, write, write_files
 from reports.run.baseline import Baseline, load_baseline
 from reports.run.clean import visible
 from reports.run.record import Record
 from reports.run.report import Report, Role
-from reports.run.run_json import RUN, load_report, load_run, load_summaries
-from reports.run.transcripts import TRANSCRIPTS, Source, calls_of, of_files, parts, title
+from reports.run.report_folder import PREVIOUS, RUN, TRANSCRIPTS, check_apart, keep, previous
+from reports.run.run_json import load_report, load_run, load_summaries
+from reports.run.transcripts import Source, calls_of, of_files, parts, title
 from reports.verdict.promoted import BASELINES, check_name, find_run, promoted
 from reports.verdict.recount import merged, rebuilt, regated
 
@@ -95,14 +87,18 @@ def read_baseline(
     reports: Sequence[Report],
     role: Role = "baseline",
     people: Path | None = None,
+    to: Path | None = None,
 ) -> Baseline | None:
     """Return the run to compare with: the one given, else the one that these were compared with.
 
-    ``people`` is the file of people's verdicts that go with it. Raises UsageError where a file
-    cannot be read, or where the runs were compared with different ones: without it the drop gates
-    would be gone, and a failed run could pass.
+    ``people`` is the file of people's verdicts that go with it, ``to`` the folder for the report.
+    Raises UsageError where a file cannot be read, where the report would replace that run, or where
+    the runs were compared with different ones: without it the drop gates would be gone, and a
+    failed run could pass.
     """
     found = _baseline(given, reports, role)
+    if found and to:
+        check_apart(Path(found.path), to, role, "--to")
     return replace(found, people=load_adjudications(people)) if found and people else found
 
 
@@ -197,8 +193,8 @@ def compare(argv: Sequence[str]) -> int:
     parser.add_to("a folder for the report of NEW compared with OLD")
     options = parser.parse_args(argv)
     report = load_report(options.new)
-    anchor = read_baseline(options.anchor, [report], "anchor")
-    compared = rebuilt(report, read_baseline(options.old, [report]), anchor)
+    anchor = read_baseline(options.anchor, [report], "anchor", to=options.to)
+    compared = rebuilt(report, read_baseline(options.old, [report], to=options.to), anchor)
     if compared.comparison is None or not any(one.shared for one in compared.comparison.slices):
         raise UsageError(
             f"{options.old} and {options.new} have no item in common; compare runs of one dataset"
@@ -223,9 +219,9 @@ def gate(argv: Sequence[str]) -> int:
     parser.add_to("a folder for the report with these gates")
     options = parser.parse_args(argv)
     report = load_report(options.run)
-    people = options.adjudications
-    baseline = read_baseline(options.baseline, [report], people=people)
-    anchor = read_baseline(options.anchor, [report], "anchor", people)
+    people, to = options.adjudications, options.to
+    baseline = read_baseline(options.baseline, [report], people=people, to=to)
+    anchor = read_baseline(options.anchor, [report], "anchor", people, to)
     if options.gates is None:
         decided = rebuilt(report, baseline, anchor)
     else:
@@ -254,9 +250,9 @@ def merge(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     paths = dict.fromkeys(path for text in options.runs for path in _matched(text))
     reports = [load_report(path) for path in paths]
-    people = options.adjudications
-    baseline = read_baseline(options.baseline, reports, people=people)
-    report = merged(reports, baseline, read_baseline(options.anchor, reports, "anchor", people))
+    people, to = options.adjudications, options.to
+    baseline = read_baseline(options.baseline, reports, people=people, to=to)
+    report = merged(reports, baseline, read_baseline(options.anchor, reports, "anchor", people, to))
     saved = save(report, options.to, *paths)
     say(sys.stdout, *console.gates(report), *saved, report.decision.line)
     return report.decision.code

@@ -175,6 +175,20 @@ class PairedSlice:
         return (pair for pair in self.pairing.pairs if pair.new.is_graded)
 
 
+def is_own(sides: Iterable[PairedSlice]) -> bool:
+    """Return whether the other run has the very answers and verdicts of this one.
+
+    Measured seconds tell a run from another in which a model said the same.
+    """
+    pairs = (pair for side in sides for pair in side.graded)
+    same = [_said(pair.new) == _said(pair.old) for pair in pairs]
+    return bool(same) and all(same)
+
+
+def _said(record: Record) -> tuple[object, ...]:
+    return record.answer, record.result, record.reason, record.seconds, record.answer_seconds
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedDifference:
     """How far the share of pairs that pass, or count by another rule, moved."""

@@ -9,6 +9,7 @@ import reports.plugin.first_seconds
 # isort: split
 import gc
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 
@@ -25,10 +26,15 @@ except ModuleNotFoundError as error:
     ) from None
 from evaluators.core import UsageError
 from evaluators.text import harmless
-from reports.plugin.options import RunOptions, pytest_addoption, read_options
+from reports.plugin.options import (
+    REPORT_DIR,
+    RunOptions,
+    given_options,
+    pytest_addoption,
+    read_options,
+)
 from reports.plugin.run_paths import (
     DATASET_FILE,
-    check_report_folder,
     check_there,
     dataset_files,
     is_left_out,
@@ -45,6 +51,7 @@ from reports.plugin.worker import (
     pytest_generate_tests,
     read_worker_input,
 )
+from reports.verdict.promoted import BASELINES
 
 __all__ = [
     "pytest_addoption",
@@ -94,16 +101,17 @@ def pytest_sessionstart() -> None:
 
 def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
     """Start a run in the controller; None where its paths hold no dataset."""
+    files = dataset_files(config.args, here, config.rootpath)
+    if (files or given_options(config)) and not config.option.collectonly:
+        _claim(config, here)
     options = read_options(config, here)
     check_there(() if config.option.pyargs else config.args, here)
-    files = dataset_files(config.args, here, config.rootpath)
     if not files:
         if options.touched:
             raise UsageError(
                 f"no {DATASET_FILE} is in, under or next to the given paths; try `pytest cases/`"
             )
         return None
-    check_report_folder(options.report_dir)
     from reports.plugin.progress import LostOutput  # noqa: PLC0415  # workers have no terminal
 
     config.pluginmanager.register(LostOutput(), "qa-lost-output")
@@ -112,6 +120,24 @@ def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
 
         start_early(config, options)
     return _plan(config, options, files)
+
+
+def _claim(config: pytest.Config, here: Path) -> None:
+    """Take the report folder before anything can fail: an earlier PASS must not outlive this run.
+
+    A dry run writes nothing, and only learns that a baseline lies there.
+    """
+    from reports.run.report_folder import check_apart, claim  # noqa: PLC0415  # workers write none
+
+    folder = here / (config.getoption("qa_report_dir") or REPORT_DIR)
+    for role in ("baseline", "anchor"):
+        if name := config.getoption(f"qa_{role}"):
+            for path in (here / name, here / BASELINES / name):
+                check_apart(path, folder, role)
+    if not config.getoption("qa_dry_run"):
+        claimed = ExitStack()
+        claimed.enter_context(claim(folder))
+        config.add_cleanup(claimed.close)
 
 
 def _plan(config: pytest.Config, options: RunOptions, files: list[Path]) -> WorkerInput:

@@ -25,11 +25,12 @@ from reports.plugin.run import EngineRun
 from reports.plugin.worker import gc_paused
 from reports.render import console, html, words
 from reports.render.console import annotations
-from reports.render.writer import append_summary, keep_decided, previous, write
+from reports.render.writer import append_summary, write
 from reports.run import clean
 from reports.run.baseline import Baseline
 from reports.run.provenance import OutcomeFacts, provenance
 from reports.run.report import Report, SliceSummary
+from reports.run.report_folder import previous
 from reports.run.transcripts import Source, of_ledger
 from reports.verdict.assemble import Facts, assemble
 from reports.verdict.promoted import with_trend
@@ -119,13 +120,12 @@ def _publish(report: Report, options: RunOptions) -> tuple[Report, str]:
     Returns the report and a warning, which may be empty. Raises WriteError.
     """
     report = with_trend(report, options.here)
-    unkept = keep_decided(options.report_dir)
     with ExitStack() as stack:
         transcripts, unread = _transcripts(options, report, stack)
         write(report, options.report_dir, transcripts)
     page = os.environ.get(STEP_SUMMARY)
     unappended = append_summary(report, Path(page)) if page else ""
-    return report, "; ".join(filter(None, (unkept, unread, unappended)))
+    return report, "; ".join(filter(None, (unread, unappended)))
 
 
 def _transcripts(

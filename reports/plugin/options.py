@@ -23,6 +23,7 @@ from evaluators.text import shown
 from reports.verdict.promoted import find_run
 
 OFF = "off"
+REPORT_DIR = "reports/out"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}")
 _TIME = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([smhd]?)")
@@ -320,7 +321,7 @@ def read_options(config: CommandLine, here: Path) -> RunOptions:
         max_cost=max_cost / choice.shard.of if max_cost and choice.shard else max_cost,
         deadline=value("deadline", _amount),
         batch_wait=value("batch-wait", _seconds),
-        report_dir=here / given.get("report-dir", "reports/out"),
+        report_dir=here / given.get("report-dir", REPORT_DIR),
         **{name.replace("-", "_"): name in given for name, _ in _FLAGS},
     )
 
@@ -367,10 +368,15 @@ def _baseline_required(here: Path) -> bool:
     return bool(ours)
 
 
+def given_options(config: CommandLine) -> dict[str, Any]:
+    """Return the options that were given, unchecked."""
+    values = {name: config.getoption(_dest(name)) for name in NAMES}
+    return {name: value for name, value in values.items() if value not in (None, False)}
+
+
 def _given(config: CommandLine) -> dict[str, Any]:
     """Return the options that were given: a text each, a list of texts, or True for a flag."""
-    values = {name: config.getoption(_dest(name)) for name in NAMES}
-    given = {name: value for name, value in values.items() if value not in (None, False)}
+    given = given_options(config)
     for name, value in given.items():
         if value == "" or (isinstance(value, list) and "" in value):
             raise UsageError(f"--{name}: empty; give a value or leave the option out")

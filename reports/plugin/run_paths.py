@@ -73,12 +73,3 @@ def _candidates(path: Path) -> Iterator[Path]:
         names[:] = [name for name in names if name[0] != "." and name not in _SKIPPED_FOLDERS]
         if DATASET_FILE in files:
             yield Path(folder) / DATASET_FILE
-
-
-def check_report_folder(folder: Path) -> None:
-    """Refuse a report folder that could not be written after everything is paid for."""
-    nearest = next(path for path in (folder, *folder.parents) if path.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        raise UsageError(
-            f"--report-dir: {folder} cannot be written ({nearest} is in the way); name another"
-        )

@@ -15,10 +15,9 @@ from reports.run import clean
 from reports.run.json_data import dump, ordered
 from reports.run.record import Record, in_order
 from reports.run.report import Report, SliceSummary
+from reports.run.report_folder import GRADED_HEADER
 
 BOM = "\ufeff"  # without it a spreadsheet takes UTF-8 for the local code page
-GRADED_HEADER = ("Question number", "Classification")
-GRADED_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*-graded\.csv")
 _LETTERS = {CORRECT: "A", INCORRECT: "B", NOT_ATTEMPTED: "C"}
 _COLUMNS = tuple(field.name for field in fields(Record))
 _values = attrgetter(*_COLUMNS)

@@ -1,7 +1,5 @@
 """The one writer: every report file whole or not at all, and ``run.json`` last."""
 
-import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,23 +7,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evaluators.core import UsageError
 from evaluators.output import PRIVATE_FOLDER, UnwrittenError, write_part
-from evaluators.reading import parse_json, read_text
 from reports.render import csv_files, html, junit, markdown
-from reports.render.csv_files import GRADED_HEADER, GRADED_NAME
 from reports.render.markdown import render as render_summary
 from reports.run import run_json
 from reports.run.report import Report
-from reports.run.transcripts import TRANSCRIPTS, Source, keys_of, packed
+from reports.run.report_folder import RECORDS, RUN, TRANSCRIPTS, graded_files
+from reports.run.transcripts import Source, keys_of, packed
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
 
-LAST = "run.json"
 OF_ITEMS: Mapping[str, Callable[["Files"], Iterable[str]]] = {
-    run_json.RECORDS: lambda files: run_json.records(files.report),
+    RECORDS: lambda files: run_json.records(files.report),
     "results.csv": lambda files: csv_files.results(files.report),
     "report.html": lambda files: (html.render(files.report, files.transcripts),),
 }
@@ -40,7 +35,7 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
     "md": ("summary.md",),
     "junit": ("gates.xml",),
     "csv": ("results.csv",),
-    "json": (run_json.RECORDS, TRANSCRIPTS, LAST),
+    "json": (RECORDS, TRANSCRIPTS, RUN),
 }
 """The files behind each word for a format; ``csv`` has one more for each graded slice."""
 
@@ -65,24 +60,20 @@ class Files:
         vouched = sha256()
         for name in (name for name in OF_ITEMS if name in wanted):
             pieces = OF_ITEMS[name](self)
-            yield name, _digested(pieces, vouched) if name == run_json.RECORDS else pieces
+            yield name, _digested(pieces, vouched) if name == RECORDS else pieces
         if TRANSCRIPTS in wanted and self.transcripts and (keys := keys_of(report.records)):
             yield TRANSCRIPTS, packed(self.transcripts(keys))
         yield from ((name, (f(report),)) for name, f in OF_FIGURES.items() if name in wanted)
         if "results.csv" in wanted:
             yield from ((name, (text,)) for name, text in csv_files.graded(report).items())
-        if LAST in wanted:
-            yield LAST, (run_json.render(report, vouched.hexdigest()),)
+        if RUN in wanted:
+            yield RUN, (run_json.render(report, vouched.hexdigest()),)
 
 
 def _digested(pieces: Iterable[str], digest: "Hash") -> Iterator[str]:
     for piece in pieces:
         digest.update(piece.encode())
         yield piece
-
-
-PREVIOUS = ".previous"
-"""What the name of the folder ends with that keeps the last report that decided."""
 
 
 class WriteError(UnwrittenError):
@@ -143,75 +134,9 @@ def _raw(piece: str | bytes) -> bytes:
 def _remove_stale(folder: Path, files: Iterable[str]) -> None:
     """Take away what another run left: transcripts, and letters for a slice not run this time."""
     kept = {name.casefold() for name in files}
-    for path in (*filter(Path.is_file, [folder / TRANSCRIPTS]), *_graded(folder)):
+    for path in (*filter(Path.is_file, [folder / TRANSCRIPTS]), *graded_files(folder)):
         if path.name.casefold() not in kept:
             path.unlink()
-
-
-def _graded(folder: Path) -> Iterator[Path]:
-    """Yield the files of letters that are ours, as their first line says."""
-    header = ",".join(GRADED_HEADER).encode()
-    for path in folder.glob("*-graded.csv"):
-        if GRADED_NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink():
-            with path.open("rb") as file:
-                ours = file.readline(len(header) + 2).rstrip(b"\r\n") == header
-            if ours:
-                yield path
-
-
-def previous(folder: Path) -> Path:
-    """Return where the last report that decided is kept once another takes its place."""
-    whole = Path(os.path.abspath(folder))  # noqa: PTH100  # a link to a folder stays a link
-    return whole.with_name(f"{whole.name}{PREVIOUS}")
-
-
-def keep_decided(folder: Path) -> str:
-    """Keep the report in ``folder`` as ``previous`` if its gates passed or failed.
-
-    One that decided nothing is not worth the place of one that did. Returns why it could not be
-    kept, or nothing. ``run.json`` comes last there too.
-    """
-    if not _is_decided(folder):
-        return ""
-    to = previous(folder)
-    try:
-        keep(folder, to)
-    except OSError as error:
-        return f"{to}: the report before cannot be kept there ({error.strerror})"
-    return ""
-
-
-def keep(folder: Path, to: Path) -> None:
-    """Keep the report in ``folder`` in ``to`` as well, in place of one there; raises OSError."""
-    to.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
-    for path in (to / LAST, *_report_files(to)):
-        path.unlink(missing_ok=True)
-    for path in (*_report_files(folder), folder / LAST):
-        _link(path, to / path.name)
-
-
-def _is_decided(folder: Path) -> bool:
-    try:
-        run = parse_json(read_text(folder / LAST))
-    except (UsageError, ValueError, RecursionError):
-        return False
-    return (
-        isinstance(run, dict) and run.get("verdict") in ("PASS", "FAIL") and bool(run.get("gates"))
-    )
-
-
-def _report_files(folder: Path) -> list[Path]:
-    """Return the files of the report that is there, all but ``run.json``."""
-    named = (folder / name for name in (*OF_ITEMS, TRANSCRIPTS, *OF_FIGURES))
-    return [*filter(Path.is_file, named), *_graded(folder)]
-
-
-def _link(path: Path, to: Path) -> None:
-    """Let ``to`` be the same file, which a later report replaces but never writes into."""
-    try:
-        to.hardlink_to(path)
-    except OSError:  # a file system without links
-        shutil.copy2(path, to)
 
 
 def append_summary(report: Report, path: Path) -> str:

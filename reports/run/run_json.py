@@ -21,10 +21,9 @@ from reports.run.json_data import decode, dump, encode, ordered
 from reports.run.provenance import dump_datasets, load_datasets
 from reports.run.record import Record, in_order, safe
 from reports.run.report import Report, SliceSummary
+from reports.run.report_folder import NO_VERDICT, RECORDS, RUN
 
 SCHEMA_VERSION = 2
-RECORDS = "records.jsonl"
-RUN = "run.json"
 MAX_TOKENS = 10**12  # of one item, with any number of judges
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:[@^][0-9]{1,2})?(?: \(anchor\))?", re.ASCII)
 NAMES: Mapping[str, re.Pattern[str]] = {
@@ -223,6 +222,8 @@ def _as_written(path: Path, read: Callable[[], T]) -> T:
 
 def _checked_run(source: Path) -> dict[str, object]:
     run = _parse(read_text(source), str(source))
+    if run.get("verdict") == NO_VERDICT:
+        raise UsageError(f"{source}: {NO_VERDICT}: its run has not ended; run it again")
     version = run.get("schema_version")
     if version != SCHEMA_VERSION:
         raise UsageError(

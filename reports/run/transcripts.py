@@ -21,8 +21,8 @@ from evaluators.text import flat, fresh_key, request_key
 from reports.run.clean import masked
 from reports.run.json_data import decode
 from reports.run.record import Record, in_order
+from reports.run.report_folder import TRANSCRIPTS
 
-TRANSCRIPTS = "transcripts.jsonl.gz"
 _AT_ONCE = 500  # calls that are looked up with one query
 _LONGEST = 64 * 1024 * 1024  # bytes: a longer line is none of ours
 _LEVEL = 3  # of 9: half the time of 6 for a tenth more bytes

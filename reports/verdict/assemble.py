@@ -8,7 +8,7 @@ from cases.dataset import Dataset, Plan, Sampling, Shards, Slice, SliceSample, c
 from evaluators.core import Outcome
 from evaluators.output import plural
 from reports.compare.comparison import anchor_notes, compare, parity
-from reports.compare.pairs import PairedSlice, pair_records
+from reports.compare.pairs import PairedSlice, is_own, pair_records
 from reports.gates.audited import AuditedGate, audited_gates
 from reports.gates.change import change_gates
 from reports.gates.decide import SessionFacts, decide, shard_notes
@@ -133,7 +133,14 @@ def paired_slices(run: CountedRun, judge: str, baseline: Baseline | None) -> dic
             people=baseline.people,
             elsewhere=tuple(one.language for one in elsewhere if one.dataset == slice_.dataset),
         )
-    return found
+    if not is_own(found.values()):
+        return found
+    why = f"the {baseline.role} holds this run's own answers, and nothing differs from itself"
+    why += "; compare with the release before"
+    return {
+        name: replace(one, blocked=one.blocked or why, narrow=one.narrow or why)
+        for name, one in found.items()
+    }
 
 
 FEW_ITEMS = 20  # with fewer, the 95 % interval of a share spans 0.4 and more
@@ -378,9 +385,6 @@ def _gate_notes(
     drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]
     if drawn:
         yield f"only a sample was asked: {'; '.join(drawn)}"
-    every = in_order(record for some in run.records.values() for record in some)
-    if baseline and in_order(baseline.records) == every:
-        yield "the baseline has the records of this very run: nothing can differ from itself"
     yield from settled_notes(run.summaries.values())
     for name in ungated:
         what = " on verdicts" if run.slices[name].thresholds else ""

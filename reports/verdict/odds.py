@@ -96,7 +96,12 @@ def known_records(
         if found and (same or item.slice.kind.answered):
             judged_by = found.judge if same else judge
             old[item.key] = replace(
-                found, key=item.key, row=case.row, repeat=item.repeat, judge=judged_by
+                found,
+                key=item.key,
+                row=case.row,
+                repeat=item.repeat,
+                judge=judged_by,
+                reason="simulated",
             )
     outcomes = known([item.key for item in items if item.key not in old])
     return tuple(old.get(item.key) or make_record(item, outcomes[item.key]) for item in items)

@@ -1,7 +1,10 @@
 """Whole runs beside a baseline that somebody chose so that the new model looks good."""
 
+import shutil
+
 import pytest
 
+from reports.__main__ import main
 from reports.render import console
 from reports.run.run_json import load_report
 from tests.support.projects import RIGHT, WRONG, Project, graded, item
@@ -42,9 +45,52 @@ def test_no_choice_of_baseline_ships_a_worse_model(
     assert words in project.only("gates")["reason"]
 
 
+def test_the_same_failing_command_fails_every_time(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its report never takes the baseline's place, by any name; its own copy decides nothing."""
+    project.dataset("capital", {"en": OLD}, YAML)
+    project.run_in_process("qa")
+    project.out.rename(project.path / "before")
+    project.dataset("capital", {"en": NEW}, YAML)
+    for _ in range(2):
+        assert project.run_in_process("--baseline=before", "qa").ret == 1
+    shutil.copytree(project.path / "before", project.out / "kept")
+    (project.path / "reports/link").symlink_to(project.out)
+    (project.path / "reports/linked.json").symlink_to(project.out / "run.json")
+    whole = project.report()
+    for option in ("--baseline", "--anchor"):
+        for name in (
+            "out",
+            "out/run.json",
+            "out/kept",
+            "out.previous",
+            "link",
+            "linked.json",
+        ):
+            line = project.refused(f"{option}=reports/{name}", "qa")
+            assert f"{option}: " in line
+            assert "lies in --report-dir" in line
+            project.refused(f"{option}=reports/{name}", "--dry-run", "qa")
+        assert "lies in --" in project.refused(
+            "--report-dir=reports/link", f"{option}=reports/out", "qa"
+        )
+        for command in ("gate", "merge"):
+            words = [command, "before", f"{option}=reports/link", "--to", str(project.out)]
+            assert main(words) == 4
+            assert "lies in --to" in capsys.readouterr().err
+    assert main(["compare", "reports/out", "before", "--to", "reports/link"]) == 4
+    assert project.report() == whole
+    capsys.readouterr()
+    assert main(["gate", "reports/out", "--baseline=reports/out"]) == 6
+    assert "drop" in capsys.readouterr().out.splitlines()[-1]
+    project.out.rename(project.path / "copied")
+    assert project.run_in_process("--baseline=copied", "qa").ret == 6
+
+
 def with_anchor(project: Project) -> Project:
     """Return a project with a bad new run, a baseline as bad as it, and a good anchor."""
-    for folder, answers in (("anchor", OLD), ("before", NEW)):
+    for folder, answers in (("anchor", OLD), ("before", ["Varna", *NEW[1:]])):
         project.dataset("capital", {"en": answers}, YAML.replace("0.05", "0.1"))
         project.run_in_process("qa")
         project.out.rename(project.path / folder)
@@ -53,7 +99,7 @@ def with_anchor(project: Project) -> Project:
 
 def test_an_anchor_is_a_second_run_that_the_gates_must_pass(project: Project) -> None:
     """The gate passes beside the baseline and fails beside the anchor: exit 1."""
-    with_anchor(project)
+    with_anchor(project).dataset("capital", {"en": NEW}, YAML.replace("0.05", "0.1"))
     result = project.run_in_process("--baseline=before", "--anchor=anchor", "qa")
     assert result.ret == 1
     result.stdout.fnmatch_lines(

@@ -1,12 +1,15 @@
 """The report before: one that decided is kept when another run takes its place."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from reports.render.writer import keep_decided, previous, write
-from tests.support.projects import BAR, Project, graded
+from reports.render.writer import write
+from reports.run.report_folder import NO_VERDICT, keep_decided, previous
+from tests.support.projects import BAR, MODULE, Project, graded
 from tests.support.samples import full, report
 
 YAML = graded({"en": BAR})
@@ -26,7 +29,7 @@ def test_runs_that_decide_nothing_leave_the_last_that_did(project: Project) -> N
     assert kept == project.path / "reports/out.previous"
     assert project.run_in_process("qa").ret == 0
     assert not kept.exists()
-    whole = {path.name: path.read_bytes() for path in out.iterdir()}
+    whole = {path.name: path.read_bytes() for path in out.iterdir() if path.suffix}
     for limit in ("1", "2"):
         result = project.run_in_process("--limit", limit, "qa")
         assert verdict(out) == f"INCONCLUSIVE of {limit}"
@@ -51,6 +54,83 @@ def test_only_the_files_of_a_report_are_kept(tmp_path: Path) -> None:
     assert keep_decided(out) == ""
     assert {path.name for path in kept.iterdir()} == written | {"mine.txt"}
     assert (out / "adjudications.yaml").is_file()
+
+
+ABORTED = """
+import os, signal
+import pytest
+
+
+@pytest.mark.qa("capital")
+def test_capital(case, verdict):
+    {0}
+"""
+KILL = "os.kill(os.getpid(), signal.SIGKILL)"
+STOP = "raise KeyboardInterrupt"
+BREAK = "pytest.exit('broken', returncode=3)"
+
+
+@pytest.mark.parametrize(
+    ("words", "body", "code", "said"),
+    [
+        (["--limit=0", "qa"], "", 4, NO_VERDICT),
+        (["--gates=none.yaml", "qa"], "", 4, NO_VERDICT),
+        (["--baseline=nowhere", "qa"], "", 4, NO_VERDICT),
+        (["-k", "nothing", "qa"], "", 5, NO_VERDICT),
+        (["qa"], KILL, -9, NO_VERDICT),
+        (["qa"], STOP, 2, "INCOMPLETE"),
+        (["qa"], BREAK, 3, "INCOMPLETE"),
+        (["--dry-run", "qa"], "", 0, "PASS"),
+        (["--collect-only", "qa"], "", 0, "PASS"),
+    ],
+)
+def test_no_earlier_pass_outlives_a_run_that_ended_without_a_verdict(
+    project: Project, words: list[str], body: str, code: int, said: str
+) -> None:
+    """In no file that CI publishes; it is kept as the previous one, and the next run decides."""
+    project.dataset("capital", {"en": ["Sofia"] * 4}, YAML)
+    project.run_in_process("qa")
+    module = MODULE.format(name="capital")
+    if body:
+        project.write("qa/capital/test_capital.py", ABORTED.format(body))
+    done = project.run(*words) if body else project.run_in_process(*words)
+    assert done.ret == code
+    assert project.report()["verdict"] == said
+    assert (verdict(previous(project.out)) == "PASS of 4") if said != "PASS" else True
+    for name in ("gates.xml", "summary.md", "report.html"):
+        assert (said in project.text(name)) or said == "PASS"
+    if said == NO_VERDICT:
+        assert 'errors="1"' in project.text("gates.xml")
+        assert NO_VERDICT in project.refused("--baseline=reports/out", "--report-dir=new", "qa")
+    project.write("qa/capital/test_capital.py", module)
+    assert project.run_in_process("qa").ret == 0
+    assert verdict(project.out) == "PASS of 4"
+
+
+def test_a_second_run_into_the_folder_is_refused(project: Project) -> None:
+    """In one line, while the first goes on; the folder is free again once that has ended."""
+    project.dataset("capital", {"en": ["Sofia"] * 4}, YAML)
+    code = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX); "
+    code += "print(flush=True); sys.stdin.read()"
+    project.out.mkdir(parents=True)
+    lock = str(project.out / ".lock")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code, lock], **pipes) as other:  # type: ignore[call-overload]
+        other.stdout.readline()
+        assert "another run is writing to" in project.refused("qa")
+        other.stdin.close()
+    assert project.run_in_process("qa").ret == 0
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_any_call(project: Project) -> None:
+    """One line, and the report that is there stays."""
+    project.dataset("capital", {"en": ["Sofia"] * 4}, YAML)
+    project.write("file", "")
+    assert "cannot be written" in project.refused("--report-dir=file/out", "qa")
+    project.run_in_process("qa")
+    previous(project.out).write_text("in the way", encoding="utf-8")
+    assert "the report before cannot be kept there" in project.refused("qa")
+    assert verdict(project.out) == "PASS of 4"
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from reports.__main__ import main
+from reports.run.report_folder import TRANSCRIPTS
 from reports.run.run_json import load_report
-from reports.run.transcripts import TRANSCRIPTS, SentCall, calls_of, of_files
+from reports.run.transcripts import SentCall, calls_of, of_files
 from tests.support.loopback import Answer, Loopback, Seen, good, loopback, reply
 from tests.support.projects import RUBRIC, Project
 

@@ -224,13 +224,6 @@ def test_a_changed_judge_or_rubric_blocks_the_comparison(
     assert reason in gate.reason
 
 
-def test_a_baseline_that_is_this_very_run_is_named() -> None:
-    """It may pass every drop gate, and says nothing."""
-    itself = "the baseline has the records of this very run: nothing can differ from itself"
-    assert itself in with_baseline().notes
-    assert itself not in with_baseline(judge="gpt-4o").notes
-
-
 def test_a_pooled_gate_is_no_slices_own() -> None:
     """All languages together lost nothing; one of them had no gate, so that the run cannot pass."""
     slices = {"bg": GRADED, "en": replace(GRADED, language="en", thresholds=())}

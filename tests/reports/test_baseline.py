@@ -11,7 +11,7 @@ from cases.dataset import Evidence, Sampling, SliceSample, Threshold
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
 from reports.run.record import Record
-from reports.run.report import GateResult, Report
+from reports.run.report import GateResult, Report, Role
 from tests.support.made_records import make_dataset, make_slice
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of
 
@@ -65,6 +65,18 @@ def test_what_a_baseline_does_not_vouch_for_decides_nothing(
     gate = gate_of(answered(LETTERS), run_of(answered(LETTERS), DROPS), **run)
     assert gate.state == ("INCONCLUSIVE" if words else "PASS")
     assert gate.reason.startswith(words or "new - old is 0")
+
+
+@pytest.mark.parametrize("moved", [False, True])
+@pytest.mark.parametrize("role", ["baseline", "anchor"])
+def test_a_run_is_not_held_against_its_own_answers(role: Role, moved: bool) -> None:
+    """Nothing differs from itself, also where rows moved and an item got its grade since."""
+    own = run_of(answered("c" * 199 + "e"), DROPS)
+    new = [replace(one, row=one.row + moved) for one in answered(LETTERS)]
+    earlier = replace(before(own), records=own.records, role=role)
+    (gate,) = run_of(new, DROPS, baseline=earlier).decision.gates
+    assert gate.state == "INCONCLUSIVE"
+    assert gate.reason.startswith(f"the {role} holds this run's own answers")
 
 
 @pytest.mark.parametrize(

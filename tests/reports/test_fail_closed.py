@@ -96,7 +96,7 @@ class Situation:
         )
         asked = self._asked(self.old, frozenset())
         baseline = before(run_of(asked, self._datasets()[0]))
-        kept = tuple(self._asked(self.old, self.unpaired))
+        kept = tuple(replace(one, seconds=0.5) for one in self._asked(self.old, self.unpaired))
         return decision_of(inputs, facts, replace(baseline, records=kept)).code == 0
 
     def _datasets(self) -> tuple[Dataset, Dataset]:

@@ -120,7 +120,7 @@ def test_a_shard_that_fails_is_one_line(project: Project, cluster: Any) -> None:
     assert "exit 4: ERROR: " in err
     assert "no.csv" in err
     assert "Traceback" not in err
-    assert not (project.path / "reports").exists()
+    assert not (project.out / "run.json").exists()
 
 
 @pytest.mark.slow

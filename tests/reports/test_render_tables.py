@@ -9,6 +9,7 @@ import pytest
 from reports.render import csv_files
 from reports.run.record import Record
 from reports.run.report import Report
+from reports.run.report_folder import GRADED_NAME
 from tests.support.samples import full, hostile, part, record, report
 
 
@@ -81,7 +82,7 @@ def named(*names: tuple[str, str]) -> Report:
 def test_file_names_are_safe(name: str) -> None:
     """Names come from the user's options: no path, no hidden file, no other script."""
     (file,) = csv_files.graded(named((name, "en")))
-    assert csv_files.GRADED_NAME.fullmatch(file)
+    assert GRADED_NAME.fullmatch(file)
     assert len(file) < 150
 
 
@@ -90,7 +91,7 @@ def test_file_names_are_unique_on_every_file_system() -> None:
     made = named(("a-b", "c"), ("a", "b-c"), ("A", "B-C"), ("имя", "en"), ("име", "en"))
     files = csv_files.graded(made)
     assert len({name.casefold() for name in files}) == 5
-    assert all(csv_files.GRADED_NAME.fullmatch(name) for name in files)
+    assert all(GRADED_NAME.fullmatch(name) for name in files)
 
 
 def test_a_record_without_a_known_grade_is_an_error() -> None:

@@ -17,15 +17,8 @@ from evaluators.text import request_key
 from reports.__main__ import main
 from reports.render.writer import write
 from reports.run.record import Record
-from reports.run.transcripts import (
-    TRANSCRIPTS,
-    calls_of,
-    keys_of,
-    of_files,
-    of_ledger,
-    packed,
-    parts,
-)
+from reports.run.report_folder import TRANSCRIPTS
+from reports.run.transcripts import calls_of, keys_of, of_files, of_ledger, packed, parts
 from tests.support.hostile import HOSTILE
 from tests.support.places import change
 from tests.support.samples import record, report

@@ -1,0 +1,184 @@
+"""The folder of a report: which files are the report's, which run writes them, what was before."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from evaluators.core import UsageError
+from evaluators.output import PRIVATE, PRIVATE_FOLDER, write_part
+from evaluators.reading import parse_json, read_text
+
+RUN = "run.json"
+"""Written last: it vouches for the records."""
+RECORDS = "records.jsonl"
+TRANSCRIPTS = "transcripts.jsonl.gz"
+PAGE, SUMMARY, GATES = "report.html", "summary.md", "gates.xml"
+OTHERS = (RECORDS, "results.csv", PAGE, TRANSCRIPTS, SUMMARY, GATES)
+GRADED_HEADER = ("Question number", "Classification")
+GRADED_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*-graded\.csv")
+PREVIOUS = ".previous"
+"""What the name of the folder ends with that keeps the last report that decided."""
+NO_VERDICT = "NO VERDICT"
+"""The verdict in the folder of a run that has not ended."""
+_LOCK = ".lock"
+
+
+def previous(folder: Path) -> Path:
+    """Return where the last report that decided is kept once another takes its place."""
+    whole = Path(os.path.abspath(folder))  # noqa: PTH100  # a link to a folder stays a link
+    return whole.with_name(f"{whole.name}{PREVIOUS}")
+
+
+def check_apart(earlier: Path, folder: Path, role: str, option: str = "--report-dir") -> None:
+    """Refuse a run to compare with that lies where a report goes: the report would replace it.
+
+    Links are followed. ``role`` says what the run is for, ``option`` names the folder.
+    """
+    files = [earlier / RUN, earlier / RECORDS] if earlier.is_dir() else [earlier]
+    homes = [one for one in (folder, previous(folder)) if one.exists()]
+    for path in (above for file in files for above in file.resolve().parents):
+        if path.exists() and any(path.samefile(home) for home in homes):
+            raise UsageError(
+                f"--{role}: {earlier} lies in {option}, {folder}, and this report would replace "
+                "it; name another folder, or keep that run with `qagate promote`"
+            )
+
+
+@contextmanager
+def claim(folder: Path) -> Iterator[None]:
+    """Take a folder for a run: no other run writes there, and no earlier verdict stays there.
+
+    An earlier report that decided is kept as ``previous``. The kernel gives the folder back if the
+    process is killed. Raises UsageError where the folder cannot be written, or another run has it.
+    """
+    try:
+        folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+        file = os.open(
+            folder / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), PRIVATE
+        )
+    except OSError as error:
+        raise UsageError(
+            f"--report-dir: {folder} cannot be written ({error.strerror}); name another"
+        ) from None
+    try:
+        if not _lock(file):
+            raise UsageError(
+                f"--report-dir: another run is writing to {folder}; wait for it, or name another"
+            )
+        _withdraw(folder)
+        yield
+    finally:
+        os.close(file)
+
+
+def _lock(file: int) -> bool:
+    """Lock a file for this process alone; True on a system or file system without locks.
+
+    A forked engine does not inherit the lock: it may outlive a killed run by seconds.
+    """
+    try:
+        import fcntl  # noqa: PLC0415  # Windows has none
+
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:
+        return True
+    except OSError as error:
+        return not isinstance(error, BlockingIOError | PermissionError)
+    return True
+
+
+def _withdraw(folder: Path) -> None:
+    """Put "no verdict" in place of an earlier report's verdict, wherever people or CI look."""
+    if not any((folder / name).exists() for name in (RUN, PAGE, SUMMARY, GATES)):
+        return
+    if problem := keep_decided(folder):
+        raise UsageError(f"--report-dir: {problem}; move it away, or name another folder")
+    started = datetime.now(UTC).isoformat(" ", "seconds")
+    line = f"{NO_VERDICT}: the run that started at {started} has not ended"
+    texts = {
+        GATES: (
+            '<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="qagate" tests="1" '
+            'failures="0" errors="1" time="0"><testsuite name="run" tests="1" failures="0" '
+            'errors="1" skipped="0" time="0"><testcase classname="run" name="the run ends with '
+            f'exit code 0" time="0"><error message="{line}" type="{NO_VERDICT}">{line}</error>'
+            "</testcase></testsuite></testsuites>\n"
+        ),
+        SUMMARY: f"**{line}.**\n",
+        PAGE: f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{NO_VERDICT}</title>'
+        f"<p>{line}.</p></html>\n",
+        RUN: json.dumps({"verdict": NO_VERDICT, "decision": {"code": None, "line": line}}) + "\n",
+    }
+    try:
+        for name, text in texts.items():
+            write_part(folder / name, [text.encode()]).replace(folder / name)
+    except OSError as error:
+        raise UsageError(
+            f"--report-dir: {folder} cannot be written ({error.strerror}); name another"
+        ) from None
+
+
+def keep_decided(folder: Path) -> str:
+    """Keep the report in ``folder`` as ``previous`` if its gates passed or failed.
+
+    One that decided nothing is not worth the place of one that did. Returns why it could not be
+    kept, or nothing. ``run.json`` comes last there too.
+    """
+    if not _is_decided(folder):
+        return ""
+    to = previous(folder)
+    try:
+        keep(folder, to)
+    except OSError as error:
+        return f"{to}: the report before cannot be kept there ({error.strerror})"
+    return ""
+
+
+def keep(folder: Path, to: Path) -> None:
+    """Keep the report in ``folder`` in ``to`` as well, in place of one there; raises OSError."""
+    to.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+    if to.samefile(folder):
+        return
+    for path in (to / RUN, *report_files(to)):
+        path.unlink(missing_ok=True)
+    for path in (*report_files(folder), folder / RUN):
+        _link(path, to / path.name)
+
+
+def _is_decided(folder: Path) -> bool:
+    try:
+        run = parse_json(read_text(folder / RUN))
+    except (UsageError, ValueError, RecursionError):
+        return False
+    return (
+        isinstance(run, dict) and run.get("verdict") in ("PASS", "FAIL") and bool(run.get("gates"))
+    )
+
+
+def report_files(folder: Path) -> list[Path]:
+    """Return the files of the report that is there, all but ``run.json``."""
+    named = (folder / name for name in OTHERS)
+    return [*filter(Path.is_file, named), *graded_files(folder)]
+
+
+def graded_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of letters that are ours, as their first line says."""
+    header = ",".join(GRADED_HEADER).encode()
+    for path in folder.glob("*-graded.csv"):
+        if GRADED_NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                ours = file.readline(len(header) + 2).rstrip(b"\r\n") == header
+            if ours:
+                yield path
+
+
+def _link(path: Path, to: Path) -> None:
+    """Let ``to`` be the same file, which a later report replaces but never writes into."""
+    try:
+        to.hardlink_to(path)
+    except OSError:  # a file system without links
+        shutil.copy2(path, to)
