@@ -79,6 +79,8 @@ class Ledger:
         self._unsigned: set[str] = set()
         self._own: set[str] = set()
         self._imported: set[str] = set()
+        self.account: Callable[[], Document] | None = None
+        """What to note with each group of replies: the money that was spent."""
         self._texts: set[str] = set()  # kept already: a rubric comes with every request
         self._failed: LedgerError | None = None
         self._unkept: Path | None = None
@@ -276,6 +278,8 @@ class Ledger:
     def _commit_group(self, group: Sequence[_Change]) -> Sequence[None]:
         rows = [one.values for one in group if isinstance(one.values, StoredRow)]
         said = sorted({document for one in group for document in one.documents})
+        if rows and self.account is not None:
+            said.append(seal_document(self.account(), self._signer))
         parts = groupby(group, key=attrgetter("sql"))
         statements = [(sql, [one.values for one in part]) for sql, part in parts]
         try:

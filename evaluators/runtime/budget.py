@@ -2,14 +2,20 @@
 
 A call starts only if that amount fits into the limit, together with what was spent and what is set
 aside for calls in flight. So the limit always holds.
+
+Processes of one run that share a ledger note there what they have spent, in the transactions that
+keep their replies: a task that was killed and is repeated goes on with what it has left.
 """
 
 import asyncio
 from collections.abc import Mapping
+from uuid import uuid4
 
 from evaluators.core import Model, Reply, Request, StoppedError, UsageError
+from evaluators.ledger import Ledger
 from evaluators.models.spec import Spec
 from evaluators.runtime.prices import Pricing
+from evaluators.sent import Document
 
 BUDGET = "budget"
 ROUNDING = 1e-9  # USD; sums of prices are not exact
@@ -36,11 +42,27 @@ class Budget:
         self.spent = 0.0
         self._models = models
         self._held = 0.0
+        self._name = uuid4().hex
+        self._others = 0.0  # what other processes of the run have spent
+        self._in_flight = 0
+        self._most_paid = 0.0  # for one reply
         self._longest: dict[str, int] = {}
         self._dearest: dict[str, float] = {}  # of the replies that say themselves what they cost
         self._urgent: list[_Waiting] = []
         self._waiting: list[_Waiting] = []
         self.refusal = ""
+
+    def join(self, ledger: Ledger, run: str) -> None:
+        """Count what this run has spent on a ledger in other processes, and note it there."""
+        kind = f"spent {run}"
+        found = ledger.documents(kind)
+        others = sum(float(text) for key, text in found.items() if key != self._name)
+        self.spent, self._others = self.spent - self._others + others, others
+        ledger.account = lambda: Document(kind, self._name, repr(self._own()))
+
+    def _own(self) -> float:
+        """Return what this process has spent, in USD, with what its calls in flight may cost."""
+        return self.spent - self._others + min(self._held, self._in_flight * self._most_paid)
 
     async def reserve(
         self, model: Model, request: Request, *, urgent: bool = False, batch: bool = False
@@ -67,6 +89,7 @@ class Budget:
             fits = self.spent + self._held + most <= self.limit + ROUNDING
             if fits and (urgent or not self._urgent):
                 self._held += most
+                self._in_flight += 1
                 return most
             changed = asyncio.get_running_loop().create_future()
             (self._urgent if urgent else self._waiting).append((changed, most))
@@ -79,10 +102,13 @@ class Budget:
         names no tokens is booked at what was set aside.
         """
         self._held = max(0.0, self._held - reserved)
+        self._in_flight -= reserved > 0.0
         if reply is not None:
             named = reply.cost is not None or reply.input_tokens or reply.output_tokens
             cost = self._models[spec][1].of(reply)
-            self.spent += cost if named else reserved
+            paid = cost if named else reserved
+            self.spent += paid
+            self._most_paid = max(self._most_paid, paid)
             self._longest[spec] = max(self._longest.get(spec, 0), reply.output_tokens)
             self._dearest[spec] = max(self._dearest.get(spec, 0.0), reply.cost or 0.0)
         self._wake()

@@ -27,7 +27,7 @@ from evaluators.ledger_place import Place
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.limits import NEVER, Admission, ModelQueue
 from evaluators.runtime.server import LONGEST_WAIT_S, RATE_LIMIT
-from evaluators.sent import Document, documents_of
+from evaluators.sent import documents_of
 from evaluators.text import fresh_key, request_key
 
 T = TypeVar("T")
@@ -86,6 +86,8 @@ class CallSettings:
     """Seconds that all calls may take."""
     max_cost: float | None = None
     """USD that all calls may cost."""
+    run: str = ""
+    """Processes with this name that share the ledger spend ``max_cost`` together."""
     replay: bool = False
     """Send nothing: answer from the ledger."""
     fresh: str = ""
@@ -367,9 +369,8 @@ class Detour(Protocol):
 class Caller:
     """Puts requests to models, in one event loop, with one ledger, sender and set of prices.
 
-    An identical request is sent once even if two items ask it at the same time. A reply that is
-    being committed is no longer in flight. ``find_detour`` returns another way to replies, if there
-    is one; it is called again now and then.
+    Two items that ask the same at the same time send it once. A reply that is being committed is
+    no longer in flight. ``find_detour``, called now and then, returns another way to replies.
     """
 
     def __init__(
@@ -467,9 +468,8 @@ class Caller:
         self, model: Model, request: Request, key: str, meter: Meter
     ) -> tuple[Reply, int]:
         """Return a reply that is not in the ledger, once it is."""
-        documents: tuple[Document, ...] = ()
-        if self._settings.transcripts:
-            documents = documents_of(model, request, key, self._settings.fresh)
+        keeps, fresh = self._settings.transcripts, self._settings.fresh
+        documents = documents_of(model, request, key, fresh) if keeps else ()
         row = partial(PaidReply, key=key, spec=model.spec, documents=documents)
         try:
             if (detour := await self._way()) is not None:

@@ -20,7 +20,7 @@ from evaluators.core import (
     StoppedError,
     Usage,
 )
-from evaluators.ledger import Ledger
+from evaluators.ledger import Ledger, LedgerError
 from evaluators.models.spec import Spec
 from evaluators.runtime.budget import budget_of
 from evaluators.runtime.caller import Caller, CallSettings, Detour, Meter
@@ -60,6 +60,9 @@ class CallSession:
         """Return a caller for the models, with this ledger."""
         settings = settings or self.settings
         price = partial(cost_of, self.pricing)
+        if self._budget is not None and settings.run and not settings.replay:
+            with suppress(LedgerError):  # the first call reports it
+                self._budget.join(ledger, settings.run)
         return Caller(ledger, settings, price, self._budget, self._find_detour)
 
     def run(self, work: Callable[[Caller], Awaitable[T]]) -> T:

@@ -28,7 +28,7 @@ from evaluators.output import say
 from evaluators.text import shown
 from reports.plugin.options import RunOptions, read_words
 from reports.plugin.qagate import HOME, PACKAGES
-from reports.plugin.run import connect_models
+from reports.plugin.run import RUN, connect_models
 from reports.run.report_folder import check_apart, claim
 from reports.verdict.promoted import find_run
 
@@ -165,7 +165,8 @@ def _variables(options: RunOptions, more: Sequence[str]) -> dict[str, str]:
     names = {name for spec in specs for name in (spec.api_key_env, *spec.headers.values())}
     names |= {*LEDGER, *more, *options.key_names.values()}
     found = {name: read_variable(name).reveal() for name in names}
-    return {name: value for name, value in found.items() if value}
+    own_run = {RUN: secrets.token_hex(8)}  # so that a repeated task goes on with its money
+    return own_run | {name: value for name, value in found.items() if value}
 
 
 def _luggage(here: Path) -> bytes:

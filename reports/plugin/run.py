@@ -1,5 +1,7 @@
 """The engine of a run with its models and ledger; everything is checked before the first call."""
 
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +32,7 @@ from evaluators.runtime.outcomes import OutcomeSource, OutcomeWriter
 from evaluators.runtime.process import EngineProcess, begin
 from evaluators.runtime.schedule import UNLIMITED, Schedule
 from evaluators.runtime.session import CallSession
+from evaluators.text import digest
 from reports.plugin.calibrator import Calibrator
 from reports.plugin.options import RunOptions
 from reports.run.evidence import Calibration
@@ -44,6 +47,10 @@ LEAD_PER_CALL = 16  # items started, per call in flight, before the tests are co
 FIRST_ITEMS = 4
 ENOUGH = (BUDGET, DEADLINE, BATCH)
 """Why a run ends before its items did where nothing is wrong: what the user allowed is used up."""
+
+RUN = "QA_RUN"
+"""The variable that names a run of several tasks: what they spend is added up."""
+_CI_RUNS = ("GITHUB_RUN_ID", "CI_PIPELINE_ID")
 
 
 class EngineRun:
@@ -327,10 +334,24 @@ def call_settings(options: RunOptions) -> CallSettings:
         rpm=options.rpm,
         deadline=options.deadline,
         max_cost=options.max_cost,
+        run=run_name(options, os.environ),
         replay=options.replay,
         fresh=options.fresh,
         transcripts=not options.no_transcripts,
     )
+
+
+def run_name(options: RunOptions, environment: Mapping[str, str]) -> str:
+    """Return the name under which the ledger adds up what this run or shard has spent, or nothing.
+
+    QA_RUN gives it; the command of a shard in CI is also known by the CI run that it is part of.
+    """
+    shard = options.choice.shard
+    given = [environment.get(RUN, "")]
+    ci_run = next(filter(None, map(environment.get, _CI_RUNS)), "")
+    if not given[0] and shard and ci_run:
+        given = [ci_run, *sys.argv]
+    return digest([*given, shard and [shard.of, *shard.held]]) if given[0] else ""
 
 
 def _early_stopping(

@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.core import Message, Model, Reply, Request, StoppedError, Tool
+from evaluators.ledger import Ledger
+from evaluators.ledger_place import Place
 from evaluators.models.spec import Prices, Spec
 from evaluators.runtime.budget import (
     USUAL_OUTPUT,
@@ -17,6 +19,8 @@ from evaluators.runtime.budget import (
     output_limit,
 )
 from evaluators.runtime.prices import PriceTier, Pricing
+from tests.support.places import ask
+from tests.support.recorded import row_of
 
 
 def spec(**parameters: object) -> Spec:
@@ -194,3 +198,36 @@ def test_a_reply_that_says_its_cost_teaches_what_the_next_may_cost() -> None:
         return held
 
     assert asyncio.run(run()) == [0.0, 0.4]
+
+
+def test_what_a_run_spent_counts_in_its_next_process(place: Place) -> None:
+    """Killed after any reply, the next process of the same name has the rest; another has all."""
+    reply = Reply(input_tokens=1, output_tokens=20)
+
+    def bought(limit: float, run: str, most: int) -> int:
+        """Keep the replies of at most so many calls, each while another one is in flight."""
+
+        async def buy(ledger: Ledger) -> int:
+            kept = budget(limit, spec(max_tokens=20))
+            kept.join(ledger, run)
+            number = 0
+            try:
+                while number < most:
+                    kept.settle(await kept.reserve(MODEL, request()), "m", reply)
+                    await kept.reserve(MODEL, request())
+                    await ledger.put(row_of(ask_count() + 1))
+                    kept.settle(20.0, "m", None)
+                    number += 1
+            except StoppedError as error:
+                assert f"of --max-cost ${limit:,.2f} spent" in str(error)
+            return number
+
+        with Ledger(place) as ledger:
+            return asyncio.run(buy(ledger))
+
+    def ask_count() -> int:
+        return int(str(ask(place, "SELECT count(*) FROM calls")))
+
+    assert [bought(200, "a", 2), bought(200, "a", 2)] == [2, 2]
+    assert bought(200, "a", 99) <= 3
+    assert bought(60, "b", 99) == 2

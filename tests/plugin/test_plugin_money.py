@@ -96,6 +96,33 @@ def test_the_next_run_goes_on_where_the_money_ended(
     assert capitals.outcomes() == {"passed": ITEMS}
 
 
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [({"QA_RUN": "one"}, ()), ({"GITHUB_RUN_ID": "1"}, ("--shard", "1/2"))],
+)
+def test_a_repeated_task_goes_on_with_what_its_run_has_left(
+    capitals: Project,
+    catalogue: Catalogue,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    words: tuple[str, ...],
+) -> None:
+    """A run or shard that has a name has its money once, whichever process spends it."""
+    share = 0.01 * (len(words) or 1)
+    with loopback(handler=good) as server:
+        catalogue(server)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        for _ in range(2):
+            done = capitals.run_in_process(*SPECS, "--max-cost", f"{share}", *words, "qa")
+            assert (done.ret, server.count) == (6, 10)
+            assert capitals.report()["run"]["spent"] == pytest.approx(0.01)
+        for name in variables:
+            monkeypatch.setenv(name, "2")
+        capitals.run_in_process(*SPECS, "--max-cost", f"{share}", *words, "qa")
+        assert server.count == 20
+
+
 def test_replies_that_no_judge_can_be_read_from_cost_all_the_same(
     capitals: Project, catalogue: Catalogue
 ) -> None:
