@@ -1,4 +1,4 @@
-"""How golds are written: ranges, numbers with a tolerance, and the mark of a false premise."""
+"""How golds are written: ranges, numbers with a tolerance, and marks of what has no answer."""
 
 import re
 from decimal import Decimal
@@ -6,27 +6,28 @@ from decimal import Decimal
 from evaluators.judges.lexical.fold import read
 from evaluators.judges.lexical.numbers import PERCENT, Quantity, find_quantities
 from evaluators.judges.lexical.tables import tables
-from evaluators.kinds import FALSE_PREMISE
+from evaluators.kinds import MARKS
 from evaluators.text import shown
 
 _FIGURE = re.compile(r"\d(?:[\d.,'\u00a0\u202f ]*\d)?")
 _RANGE = re.compile(r"(?<=\d)\s*\.\.\s*(?=[-\u2212]?\d)")
-_PREMISE = re.compile(r"\s*false\s+premise\s*:", re.IGNORECASE)
+_MARK = re.compile(r"\s*(?:(false\s+premise)|unanswerable)\s*:", re.IGNORECASE)
 _WANTED = "want a number, with the gold's unit or without: '5', '5 m'; or a share: '2 %'"
 
 
 def check_gold(gold: str, language: str) -> None:
-    """Raise ValueError for a malformed range or false premise.
+    """Raise ValueError for a malformed range or mark.
 
     A range is ``1637..1642 m``, its low end first. Other golds may hold anything.
     """
-    if _PREMISE.match(gold):
-        if not gold.startswith(FALSE_PREMISE.rstrip()):
+    if marked := _MARK.match(gold):
+        mark = MARKS[not marked[1]]
+        if not gold.startswith(mark):
             raise ValueError(
-                f"{shown(gold)}: the mark is {FALSE_PREMISE!r}, exactly so and at the beginning"
+                f"{shown(gold)}: the mark is {mark!r}, exactly so and at the beginning"
             )
-        if not gold.removeprefix(FALSE_PREMISE.rstrip()).strip():
-            raise ValueError(f"only the mark {FALSE_PREMISE!r}; say after it what is true")
+        if not gold.removeprefix(mark).strip():
+            raise ValueError(f"only the mark {mark!r}; say after it what is true")
     elif _RANGE.search(gold):
         _check_range(gold, language)
 

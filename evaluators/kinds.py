@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from evaluators.core import CORRECT, GRADES, NO, NOT_ATTEMPTED, UNANSWERED, YES, Verdict
 from evaluators.rubric import Protocol
-from evaluators.statistics.count_table import RATINGS
+from evaluators.statistics.count_table import PREMISE, RATINGS
 from evaluators.statistics.metrics import ANSWERS, CHECK_RESULTS, PASSED, Range, gate_ranges
 
 Axes = tuple[tuple[str, ...], tuple[str, ...]]
@@ -25,8 +25,11 @@ NOT_CORRECT = "NOT_CORRECT"
 TWO_WAY = (CORRECT, NOT_CORRECT)
 """The labels that say only whether an answer is right."""
 
-FALSE_PREMISE = "FALSE PREMISE: "
-"""Begins the gold of a question that assumes something false; what is true follows."""
+FALSE_PREMISE, UNANSWERABLE = MARKS = "FALSE PREMISE:", "UNANSWERABLE:"
+"""Begin the golds of questions without an ordinary answer; why there is none follows.
+
+The first is met by correcting what the question assumes, the second by declining.
+"""
 
 
 class ItemView(typing.Protocol):
@@ -114,6 +117,10 @@ class Kind(str):
         """Return the axes of a count table for items with these labels and results."""
         raise NotImplementedError
 
+    def gold_label(self, label: str | None, expected: str) -> str:
+        """Return the gold label under which an item is counted, empty where it has none."""
+        return (label or "") if self.has_labels else ""
+
     def cluster_of(self, item: ItemView, field: str = "") -> Cluster:
         """Return the cluster of an item: items of one cluster are not independent.
 
@@ -159,8 +166,12 @@ class _Graded(Kind):
     def axes(
         self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
     ) -> Axes:
-        """Return the grades; there is no gold label to compare them with."""
-        return ("",), grades
+        """Return the grades, of marked items apart; there is no gold label to compare them with."""
+        return ("", PREMISE) if PREMISE in labels else ("",), grades
+
+    def gold_label(self, label: str | None, expected: str) -> str:
+        """Return ``PREMISE`` for an item whose gold begins with a mark."""
+        return PREMISE if expected.startswith(MARKS) else ""
 
 
 class _Rated(Kind):

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 RATINGS = tuple(str(rating) for rating in range(1, 11))
+PREMISE = "premise"
+"""The gold label of questions on a false premise, or without an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +30,7 @@ class CountTable:
     counts: Array
     """Axes before the last two are separate tables, one for each resample or kind of item."""
     golds: tuple[str, ...]
-    """The empty one alone for graded and rated items."""
+    """The empty one for graded and rated items, and ``PREMISE``."""
     outcomes: tuple[str, ...]
     pass_bar: int = 6
     """The lowest rating that passes."""
@@ -41,9 +43,10 @@ class CountTable:
     attacks: bool = False
     """Whether the answers try to fool the judge."""
 
-    def of(self, outcome: str, gold: str = "") -> Array:
-        """Return how many items with this gold label have this outcome."""
-        return self.counts[..., self.golds.index(gold), self.outcomes.index(outcome)]
+    def of(self, outcome: str, gold: str | None = None) -> Array:
+        """Return how many items with this gold label, or with any, have this outcome."""
+        counts = self.counts[..., self.outcomes.index(outcome)]
+        return counts.sum(axis=-1) if gold is None else counts[..., self.golds.index(gold)]
 
     def with_gold(self, gold: str) -> Array:
         """Return how many items have this gold label."""
@@ -81,10 +84,14 @@ def share(*outcomes: str) -> Callable[[CountTable], Parts]:
     """Return the function for the share of items, of any gold label, with these outcomes."""
 
     def parts(table: CountTable) -> Parts:
-        hits = (table.of(outcome, gold) for outcome in outcomes for gold in table.golds)
-        return table.sum(hits), table.total
+        return table.sum(map(table.of, outcomes)), table.total
 
     return parts
+
+
+def share_of_premises(outcome: str) -> Callable[[CountTable], Parts]:
+    """Return the function for the share of marked items with this outcome."""
+    return lambda table: (table.of(outcome, PREMISE), table.with_gold(PREMISE))
 
 
 def correct(table: CountTable) -> Parts:

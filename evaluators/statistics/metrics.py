@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
 from evaluators.statistics.agreement import KAPPA, QUADRATIC_KAPPA, SPEARMAN, Coefficient
 from evaluators.statistics.count_table import (
+    PREMISE,
     RATINGS,
     CountTable,
     accuracy,
@@ -36,6 +37,7 @@ from evaluators.statistics.count_table import (
     precision,
     recall,
     share,
+    share_of_premises,
 )
 from evaluators.statistics.sparse import class_interval, mean_interval
 from evaluators.statistics.usage_estimates import UsageMetric
@@ -168,6 +170,7 @@ def _rows(*rows: Metric) -> dict[str, Metric]:
 
 _rate = partial(Metric, rate=True)
 _item_rate = partial(_rate, every_item=True)
+_premises = partial(_rate, applies=lambda table: PREMISE in table.golds)
 _scored = partial(Metric, applies=lambda table: bool(table.scores))
 _leading = partial(_item_rate, headline=True, column=1, compared=False)
 
@@ -190,6 +193,16 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
         ),
         Metric("f_score", "F-score", f_score, headline=True, column=2),
         Metric("penalised", "Penalised", penalised, range=(-MAX_PENALTY, 1.0)),
+        _premises("premise_corrected", "Premises met", share_of_premises(CORRECT)),
+        _premises(
+            "premise_declined",
+            "Premises declined",
+            share_of_premises(NOT_ATTEMPTED),
+            better="neither",
+        ),
+        _premises(
+            "premise_accepted", "Premises fallen for", share_of_premises(INCORRECT), better="less"
+        ),
         _scored("mean_score", "Mean score", mean_score, any_labels=True, better="neither"),
     ),
     "rated": _rows(

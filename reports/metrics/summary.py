@@ -179,7 +179,7 @@ def _breakdowns(
 
 def gold_of(record: Record, kind: Kind) -> str:
     """Return the label that the outcome is compared with; empty where there is none."""
-    return (record.label or "") if kind.has_labels else ""
+    return kind.gold_label(record.label, record.expected)
 
 
 def is_counted(record: Record, slice_: Slice) -> bool:

@@ -31,6 +31,31 @@ def at_least(measure: str, bar: float, evidence: Evidence = "estimate") -> Thres
     return Threshold(measure=measure, min=bar, evidence=evidence)
 
 
+def test_marked_golds_are_counted_apart_and_gated() -> None:
+    """Corrected, declined and fallen for are shares of marked items; others change none of them.
+
+    A gate on them fails, passes, or waits for ungraded marked items; without one it is undecided.
+    """
+    rows = [("CORRECT", "FALSE PREMISE: never"), ("INCORRECT", "UNANSWERABLE: nobody knows")]
+    rows += [("NOT_ATTEMPTED", "FALSE PREMISE: not there")] * 2 + [("INCORRECT", "Lisbon")] * 4
+    some = numbered([
+        {"grade": said, "expected": gold, "outcome": "passed" if said == CORRECT else "failed"}
+        for said, gold in rows
+    ])  # fmt: skip
+    measures = summarise(some, make_slice()).measures
+    names = ("premise_corrected", "premise_declined", "premise_accepted")
+    assert [measures[name].value for name in names] == [0.25, 0.5, 0.25]
+    assert (measures["incorrect"].value, measures["premise_accepted"].n) == (0.625, 4)
+    rule = Threshold(measure="premise_accepted", max=0.3)
+    assert judge(rule, some).state == "PASS"
+    assert judge(replace(rule, max=0.2), some).state == "FAIL"
+    lost = numbered([{"outcome": "error", "answer": None, "expected": "FALSE PREMISE: no"}])
+    assert judge(rule, [*some, *(replace(one, id="z", key="z") for one in lost)]).state == (
+        "INCONCLUSIVE"
+    )
+    assert judge(rule, graded(3, 2)).state == "INCONCLUSIVE"
+
+
 SENTENCES = """
 correct {min: 0.35} 35 65 PASS
     correct 0.35 is at least 0.35 (n=100)

@@ -50,7 +50,8 @@ def test_f_score_gives_the_published_table(
 def test_graded_measures_by_hand() -> None:
     """5 correct, 3 incorrect, 2 not attempted, penalty 0.5: every measure, in the order to show."""
     summary = summarise(graded(5, 3, 2), make_slice(penalty=0.5))
-    assert [*summary.measures, "mean_score"] == list(METRICS["graded"])
+    marked = ["premise_corrected", "premise_declined", "premise_accepted"]
+    assert [*summary.measures, *marked, "mean_score"] == list(METRICS["graded"])
     assert values(summary) == {
         "correct": 0.5,
         "incorrect": 0.3,
