@@ -15,7 +15,7 @@ from evaluators.judges.lexical.judge import LexicalJudge, grade
 from evaluators.reading import load_yaml
 from tests.benchmarks.labelled import SETS
 from tests.benchmarks.lexical import judge, measure
-from tests.support.near_misses import LANGUAGES, answers
+from tests.support.near_misses import LANGUAGES, answers, premises
 from tests.support.worked_examples import worked_examples
 
 EXAMPLES = Path(__file__).parent / "lexical_examples.yaml"
@@ -154,23 +154,21 @@ def test_golds_that_name_different_things_leave_doubt() -> None:
     assert (verdict.grade, verdict.sure) == (CORRECT, False)
 
 
-@pytest.mark.parametrize(
-    ("mark", "answer", "expected"),
-    [
-        ("FALSE PREMISE", "He never won it.", CORRECT),
-        ("FALSE PREMISE", "In 1921.", INCORRECT),
-        ("FALSE PREMISE", "I don't know.", NOT_ATTEMPTED),
-        ("FALSE PREMISE", "Which prize do you mean? Could you clarify?", NOT_ATTEMPTED),
-        ("UNANSWERABLE", "I don't know.", CORRECT),
-        ("UNANSWERABLE", "Could you clarify?", NOT_ATTEMPTED),
-        ("UNANSWERABLE", "In 1921.", INCORRECT),
-    ],
-)
-def test_questions_without_an_ordinary_answer(mark: str, answer: str, expected: str) -> None:
-    """A false premise is met by a correction, an unanswerable question by declining too."""
-    verdict = grade(case(f"{mark}: nobody knows", question="When did he win?"), answer)
-    assert verdict.grade == expected
-    assert verdict.sure == (answer == "He never won it.")
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_questions_without_an_ordinary_answer(language: str) -> None:
+    """A false premise is met by correcting it, an unanswerable question by declining.
+
+    A word of denial or a refusal next to an answer does not help, a request for details is no
+    attempt, and what is sure is right.
+    """
+    for one in (row for row in premises() if row["language"] == language):
+        item = case(one["gold"], language=language, question=one["question"])
+        for grade_ in GRADES:
+            verdicts = {answer: grade(item, answer) for answer in one[grade_]}
+            assert {answer: verdict.grade for answer, verdict in verdicts.items()} == dict.fromkeys(
+                verdicts, grade_
+            )
+            assert grade_ == CORRECT or not any(verdict.sure for verdict in verdicts.values())
 
 
 def test_a_language_without_words_works_with_cldr() -> None:

@@ -320,8 +320,9 @@ def test_a_bundled_rubric_shows_every_grade(name: str, language: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_rule_on_false_premises_is_in_the_default_rubric(language: str) -> None:
-    """The mark of such a reference is the same in every language, and shown in two examples."""
-    system = load_rubric(RUBRICS / f"simpleqa.{language}.yaml").system
-    assert system.count("FALSE PREMISE: ") == 2
-    assert "FALSE PREMISE: " not in load_rubric(RUBRICS / f"simpleqa_strict.{language}.yaml").system
+@pytest.mark.parametrize("name", ["simpleqa", "simpleqa_strict"])
+def test_both_marks_have_a_rule_and_examples(name: str, language: str) -> None:
+    """A false premise is shown corrected, accepted and declined; an unanswerable one declined."""
+    system = load_rubric(RUBRICS / f"{name}.{language}.yaml").system
+    assert [system.count(f'"{mark}: ') for mark in ("FALSE PREMISE", "UNANSWERABLE")] == [3, 1]
+    assert system.count("FALSE PREMISE") == 3 + 2

@@ -36,6 +36,11 @@ def answers(language: str) -> Iterator[Answer]:
     yield from _dated(language, own, data["pools"]["days"])
 
 
+def premises() -> list[Mapping[str, Any]]:
+    """Return the questions on a false premise or without an answer, with answers by grade."""
+    return list(cast("Mapping[str, Any]", load_yaml(_FILE))["premises"])
+
+
 def _dated(language: str, own: Mapping[str, Any], days: list[Pair]) -> Iterator[Answer]:
     """Yield neighbour dates and wrong parts of dates to questions for a day and for a month."""
     for one, other in days:

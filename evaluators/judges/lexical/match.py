@@ -38,7 +38,8 @@ class Tolerance:
             return True
         if unit and unit == self.tables.units.get(word):
             return True
-        by_sound = self.scripts and len(wanted) > 2 and _mistyped(sound(wanted), sound(word), 4)
+        audible = self.scripts and min(len(wanted), len(word)) > 2
+        by_sound = audible and _mistyped(sound(wanted), sound(word), 4)
         return by_sound or (self.names and _mistyped(wanted, word, 5))
 
     def places_of(self, wanted: str, answer: Text) -> list[int]:
@@ -206,6 +207,11 @@ def is_denied(match: Match, answer: Answer) -> bool:
 def is_one_of_several(match: Match, answer: Answer) -> bool:
     """Return whether the gold is joined by "or", or listed with what is not the gold's."""
     words, known = answer.text.words, answer.tables
+    near = words[match.end : match.end + _ROOM]
+    ends = [match.end + end for _, end in known.phrases["concessions"].spans(near)]
+    granted = (word for end in ends for word in words[end : end + _BETWEEN])
+    if any(word.isdecimal() or word in answer.capitals for word in granted):
+        return not answer.asks("alternatives")
     beside = words[max(0, match.start - 1) : match.start] + words[match.end : match.end + 1]
     rivals = sum(_rivals(match, answer, step) for step in (-1, +1))
     if not rivals or known.any_of("alternatives", beside):

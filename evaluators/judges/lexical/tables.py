@@ -75,8 +75,13 @@ class Tables:
             key: frozenset(word for file in files for word in fold(file.get(key, "")).split())
             for key, value in files[-1].items() if isinstance(value, str)
         }  # fmt: skip
+        light = ("contrasts", "joiners", "function", "alternatives")
+        own = {word for key in light for word in fold(files[0].get(key, "")).split()}
         self.phrases: Mapping[str, Phrases] = {
-            key: Phrases(phrase for file in files for phrase in file.get(key, []))
+            key: Phrases(
+                phrase for file in files for phrase in file.get(key, [])
+                if file is files[0] or not own.issuperset(_words(phrase))  # "но" is no "no"
+            )
             for key, value in files[-1].items() if isinstance(value, list)
         }  # fmt: skip
         self.words["articles"] -= frozenset(
