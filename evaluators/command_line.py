@@ -112,6 +112,7 @@ PROGRAMS: Mapping[str, Program] = {
         commands=_own(
             build="make a BoolQ-type dataset from articles, with models and people",
             new="write the files of a data set of your own",
+            draw="draw fresh questions from a table by a recipe",
             check="look for what is wrong with datasets although they can be loaded",
             download="fetch a public benchmark, or answers that people labelled",
         ),

@@ -1,0 +1,11 @@
+"""The answer is graded CORRECT."""
+
+import pytest
+
+from evaluators.core import Case, Outcome
+
+
+@pytest.mark.qa("simpleqa_hard")
+def test_simpleqa_hard(case: Case, verdict: Outcome) -> None:
+    """The answer is graded CORRECT."""
+    assert verdict.passed, verdict.reason
