@@ -2,10 +2,12 @@
 
 Claims are leases: a run's row in ``holders`` says until when it counts as alive, by the server's
 clock. The run renews it every few seconds. Whoever finds an expired one deletes it and its claims.
+Nothing is prepared or set for a session, so that a pooler may give each transaction another one.
 """
 
 import ipaddress
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -15,7 +17,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import psycopg
-from psycopg.errors import DiskFull, ForeignKeyViolation
+from psycopg.errors import DiskFull, ForeignKeyViolation, InsufficientPrivilege
 
 from evaluators.core import UsageError
 from evaluators.ledger.rows import VARIABLE, Statements, StoreError
@@ -52,8 +54,7 @@ CREATE INDEX claims_of_holder ON claims (holder);
 CREATE TABLE qa_ledger (format INTEGER NOT NULL);
 INSERT INTO qa_ledger VALUES ({FORMAT});
 """
-LOOKUP_TIMEOUT_S = 10.0  # without a server, until no more calls start
-COMMIT_TIMEOUT_S = 60.0  # without a server, until replies that came meanwhile are given up
+PATIENCE_S = 60.0  # without a server that takes changes, until no more calls start
 LEASE_S = 15.0
 RENEW_S = 3.0
 RELEASE_WAIT_S = 0.05  # how long an ended claim may wait for others
@@ -61,18 +62,43 @@ CONNECT_TIMEOUT_S = 10
 RECONNECT_PAUSE_S = 0.5
 FETCHED_ROWS = 2000  # of a long query at a time
 _MARK = "qa_ledger"
-_OURS = frozenset({"calls", "damaged", "imported", "documents", "holders", "claims"})
+_CHANGES = {
+    "calls": "SELECT INSERT DELETE",
+    "damaged": "INSERT",
+    "imported": "SELECT INSERT DELETE",
+    "documents": "SELECT INSERT UPDATE DELETE",
+    "holders": "SELECT INSERT UPDATE DELETE",
+    "claims": "SELECT INSERT DELETE",
+    _MARK: "SELECT",
+}
+"""The rights that a run needs, by table."""
+_READS = dict.fromkeys(("calls", "imported", "documents", _MARK), "SELECT")
 # Asked of the catalogue itself: to_regclass may answer from what a session has in its cache.
 _NAMES = "SELECT tablename FROM pg_tables WHERE schemaname = ANY(current_schemas(false))"
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(7112016)"  # two that make tables at once collide
-_OPEN_TO_ALL = "SELECT has_table_privilege('public', 'calls', 'INSERT, UPDATE, DELETE')"
-_READ_ONLY = "SET default_transaction_read_only = on"
-# What a server promises by default; stricter settings stay.
-_DURABLE = (
-    "SELECT set_config('synchronous_commit', 'on', false) "
-    "WHERE current_setting('synchronous_commit') = 'off'"
-)
+_LACKING = """
+SELECT DISTINCT name FROM unnest(%s::text[], %s::text[]) AS needed (name, priv)
+WHERE NOT has_table_privilege(name, priv) ORDER BY name
+"""
+_OPEN_TO_ALL = """
+SELECT name FROM unnest(%s::text[]) AS one (name)
+WHERE has_any_column_privilege('public', name, 'INSERT, UPDATE')
+    OR has_table_privilege('public', name, 'DELETE, TRUNCATE, TRIGGER') ORDER BY name
+"""
+_READ_ONLY = "SET TRANSACTION READ ONLY"
+# For one transaction; the server promises durable commits by default, and stricter settings stay.
+_SETTINGS = f"""
+SELECT set_config('statement_timeout', '{PATIENCE_S:.0f}s', true),
+    set_config('lock_timeout', '0', true),
+    set_config('synchronous_commit', CASE found WHEN 'off' THEN 'on' ELSE found END, true)
+FROM current_setting('synchronous_commit') AS found
+"""
 _COLLISION = "40"  # SQLSTATE's class for transactions that the server rolled back: try again
+_READ_ONLY_SERVER = "25006"  # a standby, or a server that is about to become one
+_MAY_PASS = (
+    *("08", _COLLISION, _READ_ONLY_SERVER, "53300"),  # connection lost, too many connections
+    *("55P03", "57014", "57P01", "57P02", "57P03"),  # waited too long, server stops or starts
+)
 # A server that has vanished is noticed after some 20 seconds, not after the system's hours.
 _KEEPALIVE: Mapping[str, Any] = {
     "keepalives_idle": 10,
@@ -104,24 +130,59 @@ def open_postgres(url: PostgresUrl, *, read_only: bool) -> "PostgresStore":
     """
     with _as_usage_error(url):
         with closing(_connect(url)) as connection:
-            if _MARK not in _names(connection):
-                if read_only:
-                    missing = "no ledger to replay from; run once without --replay"
-                    raise UsageError(f"{url}: {missing}, or give another --ledger")
+            names = _names(connection)
+            if _MARK not in names and read_only:
+                missing = "no ledger to replay from; run once without --replay"
+                raise UsageError(f"{url}: {missing}, or give another --ledger")
+            if not read_only:
+                _check_encoding(url, connection)
+            if _MARK not in names:
                 _make_tables(url, connection)
-            ((found,),) = connection.execute("SELECT max(format) FROM qa_ledger").fetchall()
-            if found != FORMAT:
-                raise UsageError(
-                    f"{url}: a ledger of format {found}, this version reads format {FORMAT}; "
-                    "use the newer version, or give another --ledger"
-                )
-            notes = list(_notes_on_others(url, connection))
+                names = _names(connection)
+            _check_tables(url, connection, names, _READS if read_only else _CHANGES)
+            notes = list(_notes_on_others(url, connection, sorted(names & _CHANGES.keys())))
         return PostgresStore(url, notes, read_only=read_only)
+
+
+def _check_encoding(url: PostgresUrl, connection: Connection) -> None:
+    if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+        raise UsageError(
+            f"{url}: the database's encoding is {encoding}, and replies need UTF-8; make another "
+            f"one: createdb --encoding=UTF8 --template=template0 {connection.info.dbname}_utf8"
+        )
+
+
+def _check_tables(
+    url: PostgresUrl, connection: Connection, names: Collection[str], needed: Mapping[str, str]
+) -> None:
+    """Raise UsageError if a table, a right or this version's format is missing."""
+    if lost := sorted(needed.keys() - names):
+        raise UsageError(
+            f"{url}: the ledger lacks the table {', '.join(lost)}; restore it, or give another "
+            "--ledger"
+        )
+    pairs = [(name, priv) for name, privs in needed.items() for priv in privs.split()]
+    lacking = [
+        name for (name,) in connection.execute(_LACKING, [*map(list, zip(*pairs, strict=True))])
+    ]
+    if lacking:
+        rights = ", ".join({priv: "" for name in lacking for priv in needed[name].split()})
+        raise UsageError(
+            f"{url}: the user lacks rights; the owner of the tables gives them: GRANT {rights} ON "
+            f'{", ".join(lacking)} TO "{connection.info.user}"'
+        )
+    ((found,),) = connection.execute("SELECT max(format) FROM qa_ledger").fetchall()
+    if found != FORMAT:
+        which = "newer version" if (found or 0) > FORMAT else "older version that wrote it"
+        raise UsageError(
+            f"{url}: a ledger of format {found}, this version reads format {FORMAT}; "
+            f"use the {which}, or give another --ledger"
+        )
 
 
 def has_ledger(url: PostgresUrl) -> bool:
     """Return whether the database holds a ledger. Raises UsageError if it does not answer."""
-    with _as_usage_error(url), closing(_connect(url, read_only=True)) as connection:
+    with _as_usage_error(url), closing(_connect(url)) as connection:
         return _MARK in _names(connection)
 
 
@@ -130,29 +191,28 @@ def _as_usage_error(url: PostgresUrl) -> Iterator[None]:
     try:
         yield
     except (psycopg.Error, StoreError) as error:
-        why = _store_error(error) if isinstance(error, psycopg.Error) else error
-        raise UsageError(
-            f"{url}: cannot be opened as a ledger ({why}); check address, user and PGPASSWORD"
-        ) from None
+        why = str(_store_error(error) if isinstance(error, psycopg.Error) else error)
+        advice = "check address, user and PGPASSWORD"
+        if missing := re.search(r'database "([^"]+)" does not exist', why):
+            advice = f"make it: createdb --encoding=UTF8 {missing[1]}"
+        raise UsageError(f"{url}: cannot be opened as a ledger ({why}); {advice}") from None
 
 
-def _connect(url: PostgresUrl, *, read_only: bool = False) -> Connection:
+def _connect(url: PostgresUrl) -> Connection:
     """Return a new connection, whose statements commit one by one. Raises psycopg.Error.
 
     libpq reads password, TLS and everything else that the address leaves open from its environment
-    (PGPASSWORD, PGSSLMODE) and its service file. The settings hold for the session, so a pooler in
-    between must pool by session.
+    (PGPASSWORD, PGSSLMODE) and its service file.
     """
-    connection = psycopg.connect(
+    return psycopg.connect(
         url.url,
         autocommit=True,
+        prepare_threshold=None,  # a pooler's next session would not know what was prepared
         connect_timeout=CONNECT_TIMEOUT_S,
         client_encoding="utf8",
         fallback_application_name="qagate",
         **_KEEPALIVE,
     )
-    connection.execute(_READ_ONLY if read_only else _DURABLE)
-    return connection
 
 
 def _names(connection: Connection) -> set[str]:
@@ -160,30 +220,44 @@ def _names(connection: Connection) -> set[str]:
 
 
 def _make_tables(url: PostgresUrl, connection: Connection) -> None:
-    with connection.transaction():
-        connection.execute(_ONE_AT_A_TIME)
-        names = _names(connection)
-        if _MARK in names:
-            return
-        if names & _OURS:
-            raise UsageError(
-                f"{url}: holds tables of something else; give the ledger a database of its own"
-            )
-        connection.execute(TABLES.encode())
+    try:
+        with connection.transaction():
+            connection.execute(_ONE_AT_A_TIME)
+            names = _names(connection)
+            if _MARK in names:
+                return
+            if names & _CHANGES.keys():
+                raise UsageError(
+                    f"{url}: holds tables of something else; give the ledger a database of its own"
+                )
+            connection.execute(TABLES.encode())
+    except InsufficientPrivilege:
+        raise UsageError(
+            f"{url}: the user may not make tables; the owner of the database allows it: "
+            f'GRANT USAGE, CREATE ON SCHEMA public TO "{connection.info.user}"'
+        ) from None
 
 
-def _notes_on_others(url: PostgresUrl, connection: Connection) -> Iterator[str]:
+def _notes_on_others(
+    url: PostgresUrl, connection: Connection, tables: Sequence[str]
+) -> Iterator[str]:
     """Yield how others could change or read the ledger.
 
     Raises UsageError if they could change it unnoticed: without QA_LEDGER_KEY rows are not signed.
     """
-    if connection.execute(_OPEN_TO_ALL).fetchall() == [(True,)]:
-        note = f"{url} can be changed by every user of the database; REVOKE that from PUBLIC"
+    if shared := [name for (name,) in connection.execute(_OPEN_TO_ALL, [list(tables)])]:
+        what = f"every user of the database ({', '.join(shared)})"
+        note = f"{url} can be changed by {what}; REVOKE that from PUBLIC"
         if VARIABLE not in os.environ:
             raise UsageError(f"{note}, or sign the rows with {VARIABLE}")
         yield note
-    if not (connection.pgconn.ssl_in_use or is_local(connection.info.hostaddr)):
+    if is_local(connection.info.hostaddr):
+        return
+    how = {one.keyword: one.val for one in connection.pgconn.info}.get(b"sslmode")
+    if not connection.pgconn.ssl_in_use:
         yield f"the connection to {url} is not encrypted; set PGSSLMODE=verify-full"
+    elif how not in (b"verify-ca", b"verify-full"):
+        yield f"the connection to {url} uses TLS, not verified; set PGSSLMODE=verify-full"
 
 
 def is_local(address: str) -> bool:
@@ -201,8 +275,7 @@ class PostgresStore:
         self._url = url
         self._read_only = read_only
         # Look-ups and claims never wait for a commit to reach the server's disk.
-        self._quick = PostgresLink(url, read_only=read_only)
-        self._durable = PostgresLink(url, read_only=read_only)
+        self._quick, self._durable = PostgresLink(url), PostgresLink(url)
         self._holder = uuid4()
         self._given_back: SimpleQueue[str] = SimpleQueue()
         self._is_over = False
@@ -218,18 +291,17 @@ class PostgresStore:
 
     def read(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
-        return self._quick.run(
-            lambda one: one.execute(_native(sql), values).fetchall(), LOOKUP_TIMEOUT_S
-        )
+        return self._quick.run(lambda one: one.execute(_native(sql), values).fetchall(), PATIENCE_S)
 
     def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query, with only some of them in memory."""
         try:
             with (
-                _connect(self._url, read_only=True) as connection,
+                _connect(self._url) as connection,
                 connection.transaction(),
                 connection.cursor(name="qa") as cursor,
             ):
+                connection.execute(_SETTINGS.encode())
                 cursor.itersize = FETCHED_ROWS
                 yield from cursor.execute(_native(sql), values)
         except psycopg.Error as error:
@@ -243,12 +315,13 @@ class PostgresStore:
 
         def whole(connection: Connection) -> None:
             with connection.transaction(), connection.cursor() as cursor:
+                cursor.execute(_READ_ONLY if self._read_only else _SETTINGS.encode())
                 for sql, rows in statements:
                     # In the order of their keys, so that no two runs that write them deadlock.
                     ordered = sorted(rows, key=lambda row: str((*row[:2],)))
                     cursor.executemany(_native(sql), ordered)
 
-        self._durable.run(whole, COMMIT_TIMEOUT_S)
+        self._durable.run(whole, 0.0 if self._read_only else PATIENCE_S)
 
     def take(self, keys: Collection[str]) -> set[str]:
         """Claim calls; return the keys of those that no other live run is making."""
@@ -261,7 +334,7 @@ class PostgresStore:
                 self._renew(connection)
                 return {key for (key,) in connection.execute(_TAKE, values)}
 
-        return set(keys) if self._read_only else self._quick.run(work, LOOKUP_TIMEOUT_S)
+        return set(keys) if self._read_only else self._quick.run(work, PATIENCE_S)
 
     def give_back(self, key: str) -> None:
         """End a claim, within a moment."""
@@ -270,7 +343,7 @@ class PostgresStore:
     def alone(self) -> bool:
         """Return whether no other run has the ledger open."""
         others = self._quick.run(
-            lambda one: one.execute(_OTHERS, (self._holder,)).fetchall(), LOOKUP_TIMEOUT_S
+            lambda one: one.execute(_OTHERS, (self._holder,)).fetchall(), PATIENCE_S
         )
         return others == [(0,)]
 
@@ -282,7 +355,7 @@ class PostgresStore:
         self._is_over = True
         if self._keeper.is_alive():
             self.give_back("")  # wakes it
-            self._keeper.join(LOOKUP_TIMEOUT_S)
+            self._keeper.join(CONNECT_TIMEOUT_S)
             with suppress(StoreError):  # without a server the lease expires by itself
                 self._quick.run(lambda one: one.execute(_LEAVE, (self._holder,)), 0.0)
         self._quick.close()
@@ -310,9 +383,8 @@ class PostgresStore:
 class PostgresLink:
     """A connection that several threads share; the process that uses it first opens it."""
 
-    def __init__(self, url: PostgresUrl, *, read_only: bool = False) -> None:
+    def __init__(self, url: PostgresUrl) -> None:
         self._url = url
-        self._read_only = read_only
         self._lock = threading.Lock()
         self._connection: Connection | None = None
 
@@ -328,20 +400,23 @@ class PostgresLink:
                 was_open = self._connection is not None
                 try:
                     if self._connection is None:
-                        self._connection = _connect(self._url, read_only=self._read_only)
+                        self._connection = _connect(self._url)
                     return work(self._connection)
                 except psycopg.Error as error:
                     if not self._may_pass(error) or time.monotonic() >= end:
                         raise _store_error(error) from None
-                if not was_open:
+                    is_collision = (error.sqlstate or "").startswith(_COLLISION)
+                if not (was_open and (is_collision or self._connection is None)):
                     time.sleep(RECONNECT_PAUSE_S)
 
     def _may_pass(self, error: psycopg.Error) -> bool:
-        """Return whether another attempt may succeed; forget a connection that was lost."""
-        if self._connection is not None and self._connection.closed:
+        """Return whether another attempt may succeed; forget a connection that is of no use."""
+        connection, state = self._connection, error.sqlstate or ""
+        if connection is not None and (connection.closed or state == _READ_ONLY_SERVER):
+            connection.close()
             self._connection = None
         lost = self._connection is None and isinstance(error, psycopg.OperationalError)
-        return lost or (error.sqlstate or "").startswith(_COLLISION)
+        return lost or state.startswith(_MAY_PASS)
 
     def close(self) -> None:
         """Close the connection."""
@@ -352,7 +427,8 @@ class PostgresLink:
 
 
 def _store_error(error: psycopg.Error) -> StoreError:
-    return StoreError(" ".join(str(error).split()), is_full=isinstance(error, DiskFull))
+    said = dict.fromkeys(line.rpartition("failed: ")[2] for line in str(error).splitlines())
+    return StoreError(" ".join(" ".join(said).split()), is_full=isinstance(error, DiskFull))
 
 
 def _native(sql: str) -> bytes:

@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,7 +18,7 @@ from evaluators.ledger import Ledger, LedgerError, postgres, upkeep
 from evaluators.ledger.rows import VARIABLE
 from evaluators.ledger_place import PostgresUrl, read_place
 from tests.support.places import ask, change, text_of
-from tests.support.postgres import Cluster, running
+from tests.support.postgres import NO_POOLER, Cluster, running
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
 
 SECRET = "canary-9f3d"
@@ -36,8 +37,7 @@ def place(server: PostgresUrl) -> PostgresUrl:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a lost server up at once."""
-    monkeypatch.setattr(postgres, "LOOKUP_TIMEOUT_S", 0.0)
-    monkeypatch.setattr(postgres, "COMMIT_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(postgres, "PATIENCE_S", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_who_cannot_get_in_is_told_in_one_line(
     wrong = {
         f"postgresql://qa@127.0.0.1:1{parts.path}": "Connection refused",
         f"postgresql://{SECRET}@127.0.0.1:{parts.port}{parts.path}": "does not exist",
-        f"postgresql://qa@127.0.0.1:{parts.port}/nowhere": '"nowhere" does not exist',
+        f"postgresql://qa@127.0.0.1:{parts.port}/nowhere": "; make it: createdb --enc",
         "postgresql://?service=absent": "absent",
         "postgresql://qa@127.0.0.1:1/x?colour=red": "colour",
     }
@@ -111,8 +111,7 @@ def test_a_password_comes_from_the_environment(
     url = PostgresUrl(place.url.replace("qa@", "keeper@"))
     try:
         monkeypatch.setenv("PGPASSWORD", "wrong")
-        with pytest.raises(UsageError, match="password authentication failed"):
-            _until_reloaded(url)
+        _until(url, opens=False)
         monkeypatch.setenv("PGPASSWORD", SECRET)
         with Ledger(url) as ledger:
             put(ledger, [row_of(1)])
@@ -121,10 +120,21 @@ def test_a_password_comes_from_the_environment(
         change(place, "SELECT pg_reload_conf()")
 
 
-def _until_reloaded(url: PostgresUrl) -> None:
+def _until(url: PostgresUrl, *, opens: bool) -> None:
+    """Wait until the server has read its settings anew."""
     for _ in range(100):
-        Ledger(url).close()
+        try:
+            Ledger(url).close()
+        except UsageError as error:
+            if not opens:
+                assert "password authentication failed" in str(error)
+                assert str(error).count("password") == 1
+                return
+        else:
+            if opens:
+                return
         time.sleep(0.05)
+    pytest.fail("the server did not read its settings")
 
 
 def test_a_service_file_names_the_database(
@@ -140,14 +150,56 @@ def test_a_service_file_names_the_database(
         assert ledger.get(key_of(1)) == reply_of(1)
 
 
-def test_a_newer_ledger_is_refused(place: PostgresUrl) -> None:
-    """Its format is named, with what to do, and nothing is changed."""
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("UPDATE qa_ledger SET format = 9", "of format 9, .* format 1; use the newer version"),
+        ("UPDATE qa_ledger SET format = 0", "of format 0, .*; use the older version that wrote it"),
+        ("DELETE FROM qa_ledger", "a ledger of format None"),
+        ("DROP TABLE documents", "the ledger lacks the table documents; restore it"),
+        (
+            "REVOKE ALL ON calls, documents FROM runner",
+            'lacks rights; .*: GRANT SELECT.* ON calls, documents TO "runner"',
+        ),
+    ],
+)
+def test_a_ledger_that_cannot_be_used_is_refused(
+    place: PostgresUrl, before: str, said: str
+) -> None:
+    """Each reason has its line, with what to do, before any call."""
     fill(place, 1)
-    change(place, "UPDATE qa_ledger SET format = 9")
+    runner = as_runner(place)
+    change(place, before)
     for read_only in (False, True):
-        with pytest.raises(UsageError, match="a ledger of format 9, this version reads format 1"):
-            Ledger(place, read_only=read_only)
-    assert ask(place, "SELECT count(*) FROM calls") == 1
+        with pytest.raises(UsageError, match=said):
+            Ledger(runner, read_only=read_only)
+
+
+def as_runner(place: PostgresUrl) -> PostgresUrl:
+    """Return the address for a role that has all rights on the tables there, and no others."""
+    change(
+        place,
+        "DO $$ BEGIN CREATE ROLE runner LOGIN; EXCEPTION WHEN duplicate_object THEN END $$; "
+        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO runner",
+    )
+    return PostgresUrl(place.url.replace("qa@", "runner@"))
+
+
+def test_who_may_not_make_tables_is_told(place: PostgresUrl) -> None:
+    """PostgreSQL 15 gives that right to the database's owner alone."""
+    runner = as_runner(place)
+    with pytest.raises(UsageError, match='GRANT USAGE, CREATE ON SCHEMA public TO "runner"'):
+        Ledger(runner)
+    change(place, "GRANT USAGE, CREATE ON SCHEMA public TO runner")
+    fill(runner, 1)
+
+
+def test_a_database_that_cannot_hold_every_text_is_refused(cluster: Cluster) -> None:
+    """It must be UTF-8, or the first reply in Bulgarian would be lost."""
+    cluster.start()
+    latin = cluster.new_database("ENCODING LATIN1 TEMPLATE template0")
+    with pytest.raises(UsageError, match=r"encoding is LATIN1, .* createdb --encoding=UTF8"):
+        Ledger(PostgresUrl(latin))
 
 
 def test_another_programs_tables_are_left_alone(place: PostgresUrl) -> None:
@@ -160,39 +212,61 @@ def test_another_programs_tables_are_left_alone(place: PostgresUrl) -> None:
     assert ask(place, "SELECT to_regclass('documents') IS NULL") is True
 
 
+@pytest.mark.parametrize(
+    "grant",
+    [
+        "INSERT ON calls",
+        "UPDATE (reply, checksum), SELECT ON calls",
+        "DELETE ON documents",
+        "TRIGGER ON imported",
+        "TRUNCATE ON claims",
+        "UPDATE ON qa_ledger",
+    ],
+)
 def test_tables_that_everybody_may_change_are_refused(
-    place: PostgresUrl, monkeypatch: pytest.MonkeyPatch
+    place: PostgresUrl, monkeypatch: pytest.MonkeyPatch, grant: str
 ) -> None:
     """Grants are to a database what owner and mode are to a file; signed rows are used."""
     fill(place, 1)
-    change(place, "GRANT INSERT ON calls TO PUBLIC")
-    with pytest.raises(UsageError, match=f"every user of the database.*{VARIABLE}"):
+    change(place, f"GRANT {grant} TO PUBLIC")
+    table = grant.rpartition(" ")[2]
+    with pytest.raises(UsageError, match=rf"every user of the database \({table}\).*{VARIABLE}"):
         Ledger(place)
     monkeypatch.setenv(VARIABLE, "s" * 32)
     with Ledger(place) as ledger:
         assert "REVOKE" in ledger.notes[0]
 
 
-def test_a_connection_that_others_can_read_is_said(
-    place: PostgresUrl, monkeypatch: pytest.MonkeyPatch
+def test_a_connection_that_others_can_read_or_answer_is_said(
+    cluster: Cluster, place: PostgresUrl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without TLS to another machine there is a note; on this one, or a socket, none is needed."""
+    """To another machine; on this one, or a socket, no TLS is needed."""
     assert [postgres.is_local(one) for one in ("", "::1", "10.0.0.7")] == [1, 1, 0]
     monkeypatch.setattr(postgres, "is_local", lambda address: False)
-    with Ledger(place) as ledger:
-        assert ledger.notes == (
-            f"the connection to {place} is not encrypted; set PGSSLMODE=verify-full",
-        )
+    fill(place, 1)
+    monkeypatch.setenv("PGSSLROOTCERT", str(cluster.encrypt()))
+    advice = "set PGSSLMODE=verify-full"
+    said = {
+        "disable": f"the connection to {place} is not encrypted; {advice}",
+        "require": f"the connection to {place} uses TLS, not verified; {advice}",
+    }
+    monkeypatch.setenv("PGSSLMODE", "verify-ca")
+    _until(place, opens=True)
+    for mode in ("disable", "prefer", "require", "verify-ca", "verify-full"):
+        monkeypatch.setenv("PGSSLMODE", mode)
+        with Ledger(place, read_only=True) as ledger:
+            assert ledger.notes == ((said.get(mode, said["require"]),) if mode < "v" else ())
 
 
 def test_a_reply_waits_for_the_disk_where_nothing_else_does(place: PostgresUrl) -> None:
     """A database whose commits are not durable by default is made to wait for ours."""
     name = urlsplit(place.url).path[1:]
-    query = "SELECT current_setting('synchronous_commit')"
+    note = "INSERT INTO imported SELECT current_setting('synchronous_commit')"
     for given, used in (("off", "on"), ("remote_apply", "remote_apply")):
         change(place, f"ALTER DATABASE {name} SET synchronous_commit = {given}")
         with Ledger(place) as ledger:
-            assert ledger.store.read(query) == [(used,)]
+            ledger.store.change([("DELETE FROM imported", [()]), (note, [()])])
+        assert ask(place, "SELECT key FROM imported") == used
 
 
 def test_a_replay_writes_nothing(place: PostgresUrl) -> None:
@@ -211,6 +285,7 @@ def test_a_replay_writes_nothing(place: PostgresUrl) -> None:
 
 def test_without_a_server_tests_skip(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line says what to install."""
+    assert "apt-get install pgbouncer" in NO_POOLER
     monkeypatch.setattr("tests.support.postgres.binaries", lambda: None)
     with pytest.raises(pytest.skip.Exception, match="apt-get install postgresql"), running():
         pass
@@ -308,6 +383,81 @@ def test_without_a_server_nothing_more_is_asked(
         assert unkept.stat().st_mode & 0o777 == 0o600
         assert command("import", unkept, "--ledger", text_of(place)) == 0
         assert [ledger.get(key_of(number)) for number in (2, 3)] == [reply_of(2), reply_of(3)]
+
+
+TROUBLE = {
+    "a failover": ("SET default_transaction_read_only = on", True),
+    "a timeout": ("SET statement_timeout = 300", False),
+    "a lock's timeout": ("SET lock_timeout = 300", False),
+    "no room": ("CONNECTION LIMIT 0", True),
+}
+
+
+@pytest.mark.parametrize("trouble", TROUBLE)
+def test_what_passes_within_a_minute_is_waited_for(place: PostgresUrl, trouble: str) -> None:
+    """Look-up, claim and reply meet a server that takes nothing for a second, and go through."""
+    import psycopg  # noqa: PLC0415
+
+    fill(place, 1)
+    runner, (setting, cuts) = as_runner(place), TROUBLE[trouble]
+
+    async def scenario(ledger: Ledger) -> None:
+        waiting = [asyncio.create_task(ledger.put(row_of(number))) for number in (2, 3)]
+        async with ledger.claim(key_of(4)) as kept:
+            assert kept is None
+            await ledger.put(row_of(4))
+        assert await ledger.find(key_of(0)) == reply_of(0)
+        await asyncio.gather(*waiting)
+
+    def ends(connection: "psycopg.Connection[tuple[object, ...]]") -> None:
+        time.sleep(1.5)
+        change(place, "ALTER ROLE runner RESET ALL; ALTER ROLE runner CONNECTION LIMIT -1")
+        connection.rollback()
+
+    with Ledger(runner) as ledger, psycopg.connect(place.url) as connection:
+        change(place, f"ALTER ROLE runner {setting}")
+        try:
+            if cuts:
+                cut(place)
+            else:
+                ledger.store.close()
+                ledger.store = postgres.open_postgres(runner, read_only=False)
+                connection.execute("LOCK TABLE calls, claims IN ACCESS EXCLUSIVE MODE")
+        finally:
+            end = threading.Thread(target=ends, args=(connection,))
+            end.start()
+        asyncio.run(scenario(ledger))
+        end.join()
+    assert ask(place, "SELECT count(*) FROM calls") == 4
+
+
+def test_behind_a_pooler_nothing_is_left_in_a_session(pooled: str, place: PostgresUrl) -> None:
+    """Three runs share three sessions; a replay among them leaves none that only reads."""
+    pool = PostgresUrl(pooled)
+    fill(pool, 1)
+
+    async def item(ledger: Ledger, number: int) -> None:
+        assert await ledger.find(key_of(number)) is None
+        async with ledger.claim(key_of(number)):
+            await ledger.put(row_of(number))
+
+    async def scenario(ledgers: Sequence[Ledger]) -> None:
+        for start in range(1, 61, 6):
+            numbers = range(start, start + 6)
+            await asyncio.gather(*(item(ledgers[one % 3], one) for one in numbers))
+
+    with Ledger(pool, read_only=True) as replay, Ledger(pool) as a, Ledger(pool) as b:
+        with Ledger(pool) as c:
+            asyncio.run(scenario((a, b, c)))
+            assert len([*upkeep.read_rows(replay.store)]) == 61
+            with pytest.raises(LedgerError, match="read-only transaction"):
+                put(replay, [row_of(99)])
+        assert a.store.take([key_of(1)]) == {key_of(1)}
+        assert b.store.take([key_of(1)]) == set()
+        put(b, [row_of(99)])
+    assert ask(pool, "SELECT count(*) FROM calls") == 62
+    assert ask(pool, "SELECT count(*) FROM holders") == 0
+    assert command("export", "--ledger", pooled) == 0
 
 
 def test_a_lease_that_was_lost_is_taken_anew(cluster: Cluster, place: PostgresUrl) -> None:

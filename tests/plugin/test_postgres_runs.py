@@ -29,8 +29,12 @@ def options(server: Loopback, place: PostgresUrl) -> tuple[str, ...]:
     return "--model", f"openai:m@{server.url}/v1", "--ledger", text_of(place), "qa"
 
 
-def test_a_run_is_resumed_replayed_and_forecast(capital: Project, server: PostgresUrl) -> None:
-    """Nothing is asked twice, a dry run knows what is kept, and no file names the user."""
+@pytest.mark.parametrize("way", ["database", "pooled"])
+def test_a_run_is_resumed_replayed_and_forecast(
+    capital: Project, request: pytest.FixtureRequest, way: str
+) -> None:
+    """Nothing is asked twice, a dry run knows what is kept, no file names the user; also pooled."""
+    server = PostgresUrl(request.getfixturevalue(way))
     with loopback(handler=good) as model:
         first = capital.run_in_process(*options(model, server))
         for more in ((), ("--replay",)):
@@ -60,7 +64,7 @@ def test_a_server_that_is_lost_ends_the_asking(
     capital: Project, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is unasked is MISSING, nothing that was kept is lost, and the same command goes on."""
-    seconds = {"LOOKUP_TIMEOUT_S": 0, "COMMIT_TIMEOUT_S": 0, "LEASE_S": 1, "RENEW_S": 0.2}
+    seconds = {"PATIENCE_S": 0, "LEASE_S": 1, "RENEW_S": 0.2}
     for name, value in seconds.items():
         monkeypatch.setattr(postgres, name, value)
     cluster.start()

@@ -34,6 +34,20 @@ SETTINGS = {
 }
 START_TIMEOUT_S = 60.0
 HOW = "no PostgreSQL server on this machine: apt-get install postgresql runs this test"
+NO_POOLER = "no pgbouncer on this machine: apt-get install pgbouncer runs this test"
+POOLER = """
+[databases]
+* = host=127.0.0.1 port={server}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = trust
+auth_file = {users}
+pool_mode = transaction
+default_pool_size = 3
+server_login_retry = 1
+"""
 
 
 def binaries() -> Path | None:
@@ -55,25 +69,43 @@ class Cluster:
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = count(1)
         self._port = _free_port()
-        # The server refuses to run as root.
-        self._owner: dict[str, Any] = {}
-        if os.geteuid() == 0:
-            nobody = pwd.getpwnam("nobody")
-            self._owner = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-            os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+        self._owner = _owner_of(folder)
         options = ("--auth=trust", f"--username={USER}", "--encoding=UTF8", "--no-locale")
         self._run("initdb", *options, "--no-sync", f"--pgdata={self.data}")
+
+    @property
+    def port(self) -> int:
+        """Where the server listens."""
+        return self._port
 
     def url(self, database: str = "postgres") -> str:
         """Return the address of a database."""
         return f"postgresql://{USER}@127.0.0.1:{self._port}/{database}"
 
-    def new_database(self) -> str:
+    def new_database(self, options: str = "") -> str:
         """Return the address of a new, empty database."""
         name = f"test_{next(self._numbers)}"
         with _connect(self.url()) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
+            connection.execute(f"CREATE DATABASE {name} {options}")
         return self.url(name)
+
+    def encrypt(self) -> Path:
+        """Make the server take TLS, from the next connection on; return its certificate."""
+        names = {"-keyout": self.data / "server.key", "-out": self.data / "server.crt"}
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=qa"]
+            + ["-addext", "subjectAltName=IP:127.0.0.1"]
+            + [str(word) for pair in names.items() for word in pair],
+            capture_output=True,
+            check=True,
+            **self._owner,
+        )
+        names["-keyout"].chmod(0o600)
+        with (self.data / "postgresql.conf").open("a", encoding="utf-8") as file:
+            file.write("ssl = on\n")
+        with _connect(self.url()) as connection:
+            connection.execute("SELECT pg_reload_conf()")
+        return names["-out"]
 
     def start(self) -> None:
         """Start the server, unless it runs, and wait until it answers."""
@@ -88,7 +120,8 @@ class Cluster:
                 stderr=log,
                 **self._owner,
             )
-        self._wait(self._process)
+        if not _wait_for(self.url(), self._process):
+            pytest.fail(f"PostgreSQL did not start:\n{self._log.read_text(encoding='utf-8')}")
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> None:
         """Stop the server: SIGINT cuts its connections, SIGQUIT is as if it had crashed."""
@@ -96,17 +129,6 @@ class Cluster:
             self._process.send_signal(number)
             self._process.wait(START_TIMEOUT_S)
             self._process = None
-
-    def _wait(self, process: subprocess.Popen[bytes]) -> None:
-        end = time.monotonic() + START_TIMEOUT_S
-        while process.poll() is None and time.monotonic() < end:
-            try:
-                _connect(self.url()).close()
-            except OSError:
-                time.sleep(0.05)
-            else:
-                return
-        pytest.fail(f"PostgreSQL did not start:\n{self._log.read_text(encoding='utf-8')}")
 
     def _run(self, program: str, *arguments: str) -> None:
         done = subprocess.run(
@@ -147,6 +169,56 @@ def database(cluster: Cluster) -> str:
     """The address of a new, empty database."""
     cluster.start()
     return cluster.new_database()
+
+
+@pytest.fixture(scope="session")
+def pooler(cluster: Cluster) -> Iterator[int]:
+    """The port of a pgbouncer that gives each transaction any of three sessions."""
+    found = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+    if found is None:
+        pytest.skip(NO_POOLER)
+    with tempfile.TemporaryDirectory(prefix="qa-pool-", dir=in_memory()) as folder:
+        users, settings, port = Path(folder, "users"), Path(folder, "ini"), _free_port()
+        users.write_text('"qa" ""\n"runner" ""\n', "utf-8")
+        text = POOLER.format(server=cluster.port, port=port, users=users)
+        settings.write_text(text, "utf-8")
+        owner = _owner_of(Path(folder))
+        process = subprocess.Popen([found, "-q", settings], stderr=subprocess.DEVNULL, **owner)
+        try:
+            _wait_for(f"postgresql://{USER}@127.0.0.1:{port}/postgres", process)
+            yield port
+        finally:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def pooled(database: str, cluster: Cluster, pooler: int) -> str:
+    """The address of a new, empty database behind a pooler."""
+    return database.replace(f":{cluster.port}/", f":{pooler}/")
+
+
+def _owner_of(folder: Path) -> dict[str, Any]:
+    """Return as whom to run a program that refuses to run as root; the folder is made theirs."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    for path in (folder, *folder.iterdir()):
+        os.chown(path, nobody.pw_uid, nobody.pw_gid)
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+def _wait_for(url: str, process: "subprocess.Popen[bytes]") -> bool:
+    """Return whether a server answers before its process ends."""
+    end = time.monotonic() + START_TIMEOUT_S
+    while process.poll() is None and time.monotonic() < end:
+        try:
+            _connect(url).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return True
+    return False
 
 
 def _connect(url: str) -> Any:
