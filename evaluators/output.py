@@ -1,11 +1,12 @@
 """Output: lines for any terminal, tables, progress, CSV cells, and files written as a whole."""
 
 import base64
+import csv
 import hashlib
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -155,8 +156,8 @@ def content_policy(script: str, style: str) -> str:
 BOM = "\ufeff"  # without it a spreadsheet reads UTF-8 in the local code page
 _STARTS = frozenset("=+-@")
 # A list separator, or a line break outside of quotes, begins a new cell for some spreadsheets.
-_BROKEN = re.compile(r"([;\t\r\n][\s\"]*+)(?=[=+@＝＋＠－-])")
-_GUARDED = re.compile(r"([;\t\r\n][\s\"]*+)'(?=[=+@＝＋＠－-])")
+_BROKEN = re.compile(r"([;\t\r\n][\s\"]*+)(?='*[=+@＝＋＠－-])")
+_GUARDED = re.compile(r"([;\t\r\n][\s\"]*+)'(?='*[=+@＝＋＠－-])")
 
 
 def guarded(text: str) -> str:
@@ -169,12 +170,27 @@ def guarded(text: str) -> str:
 
 def unguarded(text: str) -> str:
     """Return the text that ``guarded`` was given."""
-    bare = text[1:] if text[:1] == "'" and _is_risky(text[1:]) else text
+    bare = text[1:] if text[:1] == "'" and _is_risky(text) else text
     return _GUARDED.sub(r"\1", bare)
 
 
 def _is_risky(text: str) -> bool:
-    start = text.lstrip()[:1]
-    if not start.isascii():
-        start = unicodedata.normalize("NFKC", start)[:1]
-    return start in _STARTS or text[:1] in ("\t", "\n")
+    bare = text.lstrip("'")  # quotes that are the text's own: taking one off must not be too much
+    start = unicodedata.normalize("NFKC", bare.lstrip()[:1])[:1]
+    return start in _STARTS or bare[:1] in ("\t", "\n")
+
+
+class _Line:
+    """A file for the CSV writer, which hands each line back."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def sheet_lines(rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield rows of guarded cells as the lines of a CSV file that people open in a spreadsheet.
+
+    A text without quotes around it is cut where a spreadsheet's separator is not the comma.
+    """
+    writer = csv.writer(_Line(), lineterminator="\r\n", quoting=csv.QUOTE_ALL)
+    return map(writer.writerow, rows)

@@ -3,8 +3,6 @@
 The words of the form are in ``texts/``, one YAML file a language.
 """
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -15,7 +13,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from cases.review.sheet import Question, Sheet, SheetItem
-from evaluators.output import BOM, content_policy, guarded, write_texts
+from evaluators.output import BOM, content_policy, guarded, sheet_lines, write_texts
 from evaluators.reading import load_settings
 from evaluators.secrets import mask
 from evaluators.text import INVISIBLE, escaped
@@ -168,11 +166,9 @@ def _rule(question: Question, texts: Texts) -> str:
 
 
 def spreadsheet_text(rows: Iterable[Iterable[str | float]]) -> str:
-    """Return rows as CSV that a spreadsheet opens as UTF-8, every text made safe by ``cell``."""
-    out = io.StringIO(newline="")
-    safe = ([cell(one) if isinstance(one, str) else one for one in row] for row in rows)
-    csv.writer(out, lineterminator="\r\n").writerows(safe)
-    return BOM + out.getvalue()
+    """Return rows as the text of a CSV file for a spreadsheet, every text made safe by ``cell``."""
+    safe = ([cell(one) if isinstance(one, str) else str(one) for one in row] for row in rows)
+    return BOM + "".join(sheet_lines(safe))
 
 
 def visible(text: str) -> str:

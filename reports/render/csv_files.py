@@ -1,23 +1,22 @@
 """The CSV files: ``results.csv`` for a spreadsheet, and one file of letters a graded slice."""
 
-import csv
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import chain
 from operator import attrgetter
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import GRADED
+from evaluators.output import BOM, guarded, sheet_lines
 from reports.run import clean
 from reports.run.json_data import dump, ordered
 from reports.run.record import Record, in_order
 from reports.run.report import Report, SliceSummary
 from reports.run.report_folder import GRADED_HEADER
 
-BOM = "\ufeff"  # without it a spreadsheet takes UTF-8 for the local code page
 _LETTERS = {CORRECT: "A", INCORRECT: "B", NOT_ATTEMPTED: "C"}
 _COLUMNS = tuple(field.name for field in fields(Record))
 _values = attrgetter(*_COLUMNS)
@@ -30,8 +29,7 @@ def results(report: Report) -> Iterator[str]:
         [show(v) if type(v) is str else "" if v is None else _cell(v) for v in _values(record)]
         for record in in_order(report.records)
     )
-    # A text that is not quoted is cut where a spreadsheet's separator is another than the comma.
-    return chain((BOM,), _csv(_COLUMNS, rows, in_quotes=True))
+    return chain((BOM,), sheet_lines(chain((_COLUMNS,), rows)))
 
 
 def graded(report: Report) -> dict[str, str]:
@@ -45,8 +43,8 @@ def graded(report: Report) -> dict[str, str]:
             name = _free_name(part, files)
             where = part.dataset, part.language, 1
             own = (r for r in report.records if (r.dataset, r.language, r.repeat) == where)
-            rows = [(str(record.row), _letter(record)) for record in in_order(own)]
-            files[name] = "".join(_csv(GRADED_HEADER, rows))
+            rows = [(str(record.row), clean.cell(_letter(record))) for record in in_order(own)]
+            files[name] = "".join(sheet_lines([GRADED_HEADER, *rows]))
     return files
 
 
@@ -74,23 +72,7 @@ def _slug(text: str) -> str:
 def _cell(value: object) -> str:
     """Return the cell of a value that is neither None nor plain text."""
     if isinstance(value, (int, float)):
-        text = str(value)
-        return f"'{text}" if text[0] == "-" else text
+        return guarded(str(value))
     if not value:
         return "{}" if isinstance(value, Mapping) else "[]"
     return clean.cell(value if isinstance(value, str) else dump(ordered(value)))
-
-
-class _Line:
-    """A file for the CSV writer, which hands each line back."""
-
-    def write(self, line: str) -> str:
-        return line
-
-
-def _csv(
-    header: Sequence[str], rows: Iterable[Iterable[str]], *, in_quotes: bool = False
-) -> Iterator[str]:
-    line = partial(csv.writer, _Line(), lineterminator="\r\n")
-    writer = line(quoting=csv.QUOTE_ALL) if in_quotes else line()
-    return map(writer.writerow, chain((header,), rows))

@@ -167,12 +167,12 @@ def report_files(folder: Path) -> list[Path]:
 
 def graded_files(folder: Path) -> Iterator[Path]:
     """Yield the files of letters that are ours, as their first line says."""
-    header = ",".join(GRADED_HEADER).encode()
+    header = ",".join(GRADED_HEADER)
     for path in folder.glob("*-graded.csv"):
         if GRADED_NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink():
             with path.open("rb") as file:
-                ours = file.readline(len(header) + 2).rstrip(b"\r\n") == header
-            if ours:
+                line = file.readline(len(header) + 6).decode("ascii", "replace")
+            if line.replace('"', "").rstrip("\r\n") == header:
                 yield path
 
 

@@ -2,15 +2,28 @@
 
 import csv
 import io
+import re
+from collections.abc import Callable
 from dataclasses import fields, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from cases.review.form import csv_twin
+from cases.review.sheet import Field
+from reports.commands.build import error_sheet
 from reports.render import csv_files
+from reports.review.ratings import Rating, save_ratings
 from reports.run.record import Record
 from reports.run.report import Report
 from reports.run.report_folder import GRADED_NAME
-from tests.support.samples import full, hostile, part, record, report
+from tests.support.hostile import HOSTILE
+from tests.support.projects import ROOT
+from tests.support.reviewing import sheet, sheet_item
+from tests.support.samples import full, part, record, report
 
 
 def rows(text: str) -> list[list[str]]:
@@ -29,10 +42,64 @@ def test_results_have_a_row_an_item_and_a_column_a_field() -> None:
     assert {len(row) for row in items} == {len(header)}
 
 
-def test_no_cell_of_hostile_records_is_a_formula() -> None:
-    """Whatever a model answers, the spreadsheet shows it and runs nothing."""
-    for row in rows("".join(csv_files.results(report(hostile())))[1:]):
-        assert not any(cell[:1] in tuple("=+-@\t\r\n＝＋－＠") for cell in row)
+def results_of(text: str) -> str:
+    return "".join(csv_files.results(report((record(answer=text, metadata={"note": text}),))))
+
+
+def letters_of(text: str) -> str:
+    (graded_file,) = csv_files.graded(report((record(grade=text),))).values()
+    return graded_file
+
+
+def sheet_of(text: str) -> str:
+    shown = (Field(title=text or "-", text=text),)
+    return csv_twin(sheet(sheet_item("a", fields=shown, edit=text), reviewer=text))
+
+
+def errors_of(text: str) -> str:
+    one = record(question=text, context=text, label="YES", grade="NO", outcome="failed")
+    return error_sheet({text: [one]})
+
+
+def ratings_of(text: str) -> str:
+    with TemporaryDirectory() as folder:
+        one = Rating(
+            run="r", item="i", digest="d", part=text, criterion=text, question=text,
+            lowest=1, highest=5, rating=2, rater=text,
+        )  # fmt: skip
+        save_ratings([one], Path(folder) / "ratings.jsonl")
+        return (Path(folder) / "ratings.csv").read_text(encoding="utf-8")
+
+
+WRITERS = (results_of, letters_of, sheet_of, errors_of, ratings_of)
+"""Every writer of a CSV file that people open."""
+FORMULA = re.compile(r"\s*[=+@＝＋＠－-]")
+
+
+@pytest.mark.parametrize("write", WRITERS)
+@given(text=st.text("a=+@-＝;,\t\n\r \"'\u202e", max_size=12) | st.sampled_from(HOSTILE))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_cell_is_a_formula_whatever_the_separator(
+    write: Callable[[str], str], text: str
+) -> None:
+    """Read with commas, semicolons or tabs, with quotes or without, no cell begins a formula."""
+    written = write(text).removeprefix("\ufeff")
+    assert all(line.startswith('"') for line in written.splitlines()[:1])
+    for separator in ",;\t":
+        for row in csv.reader(io.StringIO(written, newline=""), delimiter=separator):
+            assert not [cell for cell in row if FORMULA.match(cell)]
+    for piece in re.split(r"[;\t\r\n]", written):
+        assert not FORMULA.match(piece.lstrip(' "'))
+
+
+def test_the_writers_are_all() -> None:
+    """No other module of the product writes CSV: each goes through ``sheet_lines``."""
+    modules = [p for one in ("cases", "evaluators", "reports") for p in (ROOT / one).rglob("*.py")]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in modules}
+    assert [name for name, text in texts.items() if "csv.writer(" in text] == ["output.py"]
+    calls = re.compile(r"spreadsheet_text\(|sheet_lines\(")
+    users = {name for name, text in texts.items() if calls.search(text)}
+    assert users == {"output.py", "csv_files.py", "form.py", "ratings.py", "build.py"}
 
 
 def test_values_of_all_types_have_a_cell() -> None:
@@ -59,10 +126,11 @@ def test_graded_files_have_letters_by_row() -> None:
         record(4, outcome="error", grade=None),
         record(5, outcome="missing", grade="CORRECT"),
     )
-    assert files == {
-        "simpleqa-en-graded.csv": (
-            "Question number,Classification\r\n1,A\r\n2,B\r\n3,C\r\n4,ERROR\r\n5,ERROR\r\n"
-        )
+    assert {name: rows(text) for name, text in files.items()} == {
+        "simpleqa-en-graded.csv": [
+            ["Question number", "Classification"],
+            *(["1", "A"], ["2", "B"], ["3", "C"], ["4", "ERROR"], ["5", "ERROR"]),
+        ]
     }
 
 
@@ -96,4 +164,6 @@ def test_file_names_are_unique_on_every_file_system() -> None:
 
 def test_a_record_without_a_known_grade_is_an_error() -> None:
     """A passed item without a grade has no letter to show."""
-    assert graded(replace(record(), grade=None))["simpleqa-en-graded.csv"].endswith("1,ERROR\r\n")
+    assert graded(replace(record(), grade=None))["simpleqa-en-graded.csv"].endswith(
+        '"1","ERROR"\r\n'
+    )
