@@ -1,161 +1,141 @@
 """``qagate run --on ray``: each shard of a run is a task of Ray, and ``merge`` decides.
 
-A task runs the ordinary ``pytest … --shard K/N`` in a process of its own and returns the report
-folder packed. Ray carries the working folder and the product, so that machines share neither.
+A task runs the ordinary ``pytest … --shard K/N`` in a process and returns the report folder packed.
+Folder, product and variables travel as its arguments: what a ``runtime_env`` uploads stays on the
+nodes, and a dashboard shows its variables.
 """
 
-import argparse
 import io
 import logging
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tarfile
-import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
+from evaluators.ledger.reply_store import UNKEPT_FOLDER
 from evaluators.models.keys import read_variable
 from evaluators.output import say
-from evaluators.text import shown
-from reports.plugin.options import RunOptions, read_words
+from evaluators.secrets import mask, one_line
+from evaluators.text import listed, shown
+from reports.commands.recorded_runs import merge
+from reports.plugin.options import RunOptions, read_whole, read_words
 from reports.plugin.qagate import HOME, PACKAGES
 from reports.plugin.run import RUN, connect_models
 from reports.run.report_folder import check_apart, claim
 from reports.verdict.promoted import find_run
 
-RETRIES = 3  # of a shard without a report, on another machine if there is one
+RETRIES = 3  # of a shard, each on a node where it has not failed
 MOST_MB = 100  # of the working folder
 ANSWER_S = 5.0
-POLL_S = 0.1
 GRACE_S = 30.0  # for shards to write what they have, after an interrupt
-LEFT_BEHIND = frozenset({"__pycache__", "node_modules", "venv", "build", "dist"})
+LEFT_BEHIND = frozenset({"node_modules", "venv", "build", "dist"})
 LEDGER = ("QA_LEDGER_KEY", "PGUSER", "PGPASSWORD", "PGSSLMODE", "PGSSLROOTCERT", "PGPASSFILE")
-OWN_CLUSTER = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token"}
-"""What keeps a cluster of this run's own on the loopback address, and to those with its token."""
+PRIVATE_CLUSTER = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token"}
 
 PROGRAM = """
-import ctypes, sys
-if sys.platform == "linux":  # end with the task: a process without it would go on spending
-    ctypes.CDLL(None).prctl(1, 15)  # PR_SET_PDEATHSIG, SIGTERM
+import ctypes, sys  # PR_SET_PDEATHSIG, SIGTERM: without its task a shard would go on spending
+sys.platform == "linux" and ctypes.CDLL(None).prctl(1, 15)
 from reports.plugin.qagate import main
 sys.exit(main(["run", *sys.argv[1:]]))
 """
 
 
-class ShardError(Exception):
-    """A shard ended without a report."""
-
-
 def run_shard(luggage: bytes, words: Sequence[str], variables: Mapping[str, str]) -> bytes:
-    """Run one shard where this is called; return its report folder, packed.
+    """Return the packed report of one shard, run here; RuntimeError names the node and why."""
+    try:
+        with TemporaryDirectory(prefix="qa-shard-") as folder:
+            home, report = Path(folder), Path(folder, "report")
+            with tarfile.open(fileobj=io.BytesIO(luggage)) as tar:
+                tar.extractall(home, filter="data")
+            why = _run(home, [*words, f"--report-dir={report}"], variables)
+            if not (report / "run.json").is_file():
+                raise OSError(why)
+            for unkept in (home / "work" / UNKEPT_FOLDER).glob("unkept-*"):
+                unkept.rename(report / unkept.name)
+            return Path(shutil.make_archive(f"{home}/packed", "gztar", report)).read_bytes()
+    except (OSError, tarfile.TarError) as error:
+        node = import_module("ray").get_runtime_context().get_node_id()
+        raise RuntimeError(f"{node}: {error}") from None
 
-    Raises ShardError where it ended without a report.
-    """
-    with tempfile.TemporaryDirectory(prefix="qa-shard-") as folder:
-        with tarfile.open(fileobj=io.BytesIO(luggage), mode="r:gz") as tar:
-            tar.extractall(folder, filter="data")
-        known = {key: value for key, value in os.environ.items() if key != "GITHUB_STEP_SUMMARY"}
-        with Path(folder, "said").open("w+", encoding="utf-8") as said:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-c", PROGRAM, *words, f"--report-dir={folder}/report"],
-                cwd=f"{folder}/work",
-                env={**known, **variables, "PYTHONPATH": f"{folder}/product"},
-                stdout=said,
-                stderr=said,
-            )
-            try:
-                while process.poll() is None:
-                    time.sleep(POLL_S)  # Ray cannot interrupt a wait
-            except KeyboardInterrupt:  # the task was cancelled: pytest still writes what it has
-                process.terminate()
-                process.wait()
-            said.seek(0)
-            lines = [line.strip() for line in said if line.strip()] or ["it said nothing"]
-        if not Path(folder, "report", "run.json").is_file():
-            why = next((line for line in lines if line.startswith("ERROR")), lines[-1])
-            raise ShardError(f"{socket.gethostname()}, exit {process.returncode}: {why}")
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w:gz") as tar:
-            tar.add(f"{folder}/report", arcname=".")
-        return packed.getvalue()
+
+def _run(home: Path, words: Sequence[str], variables: Mapping[str, str]) -> str:
+    """Run pytest in the unpacked working folder; return its exit code and error or last line."""
+    known = {**os.environ, **variables, "PYTHONPATH": str(home / "product")}
+    known.pop("GITHUB_STEP_SUMMARY", None)
+    command = [sys.executable, "-P", "-c", PROGRAM, *words]
+    with (home / "said").open("w+", encoding="utf-8", errors="replace") as said:
+        process = subprocess.Popen(command, cwd=home / "work", env=known, stdout=said, stderr=said)
+        try:
+            while process.poll() is None:
+                time.sleep(0.1)  # Ray cannot interrupt a wait
+        except KeyboardInterrupt:  # the task was cancelled: pytest still writes what it has
+            process.terminate()
+            process.wait()
+        said.seek(0)
+        lines = [line.strip() for line in said if line.strip()] or [""]
+    why = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
+    return f"exit {process.returncode}: {why[0]}"
 
 
 def main(argv: Sequence[str]) -> int:
     """Run all shards, merge their reports and return the exit code of the whole."""
     given, words, here = *_parse(argv), Path.cwd()
-    for role, run in given.earlier.items():
-        if run:
-            check_apart(find_run(run, here), here / given.report_dir, role)
-    with claim(here / given.report_dir):
-        return _run_all(given, words, here)
-
-
-def _run_all(given: argparse.Namespace, words: list[str], here: Path) -> int:
-    address = given.on.partition(":")[2] or os.environ.get("RAY_ADDRESS", "")
+    earlier = {name: run for name in ("baseline", "anchor") if (run := getattr(given, name))}
+    for role, run in earlier.items():
+        check_apart(find_run(run, here), here / given.report_dir, role)
     options, _ = read_words([*words, f"--ledger={given.ledger}", "--shard=1/100000"], here)
-    place = given.ledger if "://" in given.ledger else here / given.ledger
-    words.append(f"--ledger={place}")
+    words.append(f"--ledger={getattr(options.ledger, 'url', options.ledger)}")
     variables, luggage = _variables(options, given.env), _luggage(here)
-    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with tempfile.TemporaryDirectory(prefix="qa-ray-") as folder:
-            ray = _join(address, folder)
-            try:
-                machines = {node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
-                if len(machines) > 1 and isinstance(place, Path):
-                    raise UsageError(
-                        f"--on {given.on}: {len(machines)} machines cannot share {place}; name a "
-                        "--ledger postgresql://…"
-                    )
-                of = given.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
-                say(sys.stderr, f"{of} shards; machines: {len(machines)}")
-                tasks = _tasks(ray, [words, variables, luggage], of)
-                reports = [*_reports(ray, tasks, Path(folder))]
-            finally:
-                ray.shutdown()
-            if not reports:
-                raise UsageError("--on ray: no shard has a report; see the lines above")
-            earlier = [f"--{name}={run}" for name, run in given.earlier.items() if run]
-            merge = import_module("reports.commands.recorded_runs").merge
-            code: int = merge([*map(str, reports), f"--to={given.report_dir}", *earlier])
-            return code
-    finally:
-        signal.signal(signal.SIGTERM, former)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with claim(here / given.report_dir), TemporaryDirectory(prefix="qa-ray-") as folder:
+        ray = _join(given.on.partition(":")[2] or os.environ.get("RAY_ADDRESS", ""), folder)
+        try:
+            machines = len({node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]})
+            if machines > 1 and isinstance(options.ledger, Path):
+                raise UsageError(f"--on ray: {machines} machines need a --ledger postgresql://…")
+            of = given.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
+            start = partial(_start, ray, [words, variables, ray.put(luggage)])
+            reports = [*map(str, _reports(ray, start, of, Path(folder)))]
+        finally:
+            ray.shutdown()
+        if not reports:
+            raise UsageError("--on ray: no shard has a report; see the lines above")
+        to_merge = {"to": given.report_dir, **earlier}.items()
+        return merge([*reports, *(f"--{name}={value}" for name, value in to_merge)])
 
 
-def _parse(argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+def _parse(argv: Sequence[str]) -> tuple[Any, list[str]]:
     """Return the options that are read here, and the words that go to every shard."""
     parser = CommandParser(
         prog="qagate run --on ray",
-        description="Run the shards of a run as tasks of Ray, and merge their reports. All other "
-        "words go to pytest, in each shard. The working folder, the product and the models' keys "
-        "are carried along.",
+        description="Run the shards of a run as tasks of Ray, and merge their reports. The working "
+        "folder, the product and the models' keys are carried. All other words go to pytest.",
         allow_abbrev=False,
     )
-    text = "ray: the cluster of RAY_ADDRESS, or one on this machine; ray:ADDRESS: that one"
-    parser.add_argument("--on", metavar="ray[:ADDRESS]", required=True, help=text)
-    parser.add_argument("--shards", metavar="N", type=int, default=0, help="(default: processors)")
-    text = "a variable of this environment that shards need next to the models' keys; repeatable"
-    parser.add_argument("--env", metavar="NAME", action="append", default=[], help=text)
-    parser.add_argument("--report-dir", metavar="DIR", default="reports/out")
-    parser.add_argument("--ledger", metavar="PATH", default=".qa/ledger.sqlite3")
-    for name in ("baseline", "anchor"):
-        parser.add_argument(f"--{name}", metavar="RUN", default="", help="given to merge")
+    add, count = parser.add_argument, partial(read_whole, "shards")
+    add("--on", metavar="ray[:ADDRESS]", help="the cluster of ADDRESS, RAY_ADDRESS or its own")
+    add("--shards", metavar="N", type=count, help="(default: processors)")
+    add("--env", metavar="NAME", action="append", default=[], help="one more variable to carry")
+    add("--report-dir", metavar="DIR", default="reports/out")
+    add("--ledger", metavar="PATH", default=".qa/ledger.sqlite3")
+    add("--baseline", metavar="RUN", help="given to merge")
+    add("--anchor", metavar="RUN", help="given to merge")
     given, words = parser.parse_known_args(argv)
     if given.on.partition(":")[0] != "ray":
         raise UsageError(f"--on: ray or ray:ADDRESS is needed, got {given.on!r}")
-    if not 0 <= given.shards <= 100_000:
-        raise UsageError(f"--shards: a number from 1 to 100,000 is needed, got {given.shards}")
-    given.earlier = {"baseline": given.baseline, "anchor": given.anchor}
     return given, words
 
 
@@ -164,100 +144,107 @@ def _variables(options: RunOptions, more: Sequence[str]) -> dict[str, str]:
     specs = connect_models(options, needs_key=not options.replay).specs.values()
     names = {name for spec in specs for name in (spec.api_key_env, *spec.headers.values())}
     names |= {*LEDGER, *more, *options.key_names.values()}
-    found = {name: read_variable(name).reveal() for name in names}
-    own_run = {RUN: secrets.token_hex(8)}  # so that a repeated task goes on with its money
-    return own_run | {name: value for name, value in found.items() if value}
+    names_run = {RUN: secrets.token_hex(8)}  # so that a repeated task goes on with its money
+    return names_run | {name: value for name in names if (value := read_variable(name).reveal())}
 
 
 def _luggage(here: Path) -> bytes:
-    """Return the working folder and the product, packed; say what is left behind.
+    """Return the working folder and the product, packed; say what is left behind."""
+    behind, size = list[str](), 0
 
-    Raises UsageError where the folder is too large.
-    """
-    behind, carried = [], []
-    for folder, names, files in os.walk(here):
-        at = Path(folder)
-        left = {name for name in (*names, *files) if name[0] == "."}  # .env holds keys
-        left |= LEFT_BEHIND.intersection(names) | ({"out"} if at == here / "reports" else set())
-        names[:] = [name for name in names if name not in left]
-        behind += sorted((at / name).relative_to(here).as_posix() for name in left)
-        carried += [at / name for name in files if name not in left]
-    size = sum(path.lstat().st_size for path in carried) / 1024**2
-    if size > MOST_MB:
-        raise UsageError(
-            f"--on ray: {here} holds {size:,.0f} MB, and {MOST_MB} MB at most are carried; start "
-            "in a folder with the data sets alone"
-        )
-    say(sys.stderr, f"carried: {here}, {size:,.1f} MB, without {', '.join(behind) or 'exception'}")
+    def take(found: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        nonlocal size
+        (root, _, inside), name = found.name.partition("/"), Path(found.name).name
+        if name == "__pycache__" or root != "work":
+            return None if name == "__pycache__" else found
+        far = found.isdev() or (found.issym() and found.linkname.startswith("/"))
+        if far or name[:1] == "." or name in LEFT_BEHIND or inside == "reports/out":
+            behind.append(inside)  # .env holds keys
+            return None
+        size += found.size
+        if size > MOST_MB * 1024**2:
+            large = f"--on ray: {here} holds more than {MOST_MB} MB; start in a smaller folder"
+            raise UsageError(f"{large}; left out already: {listed(behind)}")
+        return found
+
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
-        for path in carried:
-            tar.add(path, arcname=f"work/{path.relative_to(here)}")
+        tar.add(here, arcname="work", filter=take)
         for name in PACKAGES:
-            tar.add(
-                HOME / name,
-                arcname=f"product/{name}",
-                filter=lambda found: None if found.name.endswith("__pycache__") else found,
-            )
+            tar.add(HOME / name, arcname=f"product/{name}", filter=take)
+    without = f", without {listed(behind)}" if behind else ""
+    say(sys.stderr, f"carried: {here}, {size / 1024**2:,.1f} MB of at most {MOST_MB}{without}")
     return packed.getvalue()
 
 
 def _join(address: str, folder: str) -> Any:
-    """Return Ray with its cluster: the one at the address, or its own that ends with the run.
-
-    Raises UsageError where it is not installed, or no cluster answers.
-    """
-    where: dict[str, Any] = {"address": address}
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # Ray reads these as it is loaded
+    """Return Ray with its cluster: the one at the address, or its own that ends with the run."""
+    # Ray reads these as it is loaded; the second keeps its own words about failures from stderr.
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
+    how = {"address": address or "local", "log_to_driver": False, "logging_level": logging.ERROR}
     if not address:
-        os.environ |= {**OWN_CLUSTER, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-        where = {"address": "local", "include_dashboard": False, "_temp_dir": folder}
+        os.environ |= {**PRIVATE_CLUSTER, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        how |= {"include_dashboard": False, "_temp_dir": folder}
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
         ray = import_module("ray")
         if host and port.isdigit():  # Ray itself would try for minutes
             socket.create_connection((host, int(port)), ANSWER_S).close()
-        ray.init(**where, logging_level=logging.ERROR, log_to_driver=False)
+        ray.init(**how)
     except ImportError:
         raise UsageError("--on ray: Ray is not installed; pip install 'ray>=2.55'") from None
     except (OSError, OverflowError, ValueError, RuntimeError) as error:
-        raise UsageError(
-            f"--on ray: no cluster answers at {address or 'this machine'} ({shown(str(error))}); "
-            "start it, or unset RAY_ADDRESS for one on this machine"
-        ) from None
+        why = f"no cluster answers at {address or 'this machine'} ({shown(str(error))})"
+        advice = "start it, or unset RAY_ADDRESS for one on this machine"
+        raise UsageError(f"--on ray: {why}; {advice}") from None
     return ray
 
 
-def _tasks(ray: Any, common: Sequence[Any], of: int) -> dict[Any, str]:
-    """Start a task for each shard; return their names."""
+def _start(ray: Any, common: Sequence[Any], shard: str, failed: Sequence[str] = ()) -> Any:
+    """Start the task of a shard, on none of the nodes where it failed; return its reference."""
     words, variables, luggage = common
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # nodes need no product
-    again = {"max_retries": RETRIES, "retry_exceptions": [ShardError]}
-    task = ray.remote(scheduling_strategy="SPREAD", **again)(run_shard)
-    carried = ray.put(luggage)
-    names = [f"{number}/{of}" for number in range(1, of + 1)]
-    # Variables are an argument: a dashboard shows those of a runtime_env.
-    return {task.remote(carried, [*words, f"--shard={one}"], variables): one for one in names}
+    where = {"ray.io/node-id": f"!in({','.join(failed)})"} if any(failed) else {}
+    task = ray.remote(scheduling_strategy="SPREAD", max_retries=0, label_selector=where)(run_shard)
+    return task.remote(luggage, [*words, f"--shard={shard}"], variables)
 
 
-def _reports(ray: Any, pending: dict[Any, str], folder: Path) -> Iterator[Path]:
-    """Yield the shards' report folders as they come; say which shard has none, where and why."""
+def _reports(ray: Any, start: Callable[..., Any], of: int, folder: Path) -> Iterator[Path]:
+    """Yield the shards' report folders as they come; start elsewhere what failed."""
+    pending = {start(f"{n}/{of}"): (f"{n}/{of}", list[str]()) for n in range(1, of + 1)}
     patience: float | None = None
     while pending:
         try:
             done, _ = ray.wait(list(pending), timeout=patience)
             if not done:
                 return
-            shard = pending.pop(done[0])
+            shard, failed = pending.pop(done[0])
             to = folder / f"shard-{shard.partition('/')[0]}"
-            with tarfile.open(fileobj=io.BytesIO(ray.get(done[0])), mode="r:gz") as tar:
+            with tarfile.open(fileobj=io.BytesIO(ray.get(done[0]))) as tar:
                 tar.extractall(to, filter="data")
+            for unkept in to.glob("unkept-*"):
+                UNKEPT_FOLDER.mkdir(mode=0o700, exist_ok=True)
+                shutil.move(unkept, UNKEPT_FOLDER / f"{unkept.stem}-{to.name}.jsonl")
             say(sys.stderr, f"shard {shard} has ended")
             yield to
         except ray.exceptions.RayError as error:
-            why = shown(str(getattr(error, "cause", None) or error))
-            say(sys.stderr, f"--on ray: shard {shard} failed {RETRIES + 1} times: {why}")
+            if patience is None and _has_other_node(ray, error, shard, failed):
+                pending[start(shard, failed)] = (shard, failed)
         except KeyboardInterrupt:
             patience = GRACE_S
             for one in pending:
                 ray.cancel(one, force=False)
+
+
+def _has_other_node(ray: Any, error: Exception, shard: str, failed: list[str]) -> bool:
+    """Say which shard failed, where and why; return whether it is to be tried on another node."""
+    why = str(getattr(error, "cause", None) or error)
+    known = {node["NodeID"]: node for node in ray.nodes()}
+    node = next((one for one in known if one in why), "")
+    failed.append(node)
+    left = {one for one, about in known.items() if about["Alive"]}.difference(failed)
+    again = bool(left) and len(failed) <= RETRIES
+    name = known.get(node, {"NodeName": "an unknown node"})["NodeName"]
+    why = one_line(mask(why.removeprefix(f"{node}: "))) + ("; tried on another" if again else "")
+    say(sys.stderr, f"--on ray: shard {shard} failed on {name}: {why}")
+    return again

@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import chdir, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from tests.support.loopback import Answer, Seen, loopback, plausible
 from tests.support.projects import RIGHT, ROOT, WRONG, Project, graded, specs
 
 ITEMS = 24
+NODES = ["first", "second"]
 SLOW = """
 import asyncio
 from pathlib import Path
@@ -33,16 +36,29 @@ class Judge:
 """
 
 
+CARRIED = """
+import os
+import reports
+
+
+def pytest_configure():
+    for path in (reports.__file__, os.getcwd()):
+        assert ("qa-shard-" in path) != ("HERE" in os.environ), path
+"""
+
+
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """Return a cluster of two raylets that know nothing of the product or of any project."""
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Return a cluster of two raylets, in folders without the product or any project."""
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray>=2.55'")
     from ray.cluster_utils import Cluster  # noqa: PLC0415
 
     quick = {"health_check_period_ms": 500, "health_check_failure_threshold": 3}
     head = {"num_cpus": 1, "include_dashboard": False, "_system_config": quick}
-    made = Cluster(initialize_head=True, head_node_args=head)
-    made.add_node(num_cpus=1)
+    with chdir(tmp_path_factory.mktemp("first")):
+        made = Cluster(initialize_head=True, head_node_args={**head, "node_name": "first"})
+    with chdir(tmp_path_factory.mktemp("second")):
+        made.add_node(num_cpus=1, node_name="second")
     yield made
     made.shutdown()  # type: ignore[no-untyped-call]
 
@@ -68,17 +84,21 @@ def records(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_the_report_is_that_of_pytest(project: Project, cluster: Any) -> None:
-    """The cluster of RAY_ADDRESS has every shard's files and code; nothing else is left behind."""
+def test_the_report_is_that_of_pytest(
+    project: Project, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the cluster of RAY_ADDRESS each shard has carried files and code; nothing is left."""
     answers = {"en": [*[RIGHT] * 9, WRONG, "I do not know."], "bg": [RIGHT] * 3}
     bars = {"en": "correct: {min: 0.5}", "bg": "correct: {min: 0.5}"}
     project.dataset("capital", answers, graded(bars))
     project.write(".env", "OPENAI_API_KEY=secret\n")
+    project.write("conftest.py", CARRIED)
     made = start(project, "--on", "ray", "--shards=3", RAY_ADDRESS=cluster.address)
     out, err = made.communicate()
     assert made.returncode == 0, out + err
-    assert "MB, without .env" in err
+    assert "MB of at most 100, without '.env'" in err
     assert out.splitlines()[-1].startswith("GATES PASS (2 of 2): exit 0")
+    monkeypatch.setenv("HERE", "")
     assert project.run_in_process("qa", "--report-dir=plain").ret == 0
     assert records(project.path / "reports" / "out") == records(project.path / "plain")
     there, plain = (project.path / name for name in ("reports/out", "plain"))
@@ -89,7 +109,7 @@ def test_the_report_is_that_of_pytest(project: Project, cluster: Any) -> None:
 def test_a_node_that_dies_costs_no_item(project: Project, cluster: Any) -> None:
     """Its shard runs again on another node; with one ledger only calls in flight are repeated."""
     project.asked(ITEMS)
-    lost: list[Any] = [cluster.add_node(num_cpus=2)]
+    lost: list[Any] = [cluster.add_node(num_cpus=2, node_name="third")]
 
     def handle(seen: Seen) -> Answer:
         if server.count == ITEMS and lost:
@@ -102,6 +122,11 @@ def test_a_node_that_dies_costs_no_item(project: Project, cluster: Any) -> None:
         made = start(project, *words, "--shards=4", OPENAI_API_KEY="k")
         out, err = made.communicate()
     assert not lost
+    told = [line for line in err.splitlines() if "failed on" in line]
+    assert told
+    for line in told:
+        assert re.match(r"--on ray: shard ./4 failed on third: .*; tried on another$", line)
+    assert "aylet" not in "".join(set(err.splitlines()).difference(told))
     assert made.returncode in (0, 1), out + err
     found = records(project.path / "reports" / "out")
     assert [one["outcome"] for one in found if one["outcome"] in ("error", "missing")] == []
@@ -111,21 +136,26 @@ def test_a_node_that_dies_costs_no_item(project: Project, cluster: Any) -> None:
 
 @pytest.mark.slow
 def test_a_shard_that_fails_is_one_line(project: Project, cluster: Any) -> None:
-    """Which one, where and why, without a traceback; no report at all is exit 4."""
+    """Which one, where and why, once a node; no report at all is exit 4."""
     project.dataset("capital", {"en": [RIGHT]}, "kind: graded\nlanguages: {en: {file: no.csv}}\n")
     made = start(project, f"--on=ray:{cluster.address}", "--shards=1")
     out, err = made.communicate()
     assert made.returncode == 4, out + err
-    assert "--on ray: shard 1/1 failed 4 times: " in err
-    assert "exit 4: ERROR: " in err
-    assert "no.csv" in err
+    told = [line for line in err.splitlines() if "failed on" in line]
+    assert sorted(line.split("failed on ")[1].split(": ")[0] for line in told) == NODES
+    assert all(line.startswith("--on ray: shard 1/1 ") and "no.csv" in line for line in told)
+    assert [line.endswith("; tried on another") for line in told] == [True, False]
     assert "Traceback" not in err
     assert not (project.out / "run.json").exists()
 
 
 @pytest.mark.slow
-def test_an_interrupt_ends_the_tasks(project: Project) -> None:
-    """Ctrl-C while a judge is slow: a partial report, exit 2, and no process is left."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_driver_that_ends_ends_the_tasks(project: Project, number: signal.Signals) -> None:
+    """Ctrl-C while a judge is slow leaves a partial report, kill -9 nothing that the next run has.
+
+    No shard goes on in either case.
+    """
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray>=2.55'")
     project.dataset("capital", {"en": [RIGHT] * 3}, graded({"en": "correct: {min: 0.5}"}))
     project.write("slow_judge.py", SLOW.format(folder=str(project.path)))
@@ -134,11 +164,33 @@ def test_an_interrupt_ends_the_tasks(project: Project) -> None:
     began = project.path / "began"
     while not began.exists() and made.poll() is None:
         time.sleep(0.05)
-    made.send_signal(signal.SIGINT)
+    made.send_signal(number)
     out, err = made.communicate()
-    assert made.returncode == 2, out + err
-    assert out.splitlines()[-1].startswith("INTERRUPTED: exit 2; ")
-    assert project.report()["complete"] is False
+    until = time.monotonic() + 60
+    while (left := shards_of(project)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not left
+    if number is signal.SIGINT:
+        assert made.returncode == 2, out + err
+        assert out.splitlines()[-1].startswith("INTERRUPTED: exit 2; ")
+        assert project.report()["complete"] is False
+        return
+    assert not (project.out / "run.json").exists()
+    again = start(project, "--on=ray", "--shards=2", RAY_ADDRESS="")
+    out, err = again.communicate()
+    assert again.returncode == 0, out + err
+    assert project.run_in_process("qa", "--report-dir=plain").ret == 0
+    there, plain = project.out, project.path / "plain"
+    assert {path.name for path in there.iterdir()} == {path.name for path in plain.iterdir()}
+
+
+def shards_of(project: Project) -> list[str]:
+    """Return the command lines of processes that run shards of this project."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(file.read_text(encoding="utf-8", errors="replace"))
+    return [line for line in found if f"--ledger={project.path}" in line]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +198,7 @@ def test_an_interrupt_ends_the_tasks(project: Project) -> None:
     [
         (["--on=dask"], "--on: ray or ray:ADDRESS is needed, got 'dask'"),
         (["--on=ray:127.0.0.1:1"], "--on ray: no cluster answers at 127.0.0.1:1 ("),
-        (["--on=ray", "--shards=-1"], "--shards: a number from 1 to 100,000 is needed, got -1"),
+        (["--on=ray", "--shards=-1"], "--shards: a whole number of at least 1 is needed, got '-1'"),
         (["--on=ray", "--shard=1/2"], "--shard: given twice"),
         (["--on=ray", "--limit=x"], "--limit: a whole number of at least 1 is needed, got 'x'"),
         (["--on=ray", "--until-decided"], "--until-decided: a shard decides nothing"),
@@ -166,5 +218,5 @@ def test_a_large_folder_is_refused(project: Project, monkeypatch: pytest.MonkeyP
     """What stays behind is not counted; the rest has a limit."""
     monkeypatch.setattr(on_ray, "MOST_MB", 0)
     project.write(".git/objects", "x" * 1000)
-    with pytest.raises(UsageError, match="0 MB at most are carried"):
+    with pytest.raises(UsageError, match=r"more than 0 MB; .* left out already: '.git'"):
         on_ray.main(["qa", "--on=ray"])
