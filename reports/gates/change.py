@@ -6,7 +6,7 @@ of the same items (``compare/differences.py``).
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cases.dataset import Dataset, Threshold
 from evaluators.output import plural
@@ -245,13 +245,7 @@ def change_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateRe
     With ``holm: true`` a FAIL must hold after Holm's adjustment for the number of these gates.
     """
     gates = [
-        ChangeGate(
-            dataset=dataset.name,
-            language=language,
-            threshold=threshold,
-            sides=scope,
-            scale=judge_scale(scope, threshold.of),
-        )
+        _gate(language, threshold, scope)
         for language, scope, threshold in scopes(dataset, sides)
         if threshold.evidence in BY_RUN
     ]
@@ -264,9 +258,36 @@ def change_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateRe
     )
 
 
+def _gate(language: str, threshold: Threshold, sides: Sequence[PairedSlice]) -> ChangeGate:
+    return ChangeGate(
+        dataset=sides[0].slice_.dataset,
+        language=language,
+        threshold=threshold,
+        sides=sides,
+        scale=judge_scale(sides, threshold.of),
+    )
+
+
+def _lost(gate: ChangeGate) -> Iterator[str]:
+    """Yield each language of a pool that is shown to be beyond the margin, and by how much.
+
+    With Holm's adjustment for their number: a sum must not hide what one language lost.
+    """
+    if gate.language or len(gate.sides) < 2:
+        return
+    alone = replace(gate.threshold, evidence="confident", fail="margin")
+    every = [_gate(one.slice_.language, alone, [one]).evidence() for one in gate.sides]
+    known = [one for one in every if isinstance(one, ChangeEvidence)]
+    for one, p_value in zip(known, holm([one.p_value() for one in known]), strict=True):
+        if one.state(p_value) == "FAIL":
+            text = one.seen.estimate.text("{value}, 95 % interval {low} to {high}")
+            yield f"{one.gate.language} is shown to be beyond the margin: {text}"
+
+
 def _result(gate: ChangeGate, found: ChangeEvidence | str, p_value: float) -> GateResult:
-    known = None if isinstance(found, str) else found
-    state: GateState = known.state(p_value) if known else "INCONCLUSIVE"
+    known, lost = None if isinstance(found, str) else found, "; ".join(_lost(gate))
+    state: GateState = "FAIL" if lost else known.state(p_value) if known else "INCONCLUSIVE"
+    reason = known.reason(known.state(p_value)) if known else str(found)
     return GateResult(
         dataset=gate.dataset,
         language=gate.language,
@@ -275,6 +296,6 @@ def _result(gate: ChangeGate, found: ChangeEvidence | str, p_value: float) -> Ga
         estimate=known.seen.estimate if known else UNDEFINED,
         worst=known.values[0] if known else None,
         best=known.values[-1] if known else None,
-        reason=known.reason(state) if known else str(found),
+        reason=f"{lost}; all languages: {reason}" if lost else reason,
         anchored=gate.role == "anchor",
     )

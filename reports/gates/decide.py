@@ -14,7 +14,8 @@ code  when
 1     a gate FAIL, or a failure that is not a graded miss
 4     no item has a grade, as no call could be made: a wrong key, model name or address
 0     the session of one shard, complete: it decides nothing
-6     a gate INCONCLUSIVE; no gate at all; a slice without a gate of its own; a shard missing
+6     a gate INCONCLUSIVE; no gate at all; a slice without a gate of its own, or with a baseline
+      without a paired one; no baseline where one is required; a shard missing
 0     every gate PASS, and every slice has one
 ====  =====================================================================================
 
@@ -45,6 +46,14 @@ class SessionFacts:
     """Items graded as failed."""
     ungated: tuple[str, ...] = ()
     """The slices without a gate of their own."""
+    unpaired: tuple[str, ...] = ()
+    """The slices that are compared with an earlier run, and have no gate on the difference."""
+    unmet: tuple[str, ...] = ()
+    """The data sets that require a baseline, where there is none."""
+    lost: tuple[str, ...] = ()
+    """What each slice lost that is shown to be worse than in an earlier run."""
+    cautions: tuple[str, ...] = ()
+    """What else a reader of the verdict has to know: gates without a baseline, or made laxer."""
     placeholder_judge: bool = False
     """Whether rules graded recorded answers, in place of a model."""
     other_failures: int = 0
@@ -104,16 +113,24 @@ def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
 
     ``gates`` are all gates evaluated; with ``--gates off`` they decide nothing.
     """
+    outside = _cut_short(facts) or _pytest_decides(facts)
     code, line = (
-        _cut_short(facts)
-        or _pytest_decides(facts)
+        outside
         or _failed(gates, facts)
         or _nothing_graded(facts)
         or _inconclusive(gates, facts)
         or _passed(gates, facts)
     )
-    rest = f"; {facts.left}" if facts.left else ""
-    return Decision(gates=tuple(gates), code=code, line=f"{line}{rest}")
+    rest = [] if outside or facts.shards else [*_losses(facts), *facts.cautions]
+    return Decision(
+        gates=tuple(gates), code=code, line="; ".join(filter(None, [line, *rest, facts.left]))
+    )
+
+
+def _losses(facts: SessionFacts) -> Iterator[str]:
+    """Yield what slices lost, in one sentence; nothing where none is shown to be worse."""
+    if facts.lost:
+        yield f"but {listed(facts.lost)}"
 
 
 def _cut_short(facts: SessionFacts) -> Verdict | None:
@@ -169,9 +186,13 @@ def _inconclusive(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict |
     if not gates:
         selected = plural(facts.selected, "item")
         return INCONCLUSIVE, f"NO GATES: exit {INCONCLUSIVE}; {selected} selected, no gate decides"
-    if facts.ungated:
-        head = f"NO GATE for {listed(facts.ungated)}: exit {INCONCLUSIVE}"
-        return INCONCLUSIVE, f"{head}; {_counts(gates)} elsewhere"
+    for head, names, tail in (
+        ("NO GATE", facts.ungated, f"{_counts(gates)} elsewhere"),
+        ("NO BASELINE", facts.unmet, "baseline: required says that one decides; give --baseline"),
+        ("NO drop OR rise GATE", facts.unpaired, "nothing holds what changed since the baseline"),
+    ):
+        if names:
+            return INCONCLUSIVE, f"{head} for {listed(names)}: exit {INCONCLUSIVE}; {tail}"
     return None
 
 

@@ -131,12 +131,7 @@ def margin_warnings(dataset: Dataset, clusters: Clusters) -> Iterator[str]:
                 )
 
 
-def no_baseline_note(dataset: Dataset, slices: Sequence[Slice]) -> str:
-    """Return which gates a run lacks as it has no baseline, or nothing."""
-    scopes = [(one.name, one.thresholds) for one in slices]
-    scopes.append((f"{dataset.name}:*", dataset.pooled))
-    found = [(bar.measure, where) for where, bars in scopes for bar in bars if bar.paired]
-    if not found:
-        return ""
-    measures, places = (dict.fromkeys(words) for words in zip(*found, strict=True))
-    return f"no baseline: no {' or '.join(measures)} gate for {', '.join(places)}"
+def paired_gates(dataset: Dataset, slices: Sequence[Slice]) -> int:
+    """Return how many gates of these slices, pooled ones included, need an earlier run."""
+    every = (*dataset.pooled, *(bar for one in slices for bar in one.thresholds))
+    return sum(bar.paired for bar in every)

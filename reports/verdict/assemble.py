@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from cases.dataset import Dataset, Plan, Sampling, Shards, Slice, SliceSample, clusters_in
 from evaluators.core import Outcome
 from evaluators.output import plural
+from evaluators.statistics.paired import holm
 from reports.compare.comparison import anchor_notes, compare, parity
-from reports.compare.pairs import PairedSlice, is_own, pair_records
+from reports.compare.pairs import PairedSlice, is_own, pair_records, paired_difference
 from reports.gates.audited import AuditedGate, audited_gates
 from reports.gates.change import change_gates
-from reports.gates.decide import SessionFacts, decide, shard_notes
-from reports.gates.power import margin_warnings, no_baseline_note
+from reports.gates.decide import SessionFacts, decide, listed, shard_notes
+from reports.gates.power import margin_warnings, paired_gates
 from reports.gates.sequential import SequentialGate, sequential_gates, settled_notes
 from reports.judge.errors import drift_notes, measuring
 from reports.judge.judging import judging, judging_notes
@@ -143,6 +144,7 @@ def paired_slices(run: CountedRun, judge: str, baseline: Baseline | None) -> dic
     }
 
 
+FEW_SAMPLED = 50  # a pinned sample of fewer items stands in the last line
 FEW_ITEMS = 20  # with fewer, the 95 % interval of a share spans 0.4 and more
 
 
@@ -217,7 +219,7 @@ def account(
             *facts.notes,
             *causes(records),
             *_people_notes(inputs, facts, (baseline, anchor), decision),
-            *_gate_notes(run, baseline, since, session.ungated, decision.gates),
+            *_gate_notes(run, baseline, since, session, decision.gates),
             *judging_notes(found, facts.every_judge, run.slices.values(), run.datasets),
             *drift_notes(run.calibrations, sides, baseline),
         ),
@@ -253,7 +255,7 @@ def _decided(
 ) -> tuple[Decision, SessionFacts]:
     """Return the decision, and the session with its counts of items."""
     gates = tuple(_gates(run, compared))
-    session = _session(session, run, gates)
+    session = _session(session, run, gates, compared)
     return decide(() if session.gates_off else gates, session), session
 
 
@@ -337,14 +339,23 @@ def _unjudged(record: Record) -> Record:
     )
 
 
-def _session(session: SessionFacts, run: CountedRun, gates: Sequence[GateResult]) -> SessionFacts:
-    """Return the session with its counts of items, and the slices without a gate.
+def _session(
+    session: SessionFacts,
+    run: CountedRun,
+    gates: Sequence[GateResult],
+    compared: Sequence[Mapping[str, PairedSlice]],
+) -> SessionFacts:
+    """Return the session with its counts of items, and what the gates do not hold.
 
-    A labelled slice whose judge reaches its floor needs no gate.
+    A labelled slice whose judge reaches its floor needs no gate. A change is held by a slice's own
+    gate, or by a pooled one: that fails where one language is shown to be beyond the margin.
     """
     every = run.summaries.values()
     decided = {one.slice for one in gates if one.language and not one.threshold.of_usage}
     decided |= {f"{one.dataset}:{one.language}" for one in run.calibrations if one.trusted}
+    paired = {one.slice for one in gates if one.threshold.paired and not one.threshold.of_usage}
+    asked = [one for one in run.slices.values() if one.kind.answered] if any(compared) else []
+    required = (one.name for one in run.datasets if one.baseline_required and run.of(one))
     return replace(
         session,
         selected=sum(one.counts.planned for one in every),
@@ -354,8 +365,43 @@ def _session(session: SessionFacts, run: CountedRun, gates: Sequence[GateResult]
         stopped=sum(one.counts.stopped for one in every),
         placeholder_judge=any(one.stand_in for one in run.calibrations),
         ungated=tuple(name for name in run.summaries if name not in decided),
+        unpaired=tuple(
+            one.name for one in asked if paired.isdisjoint((one.name, f"{one.dataset}:*"))
+        ),
+        unmet=() if compared[0] else tuple(required),
+        lost=tuple(_lost(compared)),
+        cautions=tuple(_cautions(run, any(compared))),
         shards=run.shards,
     )
+
+
+def _cautions(run: CountedRun, is_compared: bool) -> Iterator[str]:
+    """Yield what weakens the gates, for the last line."""
+    if laxer := [line for one in run.datasets for line in one.laxer]:
+        yield f"the gates file is laxer: {listed(laxer)}"
+    for one in run.summaries.values():
+        if one.sample and one.sample.pinned and one.sample.items < FEW_SAMPLED:
+            yield f"only {one.sample.share} items of {one.name}"
+    lacking = sum(paired_gates(one, run.of(one)) for one in run.datasets if run.of(one))
+    if lacking and not is_compared:
+        yield f"{plural(lacking, 'paired gate')} had no baseline"
+
+
+def _lost(compared: Sequence[Mapping[str, PairedSlice]]) -> Iterator[str]:
+    """Yield what each slice lost that is shown to be worse than in the baseline, or the anchor.
+
+    By McNemar's exact test, with Holm's adjustment for the number of slices.
+    """
+    for sides in compared:
+        asked = [one for one in sides.values() if one.slice_.kind.answered]
+        found = [(one, paired_difference([one])) for one in asked if any(True for _ in one.graded)]
+        p_values = holm([difference.p_value for _, difference in found])
+        for (one, difference), p_value in zip(found, p_values, strict=True):
+            if p_value < 0.05 and difference.value < 0:
+                won = f" and won {difference.fixed:,}" if difference.fixed else ""
+                of = f"{plural(difference.n, 'answer')}"
+                since = " since the anchor" if one.role == "anchor" else ""
+                yield f"{one.slice_.name} lost {difference.broke:,}{won} of {of}{since}"
 
 
 def _small_notes(gates: Sequence[GateResult]) -> Iterator[str]:
@@ -376,7 +422,7 @@ def _gate_notes(
     run: CountedRun,
     baseline: Baseline | None,
     since: Comparison | None,
-    ungated: Sequence[str],
+    session: SessionFacts,
     gates: Sequence[GateResult],
 ) -> Iterator[str]:
     yield from _small_notes(gates)
@@ -386,7 +432,7 @@ def _gate_notes(
     if drawn:
         yield f"only a sample was asked: {'; '.join(drawn)}"
     yield from settled_notes(run.summaries.values())
-    for name in ungated:
+    for name in session.ungated:
         what = " on verdicts" if run.slices[name].thresholds else ""
         yield f"{name}: no gate of its own{what}; a run passes only over slices that have one"
     for dataset in run.datasets:
@@ -394,8 +440,8 @@ def _gate_notes(
         if own:
             asked = ((one, record) for one in own for record in run.records[one.name])
             yield from margin_warnings(dataset, clusters_in(asked))
-            if not (baseline or since) and (without := no_baseline_note(dataset, own)):
-                yield without
+        for line in dataset.laxer:
+            yield f"the gates file is laxer: {line}"
         if dataset.left_out:
             gone = ", ".join(dataset.left_out)
             yield f"gates left out, as the gates file replaces all: {gone}"

@@ -200,13 +200,6 @@ def with_baseline(judge: str = "lexical", rubric: str = RUBRIC.version) -> Repor
     return report([dataset(slice_)], items, outcomes, baseline)
 
 
-def test_a_drop_gate_needs_a_baseline_and_says_so() -> None:
-    """Without one there is no drop gate, and a note instead."""
-    made = simple([True] * 3, thresholds=(DROP,))
-    assert made.decision.gates == ()
-    assert any("no baseline" in note for note in made.notes)
-
-
 @pytest.mark.parametrize(
     ("changed", "state", "reason"),
     [

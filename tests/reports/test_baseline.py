@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Evidence, Sampling, SliceSample, Threshold
+from cases.dataset import Dataset, Evidence, Sampling, SliceSample, Threshold
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
 from reports.run.record import Record
@@ -200,3 +201,102 @@ def test_a_baseline_item_less_never_makes_a_run_pass(
     ]
     for fewer in (absent, silent):
         assert state(fewer) != "PASS" or whole == "PASS"
+
+
+BAR = Threshold(measure="correct", min=0.1)
+POOL = replace(DROP, max=0.15, fail="margin", pool=True)
+OLD = "c" * 300
+WORSE = "c" * 225 + "i" * 75
+"""A loss of 25 points: shown beyond a margin of 0.15 in a language, 5 points over five of them."""
+
+
+def languages(letters: str, *gates: Threshold, **fields: object) -> tuple[list[Record], Dataset]:
+    """Return five languages with the same gates, of which Polish has other answers."""
+    names = ("en", "bg", "pl", "hu", "be")
+    dataset = facts_dataset(*(graded_slice(name, *gates) for name in names), **fields)
+    found = [one for name in names for one in answered(letters if name == "pl" else OLD, name)]
+    return found, dataset
+
+
+def last_line(letters: str, *gates: Threshold, alone: bool = False, **fields: object) -> str:
+    """Return the last line of the languages, compared with answers that were all right."""
+    new, dataset = languages(letters, *gates, **fields)
+    baseline = None if alone else before(run_of(languages(OLD)[0], dataset))
+    return run_of(new, dataset, baseline=baseline).decision.line
+
+
+@pytest.mark.parametrize("evidence", ["confident", "estimate"])
+def test_a_pool_fails_by_the_name_of_one_language(evidence: Evidence) -> None:
+    """The sum is within the margin, and one language is shown to be beyond it."""
+    pool = replace(POOL, evidence=evidence)
+    new, dataset = languages(WORSE, BAR, pooled=(pool,))
+    baseline = before(run_of(languages(OLD)[0], dataset))
+    decision = run_of(new, dataset, baseline=baseline).decision
+    (gate,) = [one for one in decision.gates if one.threshold.pool]
+    assert (gate.state, decision.code) == ("FAIL", 1)
+    said = "pl is shown to be beyond the margin: -0.250, 95 % interval -0.302 to -0.204; all lang"
+    assert gate.reason.startswith(said)
+    assert "facts:* drop; but facts:pl lost 75 of 300 answers" in decision.line
+    assert "GATES PASS" in last_line("c" * 299 + "i", BAR, pooled=(pool,))
+
+
+def test_a_pool_of_languages_at_the_margin_rarely_fails_by_name() -> None:
+    """Five languages that each lose exactly the margin: Holm's adjustment is for all of them."""
+    random, named = Random(7), 0
+    for _ in range(100):
+        sides = [
+            PairedSlice(
+                slice_=make_slice("graded", language=name),
+                pairing=pair_records(
+                    answered("".join(random.choices("ci", (0.85, 0.15), k=200)), name),
+                    answered("c" * 200, name),
+                ),
+            )
+            for name in ("en", "bg", "pl", "hu", "be")
+        ]
+        (gate,) = change_gates(make_dataset(*(one.slice_ for one in sides), pooled=[POOL]), sides)
+        named += "is shown to be beyond the margin" in gate.reason
+    assert named <= 6  # at most 2.5 %, and twice the standard error
+
+
+def test_what_one_language_lost_stands_in_the_last_line_of_a_pass() -> None:
+    """Whatever the gates are: here all of them pass, and the loss is shown to be real."""
+    wide = replace(DROP, max=0.5, fail="margin")
+    assert last_line(WORSE, BAR, wide) == (
+        "GATES PASS (10 of 10): exit 0; 75 misses are counted in the measures; but facts:pl lost "
+        "75 of 300 answers"
+    )
+    assert "lost" not in last_line(OLD[:-3] + "iii", BAR, wide)
+
+
+def test_a_baseline_without_a_paired_gate_decides_nothing() -> None:
+    """Bars alone let a new model lose what they leave room for; a pooled margin holds each."""
+    said = "NO drop OR rise GATE for facts:en, facts:bg, facts:pl and 2 more: exit 6"
+    assert last_line(OLD, BAR).startswith(said)
+    assert "exit 0" in last_line(OLD, BAR, pooled=(POOL,))
+    assert "exit 0" in last_line(OLD, BAR, alone=True)
+
+
+def test_paired_gates_without_a_baseline_are_counted_in_the_last_line() -> None:
+    """A variable that got lost in CI turns no FAIL into a silent PASS; ``required`` decides."""
+    line = last_line(WORSE, BAR, DROP, alone=True, pooled=(POOL,))
+    assert line.startswith("GATES PASS (5 of 5): exit 0")
+    assert line.endswith("; 6 paired gates had no baseline")
+    required = last_line(WORSE, BAR, DROP, alone=True, baseline_required=True)
+    assert required.startswith("NO BASELINE for facts: exit 6")
+    assert "exit 0" in last_line(OLD, BAR, DROP, baseline_required=True)
+
+
+def test_what_weakens_the_gates_stands_in_the_last_line() -> None:
+    """Gates that a file made laxer, and a pinned sample too small to tell much."""
+    laxer = ("facts:en drop <= 0.9 in place of drop <= 0.05",)
+    assert last_line(OLD, BAR, POOL, laxer=laxer).endswith(f"; the gates file is laxer: {laxer[0]}")
+    few = {"facts:en": SliceSample(items=3, of=300, seed=6)}
+    pinned = facts_dataset(sampling=Sampling(limit=3, seed=6))
+    line = run_of(answered("ccc"), pinned, samples=few).decision.line
+    assert line.endswith(
+        "exit 0; 0 misses are counted in the measures; only 3 of 300 items of facts:en"
+    )
+    many = {"facts:en": SliceSample(items=50, of=300, seed=6)}
+    pinned = facts_dataset(sampling=Sampling(limit=50, seed=6))
+    assert "only" not in run_of(answered("c" * 50), pinned, samples=many).decision.line

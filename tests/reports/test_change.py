@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cases.dataset import Evidence, Fail, Threshold
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
-from reports.gates.power import margin_warnings, no_baseline_note
+from reports.gates.power import margin_warnings
 from reports.run.record import Record
 from reports.run.report import GateResult
 from tests.support.made_records import graded, make_dataset, make_record, make_slice
@@ -250,14 +250,6 @@ def test_holm_adjusts_the_fail_side_only() -> None:
     good = two_languages(drop(0.1), fixed=0, broke=0, same=100)
     dataset = make_dataset(*(one.slice_ for one in good), holm=True)
     assert [r.state for r in change_gates(dataset, good)] == ["PASS"] * 2
-
-
-def test_without_a_baseline_the_missing_gates_are_named() -> None:
-    """There is no such gate then; the report says so, and says nothing where there was none."""
-    slice_ = make_slice("graded", drop(0.1))
-    dataset = make_dataset(slice_, pooled=[drop(0.03, pool=True)])
-    assert no_baseline_note(dataset, [slice_]) == "no baseline: no drop gate for d:bg, d:*"
-    assert no_baseline_note(make_dataset(make_slice()), [make_slice()]) == ""
 
 
 def clusters(count: int) -> dict[str, set[tuple[str, ...]]]:

@@ -109,6 +109,25 @@ P {misses: 4, ungated: [a:bg, a:pl, a:hu, a:en], pytest_code: 1}
     NO GATE for a:bg, a:pl, a:hu and 1 more: exit 6; GATES PASS (1 of 1) elsewhere
 PI {ungated: [simpleqa:pl]}
     GATES INCONCLUSIVE (1 of 2): exit 6; simpleqa:bg m1
+- {unmet: [simpleqa]}
+    NO GATES: exit 6; 500 items selected, no gate decides
+P {unmet: [simpleqa], unpaired: [simpleqa:bg]}
+    NO BASELINE for simpleqa: exit 6; baseline: required says that one decides; give --baseline
+PP {unpaired: [simpleqa:bg]}
+    NO drop OR rise GATE for simpleqa:bg: exit 6; nothing holds what changed since the baseline
+F {unmet: [simpleqa], unpaired: [simpleqa:bg]}
+    GATES FAIL (1 of 1 failed): exit 1; simpleqa:bg m0
+# what slices lost and what weakens the gates stands in the line, wherever gates decide
+P {lost: [simpleqa:pl lost 58 of 335 answers], cautions: [12 paired gates had no baseline]}
+    GATES PASS (1 of 1): exit 0; 0 misses are counted in the measures; but simpleqa:pl lost 58 of
+    335 answers; 12 paired gates had no baseline
+F {lost: [a:en lost 5 of 9 answers, a:bg lost 6 of 9 answers]}
+    GATES FAIL (1 of 1 failed): exit 1; simpleqa:bg m0; but a:en lost 5 of 9 answers, a:bg lost 6
+    of 9 answers
+I {cautions: [only 3 of 300 items of folk:en]}
+    GATES INCONCLUSIVE (1 of 1): exit 6; simpleqa:bg m0; only 3 of 300 items of folk:en
+P {cautions: [only 3 of 300 items of folk:en], gates_off: true}
+    gates off: exit 0, as pytest has it
 # --dry-run and --gates off
 - {dry_run: true, pytest_code: 5}
     dry run: exit 0; 500 items planned, no call made
@@ -124,11 +143,12 @@ P {misses: 1, gates_off: true, pytest_code: 1}
 def rows() -> Iterator[tuple[list[GateState], SessionFacts, str]]:
     """Yield the gates' states, the session's facts and the last line of each row."""
     text = re.sub(r"\n {4,}", "\t", re.sub("(?m)^#.*\n", "", TABLE)).strip()
+    tuples = "ungated", "unmet", "unpaired", "lost", "cautions"
     for row in text.splitlines():
         head, _, line = row.partition("\t")
         letters, _, given_facts = head.partition(" ")
         known = yaml.safe_load(given_facts)
-        known["ungated"] = tuple(known.get("ungated", ()))
+        known |= {name: tuple(known.get(name, ())) for name in tuples}
         states = [STATES[one] for one in letters if one in STATES]
         yield states, SessionFacts(**{"selected": 500, **known}), line.replace("\t", " ")
 
@@ -154,7 +174,10 @@ def test_exit_code_and_last_line(
             name: st.integers(0, 2)
             for name in ("selected", "misses", "other_failures", "errors", "missing")
         },
-        ungated=st.lists(st.just("simpleqa:pl"), max_size=1).map(tuple),
+        **{
+            name: st.lists(st.just("simpleqa:pl"), max_size=1).map(tuple)
+            for name in ("ungated", "unmet", "unpaired")
+        },
         interrupted=st.booleans(),
         pytest_code=st.sampled_from([0, 1, 2]),
     ),
@@ -165,4 +188,5 @@ def test_zero_means_that_everything_passed(states: list[GateState], session: Ses
     if decision.code == 0 and session.selected:
         assert set(states) == {"PASS"}
         assert not (session.other_failures or session.ungated or session.interrupted)
+        assert not (session.unmet or session.unpaired)
     assert f"exit {decision.code}" in decision.line
