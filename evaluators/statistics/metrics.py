@@ -177,9 +177,7 @@ _leading = partial(_item_rate, headline=True, column=1, compared=False)
 METRICS: Mapping[str, Mapping[str, Metric]] = {
     "graded": _rows(
         _leading("correct", "Correct", correct, any_labels=True),
-        _item_rate(  # the hallucination rate
-            "incorrect", "Incorrect", share(INCORRECT), headline=True, better="less"
-        ),
+        _item_rate("incorrect", "Incorrect", share(INCORRECT), headline=True, better="less"),
         _item_rate(
             "not_attempted",
             "Not attempted",

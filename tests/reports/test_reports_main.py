@@ -122,7 +122,8 @@ def test_compare_refuses_runs_without_a_common_item(
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("facts: {en: {correct: {min: 0.8}}}", 0),
+        ("facts: {en: {correct: {min: 0.8}, drop: {max: 0.5}}}", 0),
+        ("facts: {en: {correct: {min: 0.8}}}", 6),
         ("facts: {en: {correct: {min: 0.9}}}", 1),
         ("facts: {en: {correct: {min: 0.84, evidence: confident}}}", 6),
         ("facts: {en: {drop: {max: 0.1}}}", 1),
@@ -222,7 +223,8 @@ def test_shards_of_different_baselines_need_to_be_told_which(
         runs.append(str(run))
     assert main(["merge", *runs, "--to", str(tmp_path / "out")]) == 4
     assert "compared with a and b; say which" in capsys.readouterr().err
-    assert main(["merge", *runs, f"--baseline={old}", "--to", str(tmp_path / "out")]) == 0
+    assert main(["merge", *runs, f"--baseline={old}", "--to", str(tmp_path / "out")]) == 6
+    assert "NO drop OR rise GATE for facts:en" in capsys.readouterr().out
 
 
 def test_a_folder_that_cannot_be_written_is_exit_3(

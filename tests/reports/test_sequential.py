@@ -123,7 +123,7 @@ def test_the_order_is_that_of_the_data() -> None:
     [
         "f_score: {min: 0.4, evidence: sequential}",
         "drop: {f_score: {max: 0.1, evidence: sequential}}",
-        "correct: {min: 0, evidence: sequential}",
+        "correct: {min: 1, evidence: sequential}",
     ],
 )
 def test_only_shares_with_a_bar_inside_their_range_are_decided_in_sequence(
