@@ -12,6 +12,7 @@ from cases.thresholds import (
     CHECKS_KEY,
     METRICS_KEY,
     all_gates,
+    check_shares,
     ranges_of,
     read_checks,
     read_gates,
@@ -55,7 +56,7 @@ LANGUAGE_KEYS = ("file", "gates", "yes", "no", *SHARED_KEYS)
 DATASET_KEYS = (
     *("kind", "languages", "gates", "by", "penalty", DROP, RISE, "holm", "require_calibration"),
     "baseline",
-    *("cluster", "sample", "judge", "check", "labels", "attacks", CHECKS_KEY),
+    *("cluster", "sample", "judge", "check", "labels", "attacks", "order", CHECKS_KEY),
     *SHARED_KEYS,
 )
 
@@ -73,7 +74,7 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
     slices = {language: _slice(file, language) for language in languages}
     shared = set.intersection(*(set(ranges_of(one)) for one in slices.values()))
     ranges = {name: limits for one in slices.values() for name, limits in ranges_of(one).items()}
-    return Dataset(
+    dataset = Dataset(
         name=file.name,
         folder=path.parent,
         kind=file.kind,
@@ -86,6 +87,8 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
         baseline_required="baseline" in file.top.values
         and file.top.one_of("baseline", ("required",)) == "required",
     )
+    check_shares(dataset, file.top)
+    return dataset
 
 
 def with_items(dataset: Dataset, language: str, path: Path, rubrics: Path = RUBRICS) -> Dataset:
@@ -212,6 +215,7 @@ def _bare(file: _File, own: Settings, language: str, path: Path) -> Slice:
         cluster=normal(file.top.text("cluster")),
         label_reading=_label_reading(file.top.part("labels")),
         attacks=file.top.flag("attacks"),
+        order=file.top.text("order"),
     )
 
 

@@ -16,7 +16,7 @@ from evaluators.extra_metrics import CheckSpec, MetricSpec
 from evaluators.kinds import Cluster, ItemView, Kind
 from evaluators.rubric import Prompt, Rubric
 from evaluators.statistics.metrics import DROP, RISE, USAGE, counts_every_item
-from evaluators.text import shown
+from evaluators.text import digest, shown
 
 Evidence = Literal["estimate", "confident", "audited", "sequential"]
 Fail = Literal["", "margin", "zero"]
@@ -165,6 +165,8 @@ class Slice:
     label_reading: LabelReading = field(default_factory=LabelReading)
     attacks: bool = False
     """Whether its answers try to fool the judge (kind ``judged`` only)."""
+    order: str = ""
+    """What stands for another order of the items, where gates are decided one by one."""
 
     @property
     def name(self) -> str:
@@ -189,6 +191,15 @@ class Slice:
     def cluster_of(self, item: ItemView) -> Cluster:
         """Return what is equal for this item and all those that it is not independent of."""
         return self.kind.cluster_of(item, self.cluster)
+
+    def place_of(self, item: ItemView) -> str:
+        """Return the place in the order of an item and all those that it is not independent of.
+
+        It is one hash of their own name, so that neither their number nor other items move them.
+        """
+        cluster = self.cluster_of(item)
+        own = (item.digest,) if cluster == (item.language, item.id) else ()
+        return digest([self.order, self.dataset, *cluster, *own])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

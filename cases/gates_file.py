@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cases.config import DATASET_KEYS, FILE
 from cases.dataset import Dataset, Sampling, Slice, Threshold
-from cases.thresholds import ranges_of, read_gates, read_pooled, read_sampling
+from cases.thresholds import check_shares, ranges_of, read_gates, read_pooled, read_sampling
 from evaluators.core import UsageError
 from evaluators.extra_metrics import CHECK, GEVAL, METRICS
 from evaluators.kinds import KINDS
@@ -106,7 +106,7 @@ def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:
         laxer += _laxer(slice_.name, slice_.thresholds, mine)
     kept, gone = _split(dataset.pooled, own.pooled, gates)
     left_out += (f"{dataset.name}:* {one.name} {one.bar}" for one in gone)
-    return replace(
+    made = replace(
         dataset,
         slices=slices,
         pooled=(*kept, *own.pooled),
@@ -114,6 +114,8 @@ def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:
         left_out=tuple(left_out),
         laxer=tuple(laxer),
     )
+    check_shares(made, own.settings)
+    return made
 
 
 def _laxer(name: str, before: Sequence[Threshold], own: Sequence[Threshold]) -> Iterator[str]:

@@ -5,12 +5,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import cast, get_args
 
-from cases.dataset import AUDIT_SHARE, Evidence, Fail, Sampling, Slice, Threshold
+from cases.dataset import AUDIT_SHARE, Dataset, Evidence, Fail, Sampling, Slice, Threshold
 from evaluators.answer_checks import load_check, schema_text
 from evaluators.core import UsageError
 from evaluators.extra_metrics import FIELDS, GEVAL, METRICS, CheckSpec, MetricSpec
 from evaluators.kinds import Kind
-from evaluators.reading import Settings
+from evaluators.reading import Settings, problem
 from evaluators.statistics.metrics import (
     DROP,
     RATE,
@@ -130,6 +130,16 @@ def all_gates(shared: Sequence[Threshold], own: Sequence[Threshold]) -> tuple[Th
     """Return a data set's gates for every language with a language's own, which come first."""
     named = {one.name for one in own}
     return (*(one for one in shared if one.name not in named), *own)
+
+
+def check_shares(dataset: Dataset, settings: Settings) -> None:
+    """Raise UsageError where audited gates of a data set, over the same pairs, draw two shares."""
+    every = (*dataset.pooled, *(gate for one in dataset.slices.values() for gate in one.thresholds))
+    shares = sorted({one.share for one in every if one.evidence == "audited"})
+    if len(shares) > 1:
+        found = " and ".join(f"{one:g}" for one in shares)
+        what = f"audited gates of {dataset.name} have `share: {found}`; give all of them one share"
+        raise problem(settings.path, settings.values.line, what)
 
 
 def read_sampling(settings: Settings) -> Sampling | None:

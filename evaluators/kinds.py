@@ -52,6 +52,10 @@ class ItemView(typing.Protocol):
         """The passage that the question is about, or nothing."""
 
     @property
+    def digest(self) -> str:
+        """The hash of its data."""
+
+    @property
     def metadata(self) -> Mapping[str, object]:
         """The fields of its row that this suite does not use."""
 

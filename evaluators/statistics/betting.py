@@ -9,17 +9,26 @@ Waudby-Smith and Ramdas (2024), J. R. Stat. Soc. B 86:1, section 4 (the capital 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from evaluators.statistics.intervals import Array, Interval
 
 ENOUGH = 40.0
 """The deciding capital: 2.5 % on each side, like the ends of a 95 % interval."""
 
-BETS = (0.3, 0.6, 0.75, 0.9)
-"""Shares of the bet that could lose everything; the capital is split evenly among them."""
+BETS = (0.1, 0.2, 0.4, 0.8)
+"""Shares of the bet that could lose everything; the capital is split evenly among them.
+
+The best bet is about margin / variance: the small ones decide where many pairs differ.
+"""
+
+Ends = tuple[float, float]
+"""The lowest and the highest that a value can be."""
 
 _STEPS = 24  # halvings of -1 to 1, for an end to about 1e-7
 _RUNS, _SEED = 200, 20261122
@@ -67,22 +76,125 @@ def log_capital(seen: Observations, mean: float) -> Array:
     return capital
 
 
-def is_above(seen: Observations, mean: float) -> bool:
-    """Return whether the bet that the mean is above has ever reached ``ENOUGH``."""
-    return bool((log_capital(seen, mean) >= math.log(ENOUGH)).any())
+def first_above(seen: Observations, mean: float) -> float:
+    """Return the number of units that showed that the mean is above; infinity if none did."""
+    if mean >= seen.bound:
+        return math.inf
+    enough = log_capital(seen, mean) >= math.log(ENOUGH)
+    return float(enough.argmax()) + 1 if enough.any() else math.inf
 
 
-def is_below(seen: Observations, mean: float) -> bool:
-    """Return whether the bet that the mean is below has ever reached ``ENOUGH``."""
-    return is_above(seen.mirrored, -mean)
+def first_below(seen: Observations, mean: float) -> float:
+    """Return the number of units that showed that the mean is below; infinity if none did."""
+    return first_above(seen.mirrored, -mean)
 
 
-def expected_units(margin: float, limit: float, discordance: float, most: int) -> float:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """What a gate must show, with unknown values as low, and as high, as possible."""
+
+    low: Observations
+    high: Observations
+    passing: float
+    """A PASS needs a mean above this."""
+    failing: float
+    """A mean below this is a FAIL."""
+
+
+def first_verdict(tests: Sequence[Sides]) -> Literal["PASS", "FAIL", ""]:
+    """Return which comes first for any unknown values: PASS of all tests, FAIL of one, or neither.
+
+    Later units change nothing, so it may be looked for after every one.
+    """
+    passed = max(first_above(one.low, one.passing) for one in tests)
+    if passed < math.inf and passed <= min(first_below(one.low, one.failing) for one in tests):
+        return "PASS"
+    failed = min(first_below(one.high, one.failing) for one in tests)
+    if failed < max(first_above(one.high, one.passing) for one in tests):
+        return "FAIL"
+    return ""
+
+
+def confidence_sequence(low: Observations, high: Observations) -> Interval | None:
+    """Return an interval that contains the mean at all times with 95 % probability.
+
+    Unknown values are as low as possible in ``low``, and as high as possible in ``high``. An end is
+    the outermost mean, of -1 to 1, that no bet has ever excluded. None: the bets exclude every
+    mean, so the units are no random sequence.
+    """
+    ends = _lowest(low), -_lowest(high.mirrored)
+    return ends if ends[0] <= ends[1] else None
+
+
+def _lowest(seen: Observations) -> float:
+    """Return the highest mean, of -1 to 1, that the true one is shown to be above; else -1."""
+    low, high = 1e-9 - 1, 1.0  # a bet against the lowest mean of all could not lose
+    if math.isinf(first_above(seen, low)):
+        return -1.0
+    for _ in range(_STEPS):  # the capital falls as the mean rises
+        middle = (low + high) / 2
+        shown = math.isfinite(first_above(seen, middle))
+        low, high = (middle, high) if shown else (low, middle)
+    return low
+
+
+@dataclass(slots=True, kw_only=True)
+class Evidence:
+    """The sums of units in their order, as low and as high as unknown values let them be."""
+
+    lows: list[float] = field(default_factory=list)
+    highs: list[float] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    largest: int = 1
+    """The most values that a unit can have, seen or not."""
+
+    @classmethod
+    def of(cls, units: Iterable[Sequence[Ends]]) -> Evidence:
+        """Return the evidence of all these units."""
+        made = cls()
+        for unit in units:
+            made.add(unit)
+        made.largest = max(made.sizes, default=1)
+        return made
+
+    def add(self, unit: Sequence[Ends]) -> None:
+        """Add a unit: the lowest and the highest that each of its values can be, from -1 to 1."""
+        self.lows.append(sum(low for low, _ in unit))
+        self.highs.append(sum(high for _, high in unit))
+        self.sizes.append(len(unit))
+
+    def seen(self, sign: int = 1) -> tuple[Observations, Observations]:
+        """Return the values, negated where ``sign`` is -1, at their lowest and at their highest."""
+        import numpy as np
+
+        ends = [self.lows, self.highs][::sign]
+        low, high = (
+            Observations(
+                totals=sign * np.array(one, dtype=np.float64),
+                sizes=np.array(self.sizes, dtype=np.float64),
+                bound=1.0,
+                largest=self.largest,
+            )
+            for one in ends
+        )
+        return low, high
+
+    @property
+    def interval(self) -> Interval | None:
+        """The 95 % interval of the mean, which holds at any look; None if no mean is left."""
+        return confidence_sequence(*self.seen())
+
+
+@cache
+def expected_units(
+    margin: float, limit: float, discordance: float, most: int
+) -> tuple[float, float]:
     """Return the mean number of units that decide about an unchanged share.
 
-    A ``discordance`` of units differ, evenly up and down. A run passes once the mean is shown to be
-    above -``margin``, fails once it is shown to be below -``limit``, and ends after ``most`` units.
-    200 simulated runs with a fixed seed.
+    The second number is the share of runs that stay undecided. A ``discordance`` of units differ,
+    evenly up and down. A run passes once the mean is shown to be above -``margin``, fails once it
+    is shown to be below -``limit``, and ends after ``most`` units. 200 simulated runs with a fixed
+    seed.
     """
     import numpy as np
 
@@ -91,27 +203,6 @@ def expected_units(margin: float, limit: float, discordance: float, most: int) -
     ends = []
     for values in random.choice([-1.0, 0.0, 1.0], p=chances, size=(_RUNS, most)):
         seen = Observations(totals=values, sizes=np.ones(most), bound=1.0)
-        capitals = log_capital(seen, -margin), log_capital(seen.mirrored, limit)
-        enough = np.logical_or(*(one >= math.log(ENOUGH) for one in capitals))
-        ends.append(int(enough.argmax()) + 1 if enough.any() else most)
-    return float(np.mean(ends)) if most else 0.0
-
-
-def confidence_sequence(low: Observations, high: Observations) -> Interval:
-    """Return an interval that contains the mean at all times with 95 % probability.
-
-    Unknown values are as low as possible in ``low``, and as high as possible in ``high``. An end is
-    the outermost mean, of -1 to 1, that no bet has ever excluded.
-    """
-    return _lowest(low), -_lowest(high.mirrored)
-
-
-def _lowest(seen: Observations) -> float:
-    """Return the highest mean, of -1 to 1, that the true one is shown to be above; else -1."""
-    low, high = 1e-9 - 1, 1.0  # a bet against the lowest mean of all could not lose
-    if not is_above(seen, low):
-        return -1.0
-    for _ in range(_STEPS):  # the capital falls as the mean rises
-        middle = (low + high) / 2
-        low, high = (middle, high) if is_above(seen, middle) else (low, middle)
-    return low
+        ends.append(min(first_above(seen, -margin), first_below(seen, -limit)))
+    undecided = float(np.mean(np.isinf(ends)))
+    return float(np.mean(np.minimum(ends, most))), undecided

@@ -13,6 +13,7 @@ from evaluators import command_line
 from evaluators.core import UsageError
 from evaluators.output import plural, say
 from evaluators.text import hint, shown
+from reports.compare.audit import load_plan
 from reports.render import console
 from reports.render.views import date
 from reports.render.writer import FORMATS, Files, WriteError, write, write_files
@@ -99,7 +100,9 @@ def read_baseline(
     found = _baseline(given, reports, role)
     if found and to:
         check_apart(Path(found.path), to, role, "--to")
-    return replace(found, people=load_adjudications(people)) if found and people else found
+    if found and people:
+        return replace(found, people=load_adjudications(people), plan=load_plan(people))
+    return found
 
 
 def _baseline(given: Path | None, reports: Sequence[Report], role: Role) -> Baseline | None:

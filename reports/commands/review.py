@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 
 from cases.review.adjudications import load_adjudications, merged, save_adjudications
 from cases.review.form import FALLBACK, texts_in
@@ -24,7 +25,8 @@ from reports.commands.recorded_runs import (
     transcripts_of,
     whole_number,
 )
-from reports.gates.audited import AuditedGate
+from reports.compare.audit import load_plan, save_plan
+from reports.gates.audited import REVIEW, AuditedGate
 from reports.gates.decide import FAILED, INCONCLUSIVE, OK
 from reports.review import ratings
 from reports.review.human_review import (
@@ -168,13 +170,20 @@ def _until_decided(run: Path, options: argparse.Namespace) -> int:
     if not any(earlier):
         raise UsageError(f"{run}: people compare it with a baseline; say which with --baseline=OLD")
 
+    plan = load_plan(file)
+
     def audits() -> Sequence[AuditedGate]:
-        return audits_of(report, *(replace(one, people=people) for one in earlier if one))
+        known = [replace(one, people=people, plan=plan) for one in earlier if one]
+        return audits_of(report, *known)
 
     gates = audits()
     if not gates:
         how = "declare `drop: {max: 0.05, evidence: audited}`"
         raise UsageError(f"{run}: people decide no gate of it; {how}")
+    if changed := next((one.audit.changed for one in gates if one.audit.changed), ""):
+        raise UsageError(f"{file}: {changed}")
+    plan = {**{one.key: one.plan for gate in gates for one in gate.audit.pairs}, **plan}
+    save_plan(plan, file)
     said: list[str] = []
     folder = options.to or home(run)
     if options.accept:
@@ -189,9 +198,11 @@ def _until_decided(run: Path, options: argparse.Namespace) -> int:
         paths = issue_verdicts(folder, picks, "audit", transcripts_of(run))
         said += [f"{plural(len(picks), 'answer')} to judge next:", *map(str, paths)]
     elif all(gate.state != "INCONCLUSIVE" for gate in gates):
-        how = "`qagate gate RUN --adjudications=FILE --to DIR` writes it down"
-        said.append(f"decided; {how}")
-    say(sys.stdout, *map(clean.line, said))
+        old = f"--{gates[0].sides[0].role}={quote(gates[0].sides[0].path)}"
+        how = f"qagate gate {quote(str(run))} {old} --adjudications={quote(str(file))} --to DIR"
+        said.append(f"decided; `{how}` writes it down")
+    command = f"qagate review {quote(str(run))}"
+    say(sys.stdout, *(clean.line(one.replace(REVIEW, command)) for one in said))
     states = [one.state for one in results]
     return next(code for state, code in GATE_CODES.items() if state in states)
 
@@ -208,7 +219,7 @@ def _accept_pairs(
     reviews = issued.read(options.accept)
     today = datetime.now(UTC).date().isoformat()
     accepted = accept(reviews, today, issued.items, options.min_reviewers or 1)
-    plan = {
+    drawn = {
         answer_digest(side, side.answer or ""): one
         for gate in gates
         for one in gate.audit.pairs
@@ -216,8 +227,8 @@ def _accept_pairs(
         for side in (one.pair.old, one.pair.new)
     }
     new = [
-        replace(one, picked=asked.why, probability=asked.probability, pair=asked.key)
-        if (asked := plan.get(one.digest))
+        replace(one, picked=asked.plan.why, probability=asked.plan.probability, pair=asked.key)
+        if (asked := drawn.get(one.digest))
         else one
         for one in accepted.adjudications
     ]

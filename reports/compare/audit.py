@@ -7,19 +7,23 @@ that people correct: Zrnic and Candès (2024), "Active statistical inference".
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
+from pathlib import Path
 
-from evaluators.core import Verdict
+from evaluators.core import UsageError, Verdict
 from evaluators.judges.adjudicated import answer_digest
-from evaluators.kinds import Cluster
+from evaluators.output import plural, write_texts
+from evaluators.reading import parse_json, read_text
 from evaluators.statistics.betting import ENOUGH, Observations, log_capital
 from evaluators.text import digest
 from reports.compare.pairs import Pair, PairedSlice, unanswered
 from reports.run.clean import MASK
+from reports.run.evidence import AuditPlan, PlannedPair
+from reports.run.json_data import decode, dump, encode
 from reports.run.record import Record
 
 SAMPLE = "sample"
@@ -35,18 +39,15 @@ class AuditedPair:
     pair: Pair
     key: str
     """A hash of the two answers."""
-    why: str
-    """Why people look at it, a key of the form's reasons; empty for answers of the same text."""
-    probability: float
-    """The probability that it is drawn, 0 to 1."""
+    plan: PlannedPair
     drawn: bool
     """Whether people are to look at it."""
-    guess: int
-    """New - old by the judge's verdicts; 0 where one is missing."""
     old: bool | None
     """Whether people let the old answer pass; None where nobody has looked."""
     new: bool | None
     """Whether people let the new answer pass; None where nobody has looked."""
+    changed: str = ""
+    """With what the first form was made that is different now; empty where nothing is."""
 
     @property
     def is_open(self) -> bool:
@@ -61,15 +62,23 @@ class AuditedPair:
 
     def lowest(self) -> float:
         """Return the lowest possible value of its weighted difference."""
-        return (bool(self.new) - (self.old is not False)) / self.probability if self.drawn else 0.0
+        return (
+            (bool(self.new) - (self.old is not False)) / self.plan.probability
+            if self.drawn
+            else 0.0
+        )
 
     def highest(self) -> float:
         """Return the highest possible value of its weighted difference."""
-        return ((self.new is not False) - bool(self.old)) / self.probability if self.drawn else 0.0
+        return (
+            ((self.new is not False) - bool(self.old)) / self.plan.probability
+            if self.drawn
+            else 0.0
+        )
 
     def expected(self, trust: float) -> float:
         """Return its weighted difference; an open pair's is the guess times ``trust``, 0 to 1."""
-        return trust * self.guess / self.probability if self.is_open else self.lowest()
+        return trust * self.plan.judged / self.plan.probability if self.is_open else self.lowest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +99,29 @@ class Audit:
         return (one for unit in self.units for one in unit)
 
     @property
-    def known(self) -> int:
-        """The number of units before the first with an open pair."""
-        places = (place for place, unit in enumerate(self.units) if any(p.is_open for p in unit))
-        return next(places, len(self.units))
+    def reached(self) -> tuple[tuple[AuditedPair, ...], ...]:
+        """The units to the last with a pair that people looked at, or to the first open pair."""
+        places = range(len(self.units))
+        opened = [place for place in places if any(one.is_open for one in self.units[place])]
+        seen = [place + 1 for place in places if any(one.is_known for one in self.units[place])]
+        return self.units[: max([opened[0], *seen[-1:]])] if opened else self.units
+
+    @property
+    def stuck(self) -> list[AuditedPair]:
+        """The open pairs before the last that people looked at."""
+        return [one for unit in self.reached for one in unit if one.is_open]
+
+    @property
+    def changed(self) -> str:
+        """Why the plan of the first form does not hold any more; empty where it does."""
+        found = Counter(one.changed for one in self.pairs if one.changed)
+        if not found:
+            return ""
+        (what, count), *_ = found.most_common(1)
+        return (
+            f"the first form was made with {what} ({plural(count, 'pair')}); go on with that, or "
+            "begin an audit anew with another --adjudications FILE"
+        )
 
     def observations(self, difference: Callable[[AuditedPair], float]) -> Observations:
         """Return the differences of the units, for instance with unknown ones at their lowest."""
@@ -104,7 +132,7 @@ class Audit:
         return Observations(
             totals=np.array(totals, dtype=np.float64),
             sizes=np.array(sizes, dtype=np.float64),
-            bound=1 / min([self.share, *(one.probability for one in self.pairs if one.drawn)]),
+            bound=1 / min([self.share, *(one.plan.probability for one in self.pairs if one.drawn)]),
             largest=max(sizes, default=1),
         )
 
@@ -114,8 +142,8 @@ class Audit:
         They decide if people confirm all of the judge's differences, or the same share as so far.
         ``margin`` is the drop that passes, ``bar`` the difference below which the gate fails.
         """
-        checked = [one for one in self.pairs if one.is_known and one.guess]
-        confirmed = sum(one.lowest() * one.probability == one.guess for one in checked)
+        checked = [one for one in self.pairs if one.is_known and one.plan.judged]
+        confirmed = sum(one.lowest() * one.plan.probability == one.plan.judged for one in checked)
         ends = [len(self.units)]
         for trust in (1.0, (confirmed + 1) / (len(checked) + 2)):
             seen = self.observations(partial(AuditedPair.expected, trust=trust))
@@ -131,9 +159,8 @@ class Audit:
             log_capital(self.observations(AuditedPair.lowest), -margin),
             log_capital(self.observations(AuditedPair.highest).mirrored, -bar),
         )
-        looked = accumulate(sum(one.drawn for one in unit) for unit in self.units)
-        rows = zip(looked, *(map(float, one) for one in capitals), strict=True)
-        return [row for _, row in zip(range(self.known), rows, strict=False)]
+        looked = accumulate(sum(one.drawn for one in unit) for unit in self.reached)
+        return [(n, float(a), float(b)) for n, a, b in zip(looked, *capitals, strict=False)]
 
 
 def audit_of(sides: Sequence[PairedSlice], share: float) -> Audit:
@@ -142,44 +169,97 @@ def audit_of(sides: Sequence[PairedSlice], share: float) -> Audit:
     Items that one run did not ask, or the old one did not grade, are pairs with one answer unknown.
     ``share`` (above 0, at most 1) is the probability to draw a pair without a reason to look at it.
     """
-    clusters: dict[Cluster, list[tuple[str, AuditedPair]]] = defaultdict(list)
+    units: dict[str, list[tuple[str, AuditedPair]]] = defaultdict(list)
     for side in sides:
         for old, new in side.matches:
             place = digest([new.digest, new.dataset, new.language, new.id, new.repeat])
             one = _audited(Pair(new=new, old=old or unanswered(new)), side, share)
-            clusters[side.slice_.cluster_of(new)].append((place, one))
-    units = [sorted(unit, key=lambda two: two[0]) for unit in clusters.values()]
-    units.sort(key=lambda unit: unit[0][0])
-    return Audit(units=tuple(tuple(one for _, one in unit) for unit in units), share=share)
+            units[side.slice_.place_of(new)].append((place, one))
+    ordered = (sorted(units[place], key=lambda two: two[0]) for place in sorted(units))
+    return Audit(units=tuple(tuple(one for _, one in unit) for unit in ordered), share=share)
 
 
 def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
     """Return a pair with people's verdicts and the reason to look at it.
 
-    An earlier audit's verdict on these very answers keeps its probability: a later run may know
-    people's verdicts alone, and no longer the judge's.
+    What the first form planned stays: a later run may know people's verdicts alone, and no longer
+    the judge's. The greater probability counts, as all are thresholds on the same hash.
     """
     digests = [answer_digest(one, one.answer or "") for one in (pair.old, pair.new)]
     key = digest(["audit", *digests])[:32]
     verdicts = (side.people.get(one) for one in digests)
     said = [one for one in verdicts if one and one.pair == key and one.probability]
-    why = _why(pair, side.bar)
-    probability = {"": 0.0, SAMPLE: share}.get(why, 1.0)
-    if said:
-        why, probability = said[0].picked, said[0].probability
-    drawn = bool(said) or int(key, 16) < probability * 16 ** len(key)
-    old, new = (_by_people(one, side) for one in (pair.old, pair.new))
     before, now = (one.passes(side.bar) for one in (pair.old, pair.new))
+    judged = 0 if before is None or now is None else now - before
+    fresh = _planned(_why(pair, side.bar), judged, share, side)
+    first = side.plan.get(key)
+    if first is None and said:  # accepted before plans were kept
+        picked, probability = said[0].picked, said[0].probability
+        first = replace(_planned(picked, judged, share, side), probability=probability)
+        first = replace(first, share=probability if picked == SAMPLE else share)
+    changed, by_people = "", pair.old.adjudicated_by or pair.new.adjudicated_by
+    if first:
+        if by_people:
+            fresh = _planned(first.why, first.judged, share, side)
+        changed = _changed(first, fresh)
+    plan = first or fresh
+    probability = max(plan.probability, fresh.probability)
+    old, new = (_by_people(one, side) for one in (pair.old, pair.new))
     return AuditedPair(
         pair=pair,
         key=key,
-        why=why,
-        probability=probability,
-        drawn=drawn,
-        guess=0 if before is None or now is None else now - before,
+        plan=replace(plan, probability=probability),
+        drawn=bool(said) or int(key, 16) < probability * 16 ** len(key),
         old=old,
         new=new,
+        changed=changed,
     )
+
+
+def _planned(why: str, judged: int, share: float, side: PairedSlice) -> PlannedPair:
+    """Return the plan for a pair that people look at for this reason."""
+    return PlannedPair(
+        why=why,
+        probability={"": 0.0, SAMPLE: share}.get(why, 1.0),
+        judged=judged,
+        share=share,
+        order=side.slice_.order,
+    )
+
+
+def _changed(first: PlannedPair, now: PlannedPair) -> str:
+    """Return what differs from the first form; a verdict that the judge lacked may come later."""
+    if first.share != now.share:
+        return f"`share: {first.share:g}`, not {now.share:g}"
+    if first.order != now.order:
+        return f"`order: {first.order}`, not {now.order}"
+    judged = "no_verdict" not in (first.why, now.why)
+    if judged and (first.why, first.judged) != (now.why, now.judged):
+        return "other verdicts of the judge"
+    return ""
+
+
+def plan_path(people: Path) -> Path:
+    """Return where the plan of the audit stands whose verdicts are in this file."""
+    return people.with_suffix(".plan.json")
+
+
+def load_plan(people: Path) -> AuditPlan:
+    """Return the plan that belongs to a file of verdicts; empty where no form was made with it."""
+    path = plan_path(people)
+    if not path.exists():
+        return {}
+    try:
+        found: AuditPlan = decode(dict[str, PlannedPair], parse_json(read_text(path)))
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}; put back the file that review wrote") from None
+    return found
+
+
+def save_plan(plan: AuditPlan, people: Path) -> None:
+    """Write the plan next to the verdicts, a line a pair."""
+    rows = (f" {dump(key)}: {dump(encode(one))}" for key, one in sorted(plan.items()))
+    write_texts([(plan_path(people), "{\n" + ",\n".join(rows) + "\n}\n")])
 
 
 def _why(pair: Pair, bar: int | None) -> str:

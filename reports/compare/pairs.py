@@ -23,7 +23,7 @@ from evaluators.statistics.paired import (
     shrink,
     tango,
 )
-from reports.run.evidence import Calibration
+from reports.run.evidence import AuditPlan, Calibration
 from reports.run.record import Record
 from reports.run.report import Role
 
@@ -141,6 +141,8 @@ class PairedSlice:
     slice_: Slice
     pairing: PairedRecords
     role: Role = "baseline"
+    path: str = "OLD"
+    """Where the other run stands."""
     blocked: str = ""
     """Why its change gates cannot be decided, for any reason; empty where they can."""
     changed: str = ""
@@ -151,6 +153,7 @@ class PairedSlice:
     """The judge's errors: in the slice's language, then in others; empty where not measured."""
     people: Adjudications = field(default_factory=dict)
     """People's verdicts on answers of either run."""
+    plan: AuditPlan = field(default_factory=dict)
     elsewhere: tuple[str, ...] = ()
     """The languages of the dataset that only the other run has."""
 

@@ -5,20 +5,29 @@ be checked after every verdict (``evaluators/statistics/betting.py``).
 """
 
 import math
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cases.dataset import Dataset, Threshold
 from evaluators.output import plural
-from evaluators.statistics.betting import confidence_sequence, is_above, is_below
+from evaluators.statistics.betting import (
+    Observations,
+    Sides,
+    confidence_sequence,
+    first_verdict,
+)
 from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from reports.compare.audit import Audit, AuditedPair, audit_of
 from reports.compare.differences import elsewhere, not_asked, scopes
 from reports.compare.pairs import PairedSlice, paired_difference
+from reports.gates.sequential import BROKEN
 from reports.judge.scale import judge_scale
 from reports.run.evidence import AuditStep, AuditTrail
 from reports.run.report import GateResult, GateState
 
+REVIEW = "qagate review RUN"
+"""How the command for people begins; RUN is the run's own folder."""
 _STEPS = 200  # the most points in a plot
 _LOG10 = math.log(10)
 
@@ -53,17 +62,22 @@ class AuditedGate:
         if self.threshold.max is None or not 0 <= self.threshold.max < 1:
             share = "a share of items, from 0 to below 1"
             return f"drop needs a margin as {share}, not {self.threshold.max}"
-        return next((one.narrow for one in self.sides if one.narrow), "")
+        return next((one.narrow for one in self.sides if one.narrow), self.audit.changed)
 
     @property
     def state(self) -> GateState:
         """PASS or FAIL once the evidence has sufficed; it then stays."""
         if self.obstacle:
             return "INCONCLUSIVE"
-        if is_above(self.audit.observations(AuditedPair.lowest), -self.margin):
-            return "PASS"
-        failed = is_below(self.audit.observations(AuditedPair.highest), self.limit)
-        return "FAIL" if failed else "INCONCLUSIVE"
+        low, high = self._ends
+        limits = Sides(low=low, high=high, passing=-self.margin, failing=self.limit)
+        return first_verdict([limits]) or "INCONCLUSIVE"
+
+    @property
+    def _ends(self) -> tuple[Observations, Observations]:
+        ends = AuditedPair.lowest, AuditedPair.highest
+        low, high = map(self.audit.observations, ends)
+        return low, high
 
     @property
     def next_pairs(self) -> list[AuditedPair]:
@@ -74,14 +88,11 @@ class AuditedGate:
     @property
     def estimate(self) -> Estimate:
         """New - old by people's verdicts; its interval holds at any look."""
-        units = self.audit.units[: self.audit.known]
-        values = [one.lowest() for unit in units for one in unit]
+        values = [(one.lowest() + one.highest()) / 2 for unit in self.audit.reached for one in unit]
         if not values:
             return UNDEFINED
-        ends = AuditedPair.lowest, AuditedPair.highest
-        low, high = confidence_sequence(*map(self.audit.observations, ends))
         mean = sum(values) / len(values)
-        return Estimate.of(min(max(mean, low), high), (low, high), len(values))
+        return Estimate.of(mean, confidence_sequence(*self._ends), len(values))
 
     @property
     def trail(self) -> AuditTrail:
@@ -92,7 +103,7 @@ class AuditedGate:
         apart = max(1, math.ceil(len(growth) / _STEPS))
         return AuditTrail(
             pairs=len(pairs),
-            alike=sum(not one.why for one in pairs),
+            alike=sum(not one.plan.why for one in pairs),
             looked=sum(one.is_known for one in pairs),
             open=sum(one.is_open for one in pairs),
             next=len(self.next_pairs),
@@ -107,15 +118,16 @@ class AuditedGate:
     def result(self) -> GateResult:
         """Return the verdict with the sentence that says why."""
         trail, estimate, state = self.trail, self.estimate, self.state
+        obstacle = self.obstacle or (BROKEN if estimate.n and not estimate.interval else "")
         return GateResult(
             dataset=self.dataset,
             language=self.language,
             threshold=self.threshold,
-            state=state,
+            state="INCONCLUSIVE" if obstacle else state,
             estimate=estimate,
             worst=None,
             best=None,
-            reason=self.obstacle or self._reason(state, estimate, trail),
+            reason=obstacle or self._reason(state, estimate, trail),
             anchored=self.sides[0].role == "anchor",
             audit=trail,
         )
@@ -125,22 +137,37 @@ class AuditedGate:
         text = "people have looked at no pair yet"
         if (trail.looked or state == "PASS") and estimate.interval and estimate.value is not None:
             value, span = figure(estimate.value, -self.margin), span_of(estimate.interval)
-            text = f"people: new - old is {value}, 95 % interval {span}"
+            text = f"people: new - old is {value}, 95 % interval {span} at any look"
         if state == "PASS":
             text += f": the drop is shown to be within {margin}"
         elif state == "FAIL":
             beyond = self.threshold.fail == "margin"
             text += f": the drop is shown to be {f'beyond {margin}' if beyond else 'real'}"
         elif trail.next:
-            command = f"qagate review RUN --{self.sides[0].role} OLD --until-decided"
-            text += f"; {plural(trail.next, 'more pair')} to look at: {command}"
+            blank = sum((one.old, one.new).count(None) for one in self.next_pairs)
+            answers = f"{plural(blank, 'answer')} of {plural(trail.next, 'more pair')}"
+            text += f"; {answers} to read: {self._command}"
         else:
             text += f"; not settled for {margin} by all pairs that were drawn: ask more items"
+        return f"{text} ({'; '.join(self._basis(estimate, trail))})"
+
+    @property
+    def _command(self) -> str:
+        side = self.sides[0]
+        return f"{REVIEW} --{side.role}={shlex.quote(side.path)} --until-decided"
+
+    def _basis(self, estimate: Estimate, trail: AuditTrail) -> Iterator[str]:
         seen = f"{trail.looked:,} looked at of {plural(trail.pairs, 'pair')}"
-        alike = f", {trail.alike:,} of the same text" if trail.alike else ""
-        judged = "undefined" if trail.judged.value is None else figure(trail.judged.value)
-        basis = [f"{seen}{alike}", f"judged: {judged}", *not_asked(self.sides)]
-        return f"{text} ({'; '.join([*basis, *elsewhere(self.sides, self.language)])})"
+        yield f"{seen}, {trail.alike:,} of the same text" if trail.alike else seen
+        if trail.looked and estimate.n < trail.pairs:
+            yield f"the figure is of the first {estimate.n:,}"
+        if stuck := self.audit.stuck if trail.looked else []:
+            which = f"{plural(len(stuck), 'pair')} before the last have no verdict yet"
+            yield f"{which}, first {stuck[0].pair.new.key}: any value counts"
+        judged = trail.judged.value
+        yield f"judged: {'undefined' if judged is None else figure(judged)}"
+        yield from not_asked(self.sides)
+        yield from elsewhere(self.sides, self.language)
 
 
 def audited_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> Iterator[AuditedGate]:

@@ -50,20 +50,24 @@ def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> 
     Shares of all items change pair by pair. The spread of other metrics is not known before a run.
     """
     margin, pairs = threshold.max or 0.0, plural(count, "independent pair")
-    shares = _listed(f"{100 * share:.2g}" for share in discordances)
+    shares = listed(f"{100 * share:.2g}" for share in discordances)
     if threshold.evidence == "audited":
         return "no forecast: people decide it, with `qagate review … --until-decided`"
     if threshold.evidence == "sequential":
-        units = _listed(f"{units_needed(threshold, count, share):,}" for share in discordances)
+        needed = [units_needed(threshold, count, share) for share in discordances]
+        units, open_ = (
+            listed(texts)
+            for texts in zip(*((f"{n:,}", f"{100 * left:.0f}") for n, left in needed), strict=True)
+        )
         return (
-            f"--until-decided settles an unchanged model after about {units} of {pairs} if "
-            f"{shares} % differ"
+            f"--until-decided takes about {units} of {pairs} for an unchanged model if {shares} % "
+            f"differ, and leaves {open_} % of such runs open"
         )
     if not threshold.of_share or threshold.evidence == "estimate" or not 0 < margin < 1:
         return "no forecast for this gate alone; see the odds of all gates"
     if count < (fewest := smallest_n(margin)):
         return f"can never pass with {pairs}; it takes {fewest:,} even if none differs"
-    margins = _listed(figure(confirmed_margin(count, share) or 1.0) for share in discordances)
+    margins = listed(figure(confirmed_margin(count, share) or 1.0) for share in discordances)
     return (
         f"{pairs} exclude a drop of {margins} with a chance of {ENOUGH:g} if {shares} % of them "
         "differ"
@@ -86,7 +90,7 @@ def expected_shares(
 
     def share(gate: Threshold, count: int, parts: Sequence[tuple[Slice, int]]) -> float:
         scale = expected_scale(parts, calibrations, gate.of)
-        return units_needed(gate, count, discordance, scale) / max(count, 1)
+        return units_needed(gate, count, discordance, scale)[0] / max(count, 1)
 
     *_, (_, together, pooled) = _scopes(dataset, clusters)
     shared = [share(gate, together, sizes) for gate in pooled if baseline]
@@ -101,18 +105,20 @@ def expected_shares(
 
 def units_needed(
     threshold: Threshold, count: int, discordance: float, scale: JudgeScale | None = None
-) -> int:
-    """Return the mean number of ``count`` independent pairs that decide a sequential margin.
+) -> tuple[int, float]:
+    """Return the mean number of ``count`` independent pairs that a sequential margin takes.
 
-    The model is taken to be unchanged.
+    The second number is the share of runs that stay open. The model is taken to be unchanged.
     """
     margin = threshold.max or 0.0
     limit = margin if threshold.fail == "margin" else 0.0
     allowed = scale.shrunk(margin, confident=True) if scale else margin
-    return round(expected_units(max(allowed, 0.0), limit, discordance, count))
+    units, left = expected_units(max(allowed, 0.0), limit, discordance, count)
+    return round(units), left
 
 
-def _listed(words: Iterable[str]) -> str:
+def listed(words: Iterable[str]) -> str:
+    """Return words with an ``or`` before the last."""
     *most, last = words
     return f"{', '.join(most)} or {last}" if most else last
 

@@ -7,13 +7,12 @@ worse by exactly the margin passes with a probability of at most 2.5 %, however 
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import Case
-from evaluators.kinds import Cluster
 from evaluators.output import plural
-from evaluators.statistics.betting import Observations, confidence_sequence, is_above, is_below
+from evaluators.statistics.betting import Ends, Evidence, Sides, first_verdict
 from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
 from reports.compare.differences import ShareChange, change_of, elsewhere, not_asked, scopes
@@ -24,22 +23,16 @@ from reports.run.report import GateResult, GateState, SliceSummary
 
 SEQUENTIAL = "sequential"
 
-Place = tuple[str, ...]
 Match = tuple[PairedSlice, Record | None, Record]
 
-
-def places_of(items: Iterable[tuple[Slice, Case | Record]]) -> dict[Cluster, Place]:
-    """Return the place of each cluster in the order: the first among its items' places."""
-    found: dict[Cluster, Place] = {}
-    for slice_, item in items:
-        cluster, place = slice_.cluster_of(item), place_of(item)
-        found[cluster] = min(place, found.get(cluster, place))
-    return found
+BROKEN = (
+    "an assumption broke: no value fits all the evidence, so these items are not in random order"
+)
 
 
-def place_of(item: Case | Record) -> Place:
-    """Return an item's place: a hash of its data, which other items do not change."""
-    return item.digest, item.language, item.id
+def place_of(slice_: Slice, item: Case | Record) -> tuple[str, ...]:
+    """Return an item's place in the order: that of its unit, then a hash of its own data."""
+    return slice_.place_of(item), item.digest, item.language, item.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,48 +45,6 @@ class Side:
     """A PASS needs a mean above this."""
     failing: float
     """A mean below this is a FAIL."""
-
-
-@dataclass(slots=True, kw_only=True)
-class BettingEvidence:
-    """The sums of the units in their order, with unknown values at either end."""
-
-    lows: list[int] = field(default_factory=list)
-    highs: list[int] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    largest: int = 1
-    """The number of items in the largest unit, asked or not."""
-
-    def add(self, unit: Sequence[tuple[int, int]]) -> None:
-        """Add a unit: the lowest and the highest that each of its values can be."""
-        self.lows.append(sum(low for low, _ in unit))
-        self.highs.append(sum(high for _, high in unit))
-        self.sizes.append(len(unit))
-
-    def state(self, sides: Sequence[Side]) -> GateState:
-        """Return PASS or FAIL once the evidence has sufficed; it then stays."""
-        if all(one.passing < 1 and is_above(self._seen(one, 0), one.passing) for one in sides):
-            return "PASS"
-        failed = any(is_below(self._seen(one, 1), one.failing) for one in sides)
-        return "FAIL" if failed else "INCONCLUSIVE"
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the mean; it holds at any look."""
-        plain = Side(sign=1, passing=0, failing=0)
-        return confidence_sequence(self._seen(plain, 0), self._seen(plain, 1))
-
-    def _seen(self, side: Side, end: int) -> Observations:
-        """Return the values with all unknown ones at their lowest (0) or highest (1)."""
-        import numpy as np
-
-        ends = [self.lows, self.highs] if side.sign > 0 else [self.highs, self.lows]
-        return Observations(
-            totals=side.sign * np.array(ends[end], dtype=np.float64),
-            sizes=np.array(self.sizes, dtype=np.float64),
-            bound=1.0,
-            largest=self.largest,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,17 +82,24 @@ class SequentialGate:
         known = [(sign, sign * (2 * end - 1)) for sign, end in ends if end is not None]
         return [Side(sign=sign, passing=mean, failing=mean) for sign, mean in known]
 
-    def blank(self) -> BettingEvidence:
-        """Return the evidence before any item is asked."""
-        return BettingEvidence(largest=max(map(len, self.units), default=1))
+    @property
+    def hopeless(self) -> bool:
+        """Whether no item can make it pass: its judge is not trusted, or may be no judge at all."""
+        return bool(self.blocked) or any(one.passing >= 1 for one in self.sides)
 
-    def add(
-        self, unit: Sequence[Match], evidence: BettingEvidence, new: Mapping[str, Record]
-    ) -> None:
-        """Add a unit to the evidence; ``new`` has the records that ended since, by key."""
-        evidence.add([self._ends(side, old, new.get(one.key, one)) for side, old, one in unit])
+    def ends(self, unit: Sequence[Match], new: Mapping[str, Record]) -> list[Ends]:
+        """Return what each value of a unit can be; ``new`` has records that ended since, by key."""
+        return [self._ends(side, old, new.get(one.key, one)) for side, old, one in unit]
 
-    def _ends(self, side: PairedSlice, old: Record | None, new: Record) -> tuple[int, int]:
+    def verdict(self, evidence: Evidence) -> GateState:
+        """Return the first of PASS and FAIL that the evidence shows for any unknown values."""
+        tests = []
+        for one in self.sides:
+            low, high = evidence.seen(one.sign)
+            tests.append(Sides(low=low, high=high, passing=one.passing, failing=one.failing))
+        return first_verdict(tests) or "INCONCLUSIVE"
+
+    def _ends(self, side: PairedSlice, old: Record | None, new: Record) -> Ends:
         """Return the lowest and the highest value that an item can have."""
         now = self.hit(side, new)
         most, least = (unknown if now is None else now for unknown in (True, False))
@@ -153,33 +111,26 @@ class SequentialGate:
 
     def result(self) -> GateResult:
         """Return the verdict with the sentence that says why; items not asked are unknown."""
-        found, ends = self.blank(), [[self._ends(*one) for one in unit] for unit in self.units]
-        for unit in ends:
-            found.add(unit)
-        state: GateState = "INCONCLUSIVE" if self.blocked else found.state(self.sides)
-        known = [low for unit in ends for low, high in unit if low == high]
-        estimate = self._estimate(known, found)
+        ends = [self.ends(unit, {}) for unit in self.units]
+        found = Evidence.of(ends)
+        interval, state = found.interval, self.verdict(found)
+        broken = "" if interval else BROKEN
+        estimate, values = UNDEFINED, [low for unit in ends for low, high in unit if low == high]
+        if values:
+            points = [sum(values) / len(values), *(interval or ())]
+            mean, *span = points if self.threshold.paired else [(one + 1) / 2 for one in points]
+            estimate = Estimate.of(mean, (span[0], span[1]) if span else None, len(values))
         return GateResult(
             dataset=self.dataset,
             language=self.language,
             threshold=self.threshold,
-            state=state,
+            state="INCONCLUSIVE" if self.blocked or broken else state,
             estimate=estimate,
             worst=None,
             best=None,
-            reason=self.blocked or self._reason(state, estimate),
+            reason=self.blocked or broken or self._reason(state, estimate),
             anchored=self.anchored,
         )
-
-    def _estimate(self, values: Sequence[int], found: BettingEvidence) -> Estimate:
-        """Return the mean of the known values, with an interval that holds at any look."""
-        if not values:
-            return UNDEFINED
-        mean, (low, high) = sum(values) / len(values), found.interval
-        mean = min(max(mean, low), high)
-        if not self.threshold.paired:
-            mean, low, high = ((one + 1) / 2 for one in (mean, low, high))
-        return Estimate.of(mean, (low, high), len(values))
 
     def _reason(self, state: GateState, estimate: Estimate) -> str:
         bar, value, interval = self.threshold, estimate.value, estimate.interval
@@ -236,40 +187,36 @@ def sequential_gates(
     every = (*dataset.pooled, *(gate for one in slices for gate in one.thresholds))
     if all(gate.evidence != SEQUENTIAL for gate in every):
         return
-    places = places_of((one, record) for one in slices for record in records[one.name])
     for one in slices:
         pairing = PairedRecords(pairs=(), unknown=tuple(records[one.name]))
         alone = PairedSlice(slice_=one, pairing=pairing, blocked=blocked[one.name])
         for threshold in one.thresholds:
             if threshold.evidence == SEQUENTIAL and not threshold.paired:
-                yield _gate(one.language, threshold, [alone], places)
+                yield _gate(one.language, threshold, [alone])
     for sides in compared:
         for language, scope, threshold in scopes(dataset, sides):
             if threshold.evidence == SEQUENTIAL:
-                yield _gate(language, threshold, scope, places)
+                yield _gate(language, threshold, scope)
 
 
 def _gate(
     language: str,
     threshold: Threshold,
     sides: Sequence[PairedSlice],
-    places: Mapping[Cluster, Place],
 ) -> SequentialGate:
     name = threshold.of if threshold.paired else threshold.measure
     change = change_of(name, sides)
     share = change if isinstance(change, ShareChange) else None
     not_share = "" if share else f"{name} is no share of all items; choose another evidence"
-    dropped = ((side.slice_, one) for side in sides for one in side.pairing.dropped)
-    known = {**places_of(dropped), **places}
-    units: dict[Cluster, list[Match]] = defaultdict(list)
+    units: dict[str, list[Match]] = defaultdict(list)
     for side in sides:
         for old, new in side.matches:
-            units[side.slice_.cluster_of(new)].append((side, old, new))
+            units[side.slice_.place_of(new)].append((side, old, new))
     return SequentialGate(
         dataset=sides[0].slice_.dataset,
         language=language,
         threshold=threshold,
-        units=tuple(tuple(units[one]) for one in sorted(units, key=known.__getitem__)),
+        units=tuple(tuple(units[place]) for place in sorted(units)),
         hit=share.hit if share else passes,
         blocked=next((one.blocked for one in sides if one.blocked), not_share),
         scale=judge_scale(sides, threshold.of) if threshold.paired else None,

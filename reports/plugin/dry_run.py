@@ -35,7 +35,7 @@ from evaluators.runtime.engine import Task
 from evaluators.runtime.prices import Pricing, pricing_of
 from evaluators.text import fresh_key
 from reports.gates.decide import SessionFacts
-from reports.gates.power import Clusters, expected_shares, power_lines
+from reports.gates.power import Clusters, expected_shares, listed, power_lines
 from reports.judge.errors import calibrations_in
 from reports.judge.trust import distrust
 from reports.plugin.calibrator import Calibrator, find_labelled
@@ -53,6 +53,8 @@ from reports.verdict.odds import (
 )
 
 T = TypeVar("T")
+Shares = list[tuple[float, dict[str, float]]]
+"""Shares of pairs that may differ, each with the share of items asked of each slice."""
 
 REPLIES_PER_QUERY = 1_000
 EXTRAS = (
@@ -95,10 +97,10 @@ class DryRun:
     def _lines(self, keys: Sequence[str], root: Path) -> Iterator[str]:
         items = Counter(self._plan.items[key].slice.name for key in keys)
         forecasts = self._forecasts([self._tasks[key] for key in keys])
-        shares = self._shares(keys) if self._options.until_decided else {}
+        shares = self._shares(keys) if self._options.until_decided else []
         for name, forecast in forecasts.items():
             yield from plan_lines(name, items[name], forecast)
-            if name in shares:
+            if shares and name in shares[0][1]:
                 yield sequence_line(items, {name: forecast}, shares)
         labelled = find_labelled(self._options, self._plan, root)
         is_on = self._options.calibration != 0
@@ -163,21 +165,24 @@ class DryRun:
                 if len(found) == before:
                     return result
 
-    def _shares(self, keys: Sequence[str]) -> dict[str, float]:
+    def _shares(self, keys: Sequence[str]) -> Shares:
         """Return the expected share of items asked, for each slice that may stop early."""
         queues = stoppable(self._plan, paired=any(self._earlier))
         earlier = self._baseline
-        share = known_discordance(earlier).shares[0]
-        found: dict[str, float] = {}
-        for dataset, clusters in self._clusters(keys):
-            found |= expected_shares(
-                dataset,
-                clusters,
-                baseline=any(self._earlier),
-                discordance=share,
-                calibrations=tuple(calibrations_in(earlier.run)) if earlier else (),
-            )
-        return {name: one for name, one in found.items() if name in queues}
+        calibrations = tuple(calibrations_in(earlier.run)) if earlier else ()
+        found: Shares = []
+        for differ in known_discordance(earlier).shares if queues else ():
+            asked: dict[str, float] = {}
+            for dataset, clusters in self._clusters(keys):
+                asked |= expected_shares(
+                    dataset,
+                    clusters,
+                    baseline=any(self._earlier),
+                    discordance=differ,
+                    calibrations=calibrations,
+                )
+            found.append((differ, {name: one for name, one in asked.items() if name in queues}))
+        return found
 
     def _clusters(self, keys: Sequence[str]) -> Iterator[tuple[Dataset, Clusters]]:
         """Yield each data set with the clusters of its items, by language."""
@@ -260,23 +265,26 @@ def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:
 def sequence_line(
     items: Mapping[str, int],
     forecasts: Mapping[str, Forecast],
-    shares: Mapping[str, float],
+    shares: Shares,
     fixed: float | None = 0.0,
 ) -> str:
     """Return items and cost of slices that stop once decided, and those of all their items.
 
     ``fixed`` is the cost in USD of calls that are made in any case; None if unknown.
     """
-    asked = sum(shares.get(name, 1.0) * items[name] for name in forecasts)
-    costs = [fixed, *(one.cost for one in forecasts.values())]
-    parts = [1.0, *(shares.get(name, 1.0) for name in forecasts)]
-    less = whole = ""
-    if None not in costs:
-        paid = sum(part * (cost or 0.0) for part, cost in zip(parts, costs, strict=True))
-        less, whole = f", {money(paid)}", f", {money(sum(cost or 0.0 for cost in costs))}"
-    every = sum(items[name] for name in forecasts)
-    stopped = f"until decided, if unchanged: about {round(asked):,} items{less}"
-    return f"    {stopped}; all: {every:,}{whole}"
+    asked, paid = [], []
+    for _, parts in (*shares, (0.0, {})):
+        asked.append(f"{sum(parts.get(name, 1.0) * items[name] for name in forecasts):,.0f}")
+        costs = [(parts.get(name, 1.0), one.cost) for name, one in forecasts.items()]
+        known = [part * cost for part, cost in [*costs, (1.0, fixed)] if cost is not None]
+        paid.append(money(sum(known)) if len(known) > len(costs) else "")
+    whole = f"{asked.pop()}{', ' if paid[-1] else ''}{paid.pop()}"
+    less = f", {listed(paid)}" if paid[0] else ""
+    differ = listed(f"{100 * share:.2g}" for share, _ in shares)
+    return (
+        f"    until decided, if unchanged and {differ} % differ: about {listed(asked)} "
+        f"items{less}; all: {whole}"
+    )
 
 
 def assumptions(specs: Mapping[str, Spec], prices: Mapping[str, Pricing | None]) -> Iterator[str]:

@@ -12,17 +12,11 @@ from dataclasses import dataclass, field, replace
 from cases.dataset import Dataset, Plan, PlannedItem, Slice, Threshold
 from evaluators.core import Outcome, UsageError
 from evaluators.runtime.engine import stopped
-from reports.gates.sequential import (
-    SEQUENTIAL,
-    BettingEvidence,
-    SequentialGate,
-    place_of,
-    places_of,
-)
+from evaluators.statistics.betting import Evidence
+from reports.gates.sequential import SEQUENTIAL, SequentialGate, place_of
 from reports.plugin.calibrator import Calibrator
 from reports.run.baseline import Baseline
 from reports.run.record import Record, make_record
-from reports.run.report import GateState
 from reports.verdict.assemble import ReportInputs, sequences
 
 FEWEST = 16
@@ -66,19 +60,15 @@ def in_sequence(plan: Plan, *, paired: bool) -> Plan:
     by_queue: dict[str, list[PlannedItem]] = defaultdict(list)
     for item in plan.items.values():
         by_queue[queues.get(item.slice.name, item.slice.name)].append(item)
-    ranked = [pair for queue in by_queue.values() for pair in enumerate(_sorted(queue, plan))]
+    ranked = [pair for queue in by_queue.values() for pair in enumerate(_sorted(queue))]
     ranked.sort(key=lambda pair: (pair[1].slice.kind.answered, pair[0]))
     return replace(plan, items={item.key: item for _, item in ranked})
 
 
-def _sorted(queue: Sequence[PlannedItem], plan: Plan) -> list[PlannedItem]:
-    every = (one for one in plan.items.values() if one.slice.dataset == queue[0].slice.dataset)
-    places = places_of((one.slice, one.case) for one in every)
-
-    def order(item: PlannedItem) -> tuple[object, ...]:
-        return places[item.slice.cluster_of(item.case)], place_of(item.case), item.repeat
-
-    return sorted(queue, key=order) if queue[0].slice.kind.answered else list(queue)
+def _sorted(queue: list[PlannedItem]) -> list[PlannedItem]:
+    if not queue[0].slice.kind.answered:
+        return queue
+    return sorted(queue, key=lambda one: (place_of(one.slice, one.case), one.repeat))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,8 +76,9 @@ class _Watched:
     """A gate with the evidence of the units that have ended, as far as no earlier one is open."""
 
     gate: SequentialGate
-    evidence: BettingEvidence
-    state: GateState = "INCONCLUSIVE"
+    is_over: bool
+    """Whether no further item changes it."""
+    evidence: Evidence
 
     def advance(self, ended: Mapping[str, Record]) -> None:
         """Take in the units that have ended since; what is not asked again has."""
@@ -96,10 +87,10 @@ class _Watched:
         while known < len(units) and all(
             new.key in ended or new.outcome != "stopped" for _, _, new in units[known]
         ):
-            self.gate.add(units[known], self.evidence, ended)
+            self.evidence.add(self.gate.ends(units[known], ended))
             known += 1
-        if known > before and self.state == "INCONCLUSIVE" and not self.gate.blocked:
-            self.state = self.evidence.state(self.gate.sides)
+        if known > before and not self.is_over and not self.gate.blocked:
+            self.is_over = self.gate.verdict(self.evidence) != "INCONCLUSIVE"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,6 +125,7 @@ class EarlyStopping:
         self._queue_of = stoppable(plan, paired=any(baselines))
         every = (one for dataset in plan.datasets for one in dataset.slices.values())
         self._slices = [one for one in every if one.name in self._queue_of]
+        self._whole = Counter(item.slice.name for item in plan.items.values())
         self._decided: set[str] = set()
         self._outcomes: dict[str, Outcome] = {}
         self._ended: dict[str, Record] = {}
@@ -175,10 +167,23 @@ class EarlyStopping:
             measured = self._calibrator.is_complete(self._outcomes)
             if not (measured and all(key in self._ended for key in labelled)):
                 return ()
-            self._watched = [_Watched(gate=one, evidence=one.blank()) for one in self._gates()]
+            self._watched = [self._watch(gate) for gate in self._gates()]
         for one in self._watched:
             one.advance(self._ended)
         return list(self._unneeded())
+
+    def _watch(self, gate: SequentialGate) -> _Watched:
+        """Return a gate without evidence; one that no item can settle is over, for whole slices."""
+        largest = max(map(len, gate.units), default=1)
+        asked = Counter(item.slice.name for item in self._selected)
+        whole = self._plan.shard is None and all(
+            asked[name] == count and name not in self._plan.samples
+            for name, count in self._whole.items()
+            if asked[name]
+        )
+        return _Watched(
+            gate=gate, is_over=whole and gate.hopeless, evidence=Evidence(largest=largest)
+        )
 
     def _gates(self) -> tuple[SequentialGate, ...]:
         """Return the report's gates, with items that have not ended left open."""
@@ -186,7 +191,7 @@ class EarlyStopping:
         inputs = ReportInputs(
             datasets=self._plan.datasets,
             records=tuple(one or make_record(item, stopped(item.key)) for item, one in blanks),
-            whole=Counter(item.slice.name for item in self._plan.items.values()),
+            whole=self._whole,
             samples=self._plan.samples,
             outside=self._calibrator.calibrations(self._outcomes),
         )
@@ -196,7 +201,7 @@ class EarlyStopping:
         """Yield the open items of slices that have just been decided."""
         for slice_ in (one for one in self._slices if one.name not in self._decided):
             own = [one for one in self._watched or () if one.gate.concerns(slice_)]
-            if own and all(one.state != "INCONCLUSIVE" for one in own):
+            if own and all(one.is_over for one in own):
                 self._decided.add(slice_.name)
                 mine = (one.key for one in self._selected if one.slice.name == slice_.name)
                 yield from (key for key in mine if key not in self._ended)

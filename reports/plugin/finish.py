@@ -17,6 +17,7 @@ from evaluators.core import QAError
 from evaluators.ledger import Ledger
 from evaluators.models.catalogue import replaced_entries
 from evaluators.text import digest
+from reports.gates.audited import REVIEW
 from reports.gates.decide import SessionFacts
 from reports.metrics.summary import extra_notes
 from reports.plugin.options import RunOptions
@@ -77,7 +78,10 @@ def finish(
         outcomes = results.final(run.outcomes, unreached)
         found = OutcomeFacts.of((plan.items[key], one) for key, one in outcomes.items())
         facts = _facts(options, plan, run, end, found)
-        earlier = (one and replace(one, people=run.adjudications) for one in end.earlier)
+        earlier = (
+            one and replace(one, people=run.adjudications, plan=run.audit_plan)
+            for one in end.earlier
+        )
         return _publish(assemble(plan, outcomes, facts, *earlier), options)
 
 
@@ -189,7 +193,8 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
         reporter.write_sep("=", "qa gates")  # unlike section() it ends the line before
     for gate in words.by_urgency(report.decision.gates):
         reporter.write(f"{gate.state:<{console.STATE}}", **{_COLOURS[gate.state]: True})
-        for line in console.gate_lines(gate):
+        here = replace(gate, reason=gate.reason.replace(REVIEW, f"qagate review {folder}"))
+        for line in console.gate_lines(here):
             reporter.write_line(line)
     notes = console.notes(report) if verbosity > 0 else console.brief(report)
     ends = [*console.origin(report), *console.totals(report), f"report: {folder / 'report.html'}"]

@@ -39,6 +39,7 @@ from reports.run.evidence import Calibration
 
 if TYPE_CHECKING:
     from reports.run.baseline import Baseline
+    from reports.run.evidence import AuditPlan
 
 WINDOW_PER_CALL = 4  # how far ahead of the tests the engine may work, per call in flight
 SMALLEST_WINDOW = 64
@@ -71,6 +72,7 @@ class EngineRun:
     ) -> None:
         connected = connect_models(options, needs_key=calling and not options.replay)
         self.adjudications = adjudications_of(options, plan)
+        self.audit_plan = _audit_plan(options, plan)
         tasks = make_tasks(
             plan.items.values(), connected.model, connected.judges, self.adjudications
         )
@@ -302,9 +304,8 @@ def adjudications_of(options: RunOptions, plan: Plan) -> Adjudications:
 
     Raises UsageError if a file that was named is missing, or one cannot be read.
     """
-    folders = dict.fromkeys(dataset.folder for dataset in plan.datasets)
-    there = options.adjudications or any((folder / FILE).is_file() for folder in folders)
-    if options.adjudications_off or not there:
+    files = _adjudication_files(options, plan)
+    if not files:
         return {}
     from cases.review.adjudications import (  # noqa: PLC0415  # brings the forms for people along
         load_adjudications,
@@ -313,7 +314,24 @@ def adjudications_of(options: RunOptions, plan: Plan) -> Adjudications:
 
     if options.adjudications is not None:
         return load_adjudications(options.adjudications)
-    return load_folders(folders)
+    return load_folders(file.parent for file in files)
+
+
+def _adjudication_files(options: RunOptions, plan: Plan) -> list[Path]:
+    if options.adjudications_off or options.adjudications is not None:
+        return [options.adjudications] if options.adjudications else []
+    folders = dict.fromkeys(dataset.folder for dataset in plan.datasets)
+    return [folder / FILE for folder in folders if (folder / FILE).is_file()]
+
+
+def _audit_plan(options: RunOptions, plan: Plan) -> "AuditPlan":
+    """Return which pairs people were to look at. Raises UsageError for what cannot be read."""
+    files = _adjudication_files(options, plan)
+    if not files:
+        return {}
+    from reports.compare.audit import load_plan  # noqa: PLC0415  # not at the start of every run
+
+    return {key: one for file in files for key, one in load_plan(file).items()}
 
 
 def earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None]":

@@ -7,6 +7,7 @@ from pathlib import Path
 from cases.dataset import Slice
 from evaluators.judge_spec import known_names
 from evaluators.judges.adjudicated import Adjudications
+from reports.run.evidence import AuditPlan
 from reports.run.record import Record
 from reports.run.report import Role, SliceSummary
 from reports.run.run_json import load_run, sample_of
@@ -23,6 +24,8 @@ class Baseline:
     role: Role = "baseline"
     people: Adjudications = field(default_factory=dict)
     """People's verdicts on answers of this run, or of the one that is compared with it."""
+    plan: AuditPlan = field(default_factory=dict)
+    """The pairs that people were to look at, as the first form had them."""
 
     @property
     def sha256(self) -> str:

@@ -319,6 +319,26 @@ class RulesAudit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPair:
+    """What the first form of an audit fixed of two answers to an item."""
+
+    why: str
+    """Why people look at them, a key of the form's reasons; empty for answers of the same text."""
+    probability: float
+    """The probability that they are drawn, 0 to 1."""
+    judged: int
+    """New - old by the judge's verdicts; 0 where one is missing."""
+    share: float
+    """The gate's ``share``."""
+    order: str = ""
+    """The data set's ``order``."""
+
+
+AuditPlan = Mapping[str, PlannedPair]
+"""The pairs of an audit, by a hash of the two answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditStep:
     """The evidence of an audit after ``looked`` pairs."""
 

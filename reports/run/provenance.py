@@ -134,7 +134,7 @@ _OF_DATASET = (
 )
 _OF_SLICE = (
     *("language", "pass_bar", "penalty", "by", "floor", "floor_limit", "offline_floor"),
-    *("declared", "cluster", "attacks"),
+    *("declared", "cluster", "attacks", "order"),
 )
 """The fields of a dataset and of a slice that ``run.json`` has as they are."""
 

@@ -127,11 +127,13 @@ def paired_slices(run: CountedRun, judge: str, baseline: Baseline | None) -> dic
             slice_=slice_,
             pairing=pairing,
             role=baseline.role,
+            path=baseline.path,
             blocked=summary.obstacle or run.distrusted[name] or changed or narrow,
             changed=changed,
             narrow=narrow,
             calibrations=measuring(slice_, run.calibrations),
             people=baseline.people,
+            plan=baseline.plan,
             elsewhere=tuple(one.language for one in elsewhere if one.dataset == slice_.dataset),
         )
     if not is_own(found.values()):

@@ -12,15 +12,27 @@ from evaluators.statistics.betting import (
     BETS,
     ENOUGH,
     Observations,
+    Sides,
     confidence_sequence,
     expected_units,
-    is_above,
-    is_below,
+    first_above,
+    first_below,
+    first_verdict,
     log_capital,
 )
 
 VALUES = st.lists(st.sampled_from([-4.0, -1.0, 0.0, 1.0, 4.0]), max_size=60)
 MEANS = st.floats(-0.99, 0.99)
+
+
+def is_above(seen: Observations, mean: float) -> bool:
+    """Return whether the mean is ever shown to be above."""
+    return math.isfinite(first_above(seen, mean))
+
+
+def is_below(seen: Observations, mean: float) -> bool:
+    """Return whether the mean is ever shown to be below."""
+    return math.isfinite(first_below(seen, mean))
 
 
 def plain(values: list[float], bound: float = 4.0) -> Observations:
@@ -97,7 +109,10 @@ def test_the_interval_holds_just_the_means_that_no_bet_decided_against(
 ) -> None:
     """A mean below its low end is one that the true mean is shown to be above."""
     seen = plain(values)
-    low, high = confidence_sequence(seen, seen)
+    interval = confidence_sequence(seen, seen)
+    if interval is None:  # tested below
+        return
+    low, high = interval
     if abs(mean - low) > 1e-6 and low < 0.99:
         assert is_above(seen, mean) == (mean < low)
     if abs(mean - high) > 1e-6 and high > -0.99:
@@ -122,11 +137,49 @@ def test_luck_brings_forty_at_most_once_in_forty() -> None:
     assert 0 < share <= 1 / ENOUGH + 0.005
 
 
+@pytest.mark.parametrize(
+    ("values", "limit", "verdict"),
+    [
+        ([1.0] * 60, -0.1, "PASS"),
+        ([-1.0] * 60, -0.1, "FAIL"),
+        ([0.0] * 20, -0.1, ""),
+        ([-1.0] * 30 + [1.0] * 200, -0.1, "FAIL"),
+        ([1.0] * 30 + [-1.0] * 200, -0.1, "PASS"),
+        ([-1.0, 0, 0, 0, 0] * 60, 0.0, "FAIL"),
+        ([-1.0] * 12 + [0.0] * 2000, 0.0, "FAIL"),
+    ],
+)
+def test_the_first_verdict_counts(values: list[float], limit: float, verdict: str) -> None:
+    """Whatever comes later; with a limit of zero both may be true of one model."""
+    seen = plain(values, bound=1)
+    assert first_verdict([Sides(low=seen, high=seen, passing=-0.1, failing=limit)]) == verdict
+
+
+@given(st.lists(st.sampled_from([-1.0, 0.0, 0.0, 1.0]), max_size=150), st.data())
+def test_unknown_values_never_change_which_comes_first(
+    values: list[float], data: st.DataObject
+) -> None:
+    """A verdict with some values unknown is the one that all of them give."""
+    unknown = data.draw(st.sets(st.integers(0, 149)))
+    low = [-1.0 if place in unknown else one for place, one in enumerate(values)]
+    high = [1.0 if place in unknown else one for place, one in enumerate(values)]
+    sides = Sides(low=plain(low, 1), high=plain(high, 1), passing=-0.2, failing=0.0)
+    whole = Sides(low=plain(values, 1), high=plain(values, 1), passing=-0.2, failing=0.0)
+    assert first_verdict([sides]) in ("", first_verdict([whole]))
+
+
+def test_evidence_that_contradicts_itself_has_no_interval() -> None:
+    """Gains first and losses after are no sample in random order: no mean is left."""
+    seen = plain([1.0] * 300 + [-1.0] * 900, bound=1)
+    assert confidence_sequence(seen, seen) is None
+
+
 def test_an_unchanged_share_is_decided_sooner_the_wider_the_margin_and_the_fewer_differ() -> None:
     """Some 380 of 4,326 where a tenth differs; every unit where even all of them show nothing."""
-    few, usual, many = (expected_units(0.05, 0.05, share, 1500) for share in (0.02, 0.1, 0.2))
-    assert few < usual < many
-    assert 340 < usual < 420
-    assert expected_units(0.1, 0.1, 0.1, 1500) < usual / 2
-    assert expected_units(0.05, 0.05, 0.1, 20) == 20
-    assert expected_units(0.05, 0.05, 0.1, 0) == 0
+    shares = (0.02, 0.1, 0.2, 0.4)
+    units, left = zip(*(expected_units(0.05, 0.05, one, 1500) for one in shares), strict=True)
+    assert list(units) == sorted(units)
+    assert 340 < units[1] < 420
+    assert left[0] == 0 < left[3]
+    assert expected_units(0.1, 0.1, 0.1, 1500)[0] < units[1] / 2
+    assert expected_units(0.05, 0.05, 0.1, 20) == (20, 1)

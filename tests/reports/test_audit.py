@@ -68,10 +68,10 @@ def test_what_stands_out_is_always_looked_at_and_the_same_text_never() -> None:
     found = by_id(side(new, old))
     whys = ["flipped", "judges_differ", "judges_differ", "no_verdict", ""]
     first = [found[f"i{n}"] for n in range(5)]
-    assert [one.why for one in first] == whys
-    assert [(one.probability, one.drawn) for one in first] == [(1, True)] * 4 + [(0, False)]
+    assert [one.plan.why for one in first] == whys
+    assert [(one.plan.probability, one.drawn) for one in first] == [(1, True)] * 4 + [(0, False)]
     others = [found[f"i{n}"] for n in range(5, 2005)]
-    assert {(one.why, one.probability) for one in others} == {("sample", SHARE)}
+    assert {(one.plan.why, one.plan.probability) for one in others} == {("sample", SHARE)}
     assert sum(one.drawn for one in others) / 2000 == pytest.approx(SHARE, abs=0.03)
 
 
@@ -80,7 +80,7 @@ def test_masked_answers_are_not_taken_for_the_same() -> None:
     (old,), (new,) = answers("c", "m"), answers("c", "m")
     masked = "[key masked]"
     found = by_id(side([replace(new, answer=masked)], [replace(old, answer=masked)]))
-    assert found["i0"].why == "sample"
+    assert found["i0"].plan.why == "sample"
 
 
 @settings(max_examples=30, deadline=None)
@@ -139,7 +139,7 @@ def test_without_verdicts_nothing_is_decided() -> None:
     assert (nothing.state, nothing.estimate.value) == ("INCONCLUSIVE", None)
     unseen = gate_of(side(answers("c" * 300, "new"), answers("c" * 300, "old"))).result()
     assert unseen.state == "INCONCLUSIVE"
-    assert "more pairs to look at: qagate review RUN" in unseen.reason
+    assert "more pairs to read: qagate review RUN" in unseen.reason
 
 
 def test_answers_of_the_same_text_decide_without_anybody() -> None:
@@ -156,7 +156,7 @@ def test_what_one_run_did_not_answer_counts_at_its_worst() -> None:
     people = {**verdicts(old, "c" * 300), **verdicts(new, "cc " * 100)}
     gate = gate_of(side(new, old, people))
     assert gate.state == "INCONCLUSIVE"
-    assert gate.audit.known == 300  # nothing of it is left to ask
+    assert len(gate.audit.reached) == 300  # nothing of it is left to ask
     assert gate.next_pairs == []
     lone = replace(side(new, old, people), pairing=pair_records(new, old[:290]))
     assert min(one.lowest() for one in audit_of([lone], SHARE).pairs) == -1
@@ -198,7 +198,10 @@ def test_a_pairs_own_verdict_keeps_its_probability() -> None:
     graded = [replace(one, grade=INCORRECT, outcome="failed", adjudicated_by="Ана") for one in new]
     again = by_id(side(graded, old, kept))
     for pair in drawn:
-        assert (again[pair.pair.new.id].lowest(), again[pair.pair.new.id].why) == (-4, "sample")
+        assert (again[pair.pair.new.id].lowest(), again[pair.pair.new.id].plan.why) == (
+            -4,
+            "sample",
+        )
 
 
 def test_batches_decide_it_with_few_more_pairs_than_looks_one_by_one() -> None:

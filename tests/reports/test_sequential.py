@@ -1,6 +1,7 @@
 """Claims about gates that are decided in sequence, and about what stops a run at them."""
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,13 +9,15 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.stats import spearmanr
 
-from cases.dataset import Dataset, Plan, PlannedItem, Threshold
+from cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice, Threshold
+from cases.plan import make_plan
 from cases.thresholds import read_gates
 from evaluators.core import Case, Outcome, State, UsageError, Verdict
 from evaluators.reading import load_settings
 from evaluators.runtime.engine import stopped
-from reports.gates.sequential import place_of, places_of
+from reports.gates.sequential import BROKEN, place_of
 from reports.plugin.calibrator import Calibrator
 from reports.plugin.early_stopping import FEWEST, EarlyStopping, in_sequence
 from reports.run.evidence import Calibration
@@ -22,6 +25,7 @@ from reports.run.record import Record, make_record
 from reports.run.report import GateResult, Report
 from tests.support.made_runs import SPEC, answered, before, facts_dataset, graded_slice, run_of
 
+CASES = Path(__file__).parents[2] / "cases"
 DROP = Threshold(measure="drop", max=0.1, evidence="sequential", fail="margin")
 N = 300
 
@@ -71,6 +75,34 @@ def test_a_bar_is_decided_by_the_same_bets(bar: dict[str, float], state: str) ->
     assert found.estimate.low < 2 / 3 < found.estimate.high
 
 
+def test_evidence_against_every_value_decides_nothing() -> None:
+    """Gains in the first half of the order and losses in the second: an assumption broke."""
+    part = graded_slice("en")
+    old, new = in_order("i" * 300 + "c" * 300, part), in_order("c" * 300 + "i" * 300, part)
+    found = gate_of(new, old, DROP)
+    assert (found.state, found.reason) == ("INCONCLUSIVE", BROKEN)
+    assert found.estimate.interval is None
+
+
+def in_order(letters: str, part: Slice) -> list[Record]:
+    """Return records that come out like this in the order in which they are decided."""
+    records = [replace(one, digest=f"d{one.id}", metadata={}) for one in answered(letters)]
+    ranked = sorted(records, key=lambda one: place_of(part, one))
+    named = ("id", "key", "digest", "question", "row")
+    return [
+        replace(one, **{name: getattr(place, name) for name in named})
+        for one, place in zip(records, ranked, strict=True)
+    ]
+
+
+def test_with_fail_zero_the_first_verdict_counts() -> None:
+    """A loss of a twelfth is real before it is shown to be within 0.13; that is final."""
+    part = graded_slice("en")
+    old, new = in_order("c" * 1440, part), in_order("iccccccccccc" * 120, part)
+    gates = [replace(DROP, max=0.13, fail=fail) for fail in ("zero", "margin")]
+    assert [gate_of(new, old, gate).state for gate in gates] == ["FAIL", "PASS"]
+
+
 def test_a_rise_is_harm_the_other_way_round() -> None:
     """As many wrong answers as before: no rise; a third more: FAIL."""
     rise = replace(DROP, measure="rise", of="incorrect")
@@ -98,24 +130,43 @@ def test_an_item_that_loses_its_grade_never_makes_a_gate_pass(
 
 def test_what_was_decided_stays_decided_however_the_rest_came_out() -> None:
     """A prefix decides; the items behind it, asked or not, good or bad, change nothing."""
-    old = answered("c" * N)
-    gates = {
-        rest: gate_of(answered("c" * 150 + rest * 150), old, replace(DROP, fail="zero")).state
-        for rest in ("c", "i", "m")
-    }
-    assert gates == dict.fromkeys("cim", "PASS")
+    part = graded_slice("en")
+    old = in_order("c" * N, part)
+    for rest in ("c" * 150, "ccccccccci" * 15, "m" * 150):
+        new = in_order("c" * 150 + rest, part)
+        assert gate_of(new, old, replace(DROP, fail="zero")).state == "PASS", rest
 
 
 def test_the_order_is_that_of_the_data() -> None:
     """Neither the rows' order nor items that are added change which of two comes first."""
     records = [replace(one, digest=f"d{one.id}") for one in answered("c" * 30)]
     part = graded_slice("en")
-    few = places_of((part, one) for one in records[:20][::-1])
-    every = places_of((part, one) for one in records)
-    assert sorted(few, key=few.__getitem__) == [
-        one for one in sorted(every, key=every.__getitem__) if one in few
-    ]
-    assert [one.id for one in sorted(records, key=place_of)] != [one.id for one in records]
+    few, every = (
+        [one.id for one in sorted(some, key=lambda one: place_of(part, one))]
+        for some in (records[:20][::-1], records)
+    )
+    assert few == [one for one in every if one in few]
+    assert every != [one.id for one in records]
+    salted = replace(part, order="2027")
+    assert every != [one.id for one in sorted(records, key=lambda one: place_of(salted, one))]
+
+
+@pytest.mark.parametrize("languages", [(), ("bg",)])
+def test_the_size_of_a_unit_says_nothing_about_its_place(languages: tuple[str, ...]) -> None:
+    """On the bundled questions facts in five languages come no sooner than local ones.
+
+    Which languages are picked does not move the items of one.
+    """
+    files = [CASES / name / "dataset.yaml" for name in ("simpleqa", "eba", "boolq")]
+    plan = make_plan(files, Selection(languages=languages))
+    for dataset in plan.datasets:
+        sizes = Counter(one.slice.place_of(one.case) for one in plan.of(dataset))
+        if len(set(sizes.values())) > 1:
+            found = spearmanr(range(len(sizes)), [sizes[place] for place in sorted(sizes)])
+            assert found.pvalue > 0.01, dataset.name
+    whole = make_plan(files, Selection())
+    places = {key: one.slice.place_of(one.case) for key, one in whole.items.items()}
+    assert all(one.slice.place_of(one.case) == places[key] for key, one in plan.items.items())
 
 
 @pytest.mark.parametrize(
