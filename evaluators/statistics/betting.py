@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ENOUGH = 40.0
 """The deciding capital: 2.5 % on each side, like the ends of a 95 % interval."""
 
-BETS = (0.1, 0.2, 0.4, 0.8)
+BETS = (0.1, 0.2, 0.4, 0.6, 0.9)
 """Shares of the bet that could lose everything; the capital is split evenly among them.
 
 The best bet is about margin / variance: the small ones decide where many pairs differ.

@@ -163,18 +163,15 @@ def _until_decided(run: Path, options: argparse.Namespace) -> int:
     """
     report, file = load_report(run), options.adjudications or Path(FILE)
     people: Adjudications = load_adjudications(file) if file.exists() else {}
-    earlier = (
-        read_baseline(options.baseline, [report]),
-        read_baseline(options.anchor, [report], "anchor"),
-    )
-    if not any(earlier):
+    baseline = read_baseline(options.baseline, [report])
+    earlier = [one for one in (baseline, read_baseline(options.anchor, [report], "anchor")) if one]
+    if not earlier:
         raise UsageError(f"{run}: people compare it with a baseline; say which with --baseline=OLD")
 
     plan = load_plan(file)
 
     def audits() -> Sequence[AuditedGate]:
-        known = [replace(one, people=people, plan=plan) for one in earlier if one]
-        return audits_of(report, *known)
+        return audits_of(report, *(replace(one, people=people, plan=plan) for one in earlier))
 
     gates = audits()
     if not gates:
@@ -189,22 +186,29 @@ def _until_decided(run: Path, options: argparse.Namespace) -> int:
     if options.accept:
         people, said = _accept_pairs(options, folder, people, gates)
         save_adjudications(people, file)
-        said.insert(0, f"{plural(len(people), 'verdict')} in {file}")
         gates = audits()
     results = [gate.result() for gate in gates]
     said += (f"{one.state} {one.slice}, {one.name} {one.bar}: {one.reason}" for one in results)
-    picks = list(_picks(gates, options.pairs))
-    if picks:
-        paths = issue_verdicts(folder, picks, "audit", transcripts_of(run))
-        said += [f"{plural(len(picks), 'answer')} to judge next:", *map(str, paths)]
-    elif all(gate.state != "INCONCLUSIVE" for gate in gates):
-        old = f"--{gates[0].sides[0].role}={quote(gates[0].sides[0].path)}"
-        how = f"qagate gate {quote(str(run))} {old} --adjudications={quote(str(file))} --to DIR"
-        said.append(f"decided; `{how}` writes it down")
+    said += _next_form(run, folder, gates, options)
     command = f"qagate review {quote(str(run))}"
     say(sys.stdout, *(clean.line(one.replace(REVIEW, command)) for one in said))
     states = [one.state for one in results]
     return next(code for state, code in GATE_CODES.items() if state in states)
+
+
+def _next_form(
+    run: Path, folder: Path, gates: Sequence[AuditedGate], options: argparse.Namespace
+) -> Iterator[str]:
+    """Write the next form, if one is needed; yield where it is, or what to do with the verdict."""
+    picks = list(_picks(gates, options.pairs))
+    if picks:
+        paths = issue_verdicts(folder, picks, "audit", transcripts_of(run))
+        yield f"{plural(len(picks), 'answer')} to judge next:"
+        yield from map(str, paths)
+    elif all(gate.state != "INCONCLUSIVE" for gate in gates):
+        side, file = gates[0].sides[0], options.adjudications or FILE
+        old, people = f"--{side.role}={quote(side.path)}", f"--adjudications={quote(str(file))}"
+        yield f"decided; `qagate gate {quote(str(run))} {old} {people} --to DIR` writes it down"
 
 
 def _accept_pairs(
@@ -234,8 +238,9 @@ def _accept_pairs(
     ]
     found, refused = merged(people, new)
     accepted.overruled.clear()  # the judge only says where to look
-    lines = [*_agreement_lines(reviews), *accepted.lines]
-    return found, [*lines, *(f"refused: {line}" for line in refused)]
+    file = options.adjudications or FILE
+    lines = [f"{plural(len(found), 'verdict')} in {file}", *_agreement_lines(reviews)]
+    return found, [*lines, *accepted.lines, *(f"refused: {line}" for line in refused)]
 
 
 def _agreement_lines(reviews: Sequence[Review]) -> Iterator[str]:
