@@ -1,19 +1,28 @@
 """What gates can decide with a given number of items: forecasts before a run, warnings after it."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from cases.dataset import Dataset, Slice, Threshold
+from cases.thresholds import ranges_of
 from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics.betting import expected_units
 from evaluators.statistics.intervals import figure
+from evaluators.statistics.metrics import DROP, RATE, RISE
 from evaluators.statistics.paired import ENOUGH, confirmed_margin, smallest_n
 from reports.judge.scale import JudgeScale, expected_scale
 from reports.run.evidence import Calibration
+from reports.run.report import GateResult
 
 DISCORDANCES = (0.1, 0.2, 0.3)
 """Assumed shares of pairs that differ between two runs of one model, where none is known."""
+
+CEILING = 0.9
+"""The share of its range above which the lower end of a metric has no room left to gain."""
+WIDE = 0.25
+"""The share of its range by which a lower end may be above its bar before the bar says little."""
 
 Clusters = Mapping[str, AbstractSet[Cluster]]
 """The clusters of a data set's items by language: the number of independent items."""
@@ -141,3 +150,38 @@ def paired_gates(dataset: Dataset, slices: Sequence[Slice]) -> int:
     """Return how many gates of these slices, pooled ones included, need an earlier run."""
     every = (*dataset.pooled, *(bar for one in slices for bar in one.thresholds))
     return sum(bar.paired for bar in every)
+
+
+def ceiling_notes(gates: Sequence[GateResult], slices: Mapping[str, Slice]) -> Iterator[str]:
+    """Yield the bars that a large loss would still pass, where no paired gate looks for one."""
+    watched = {gate.slice for gate in gates if gate.threshold.paired}
+    found: dict[str, list[str]] = defaultdict(list)
+    for gate in gates:
+        slice_ = slices.get(gate.slice)
+        if (
+            slice_
+            and gate.state == "PASS"
+            and watched.isdisjoint((gate.slice, f"{gate.dataset}:*"))
+        ):
+            for said in _loose(gate, slice_):
+                found[said].append(gate.slice)
+    for said, names in found.items():
+        yield f"{', '.join(names)} {said}"
+
+
+def _loose(gate: GateResult, slice_: Slice) -> Iterator[str]:
+    """Yield what would still pass a bar that the metric's interval clears by far."""
+    bar, interval, ranges = gate.threshold, gate.estimate.interval, ranges_of(slice_)
+    if bar.paired or bar.of_usage or interval is None or DROP not in ranges:
+        return
+    low, high = ranges.get(bar.measure, RATE)
+    said = f"{bar.measure} {gate.estimate.value or 0.0:.3f}"
+    changes = (
+        (DROP, "fall", bar.min, interval[0] - low, (bar.min or 0.0) - low),
+        (RISE, "rise", bar.max, high - interval[1], high - (bar.max or 0.0)),
+    )
+    for gate_name, change, limit, sure, asked in changes:
+        loose = sure > CEILING * (high - low) or sure - asked > WIDE * (high - low)
+        if limit is not None and loose:
+            still = f"a {change} to {limit:g} would still pass this bar"
+            yield f"{said}: {still}; set `{gate_name}` with a baseline"

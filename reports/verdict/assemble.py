@@ -13,7 +13,7 @@ from reports.compare.pairs import PairedSlice, is_own, pair_records, paired_diff
 from reports.gates.audited import AuditedGate, audited_gates
 from reports.gates.change import change_gates
 from reports.gates.decide import SessionFacts, decide, listed, shard_notes
-from reports.gates.power import margin_warnings, paired_gates
+from reports.gates.power import ceiling_notes, margin_warnings, paired_gates
 from reports.gates.sequential import SequentialGate, sequential_gates, settled_notes
 from reports.judge.errors import drift_notes, measuring
 from reports.judge.judging import judging, judging_notes
@@ -428,6 +428,7 @@ def _gate_notes(
     gates: Sequence[GateResult],
 ) -> Iterator[str]:
     yield from _small_notes(gates)
+    yield from ceiling_notes(gates, run.slices)
     yield from anchor_notes(since)
     yield from shard_notes(run.shards)
     drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]

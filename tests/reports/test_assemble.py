@@ -11,6 +11,7 @@ from evaluators.core import Outcome, Usage, Verdict
 from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
 from reports.gates.decide import SessionFacts
+from reports.gates.power import ceiling_notes
 from reports.run.baseline import Baseline
 from reports.run.report import Report
 from reports.verdict.assemble import Facts, assemble
@@ -124,6 +125,40 @@ def test_a_gate_that_chance_decides_is_named(count: int, evidence: Evidence, sai
     bar = Threshold(measure="correct", min=0.5, evidence=evidence)
     notes = simple([True] * count, thresholds=(bar,)).notes
     assert any(f"few items: simpleqa:bg ({count})" in note for note in notes) is said
+
+
+@pytest.mark.parametrize(
+    ("right", "count", "bar", "said"),
+    [
+        (97, 100, Threshold(measure="correct", min=0.48), "0.970: a fall to 0.48 would"),
+        (100, 100, Threshold(measure="correct", min=0.95), "1.000: a fall to 0.95 would"),
+        (70, 100, Threshold(measure="correct", min=0.3), "0.700: a fall to 0.3 would"),
+        (70, 100, Threshold(measure="correct", min=0.4), ""),  # its lower end is 0.60
+        (3, 3, Threshold(measure="correct", min=0.3), ""),  # so few show nothing
+        (97, 100, Threshold(measure="correct", min=0.99), ""),  # it fails
+        (97, 100, Threshold(measure="incorrect", max=0.4), "0.030: a rise to 0.4 would"),
+        (60, 100, Threshold(measure="incorrect", max=0.5), ""),
+    ],
+)
+def test_a_bar_that_a_large_loss_would_pass_is_named(
+    right: int, count: int, bar: Threshold, said: str
+) -> None:
+    """A slice at its ceiling says what it cannot see, and what would."""
+    states = [number < right for number in range(count)]
+    found = [note for note in simple(states, thresholds=(bar,)).notes if "still pass" in note]
+    change = "drop" if bar.max is None else "rise"
+    advice = f"still pass this bar; set `{change}` with a baseline"
+    assert [f"simpleqa:bg {bar.measure} {said} {advice}"] * bool(said) == found
+
+
+@pytest.mark.parametrize("language", ["bg", ""])
+def test_a_paired_gate_watches_in_place_of_the_bar(language: str) -> None:
+    """Where a drop is decided, of the slice or of all languages, nothing needs to be said."""
+    slice_ = replace(GRADED, thresholds=(Threshold(measure="correct", min=0.5),))
+    (gate,) = simple([True] * 100, thresholds=slice_.thresholds).decision.gates
+    drop = replace(gate, language=language, threshold=Threshold(measure="drop", max=0.1))
+    assert [*ceiling_notes([gate], {slice_.name: slice_})]
+    assert not [*ceiling_notes([gate, drop], {slice_.name: slice_})]
 
 
 def test_an_unknown_price_makes_the_total_unknown() -> None:
