@@ -89,7 +89,7 @@ def test_no_cell_is_a_formula_whatever_the_separator(
         for row in csv.reader(io.StringIO(written, newline=""), delimiter=separator):
             assert not [cell for cell in row if FORMULA.match(cell)]
     for piece in re.split(r"[;\t\r\n]", written):
-        assert not FORMULA.match(piece.lstrip(' "'))
+        assert not FORMULA.match(piece)
 
 
 def test_the_writers_are_all() -> None:
