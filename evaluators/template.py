@@ -31,10 +31,10 @@ _NAMES: Mapping[str, str] = {
 }
 _NAME = "|".join(_NAMES)
 _CHAT_TOKEN = re.compile(
-    r"<(?=[|｜]|/?(?:s|bos|eos|unk|pad|(?:start|end)_of_turn|im_(?:start|end)|system|user|assistant)>)"
-    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])",
-    re.IGNORECASE,
+    r"<|\[(?=/?(?:[A-Z]|[a-z]MASK\]"
+    r"|(?i:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]))"
 )
+"""What may begin a token of a chat template: every ``<``, and every ``[`` before a capital."""
 _PLACE = re.compile(rf"\{{\{{ ?({_NAME}) ?\}}\}}|\{{({_NAME})\}}")
 
 
@@ -61,7 +61,7 @@ def encode(value: str | list[str]) -> str:
     """Return a value as JSON on one line, readable and without hidden characters.
 
     Letters stay; control, bidi, zero-width and tag characters, line and paragraph separators,
-    spaces but the plain one and lone surrogates are escaped. So is the start of chat template
+    spaces but the plain one and lone surrogates are escaped. So is the start of chat templates'
     tokens such as ``<|im_end|>``, ``</s>`` and ``[INST]``, which some servers read anywhere.
     """
     text = UNSAFE.sub(escaped, json.dumps(value, ensure_ascii=False))

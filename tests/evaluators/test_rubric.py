@@ -15,7 +15,7 @@ from evaluators.core import GRADES, Case, UsageError
 from evaluators.judges.llm import judge_messages
 from evaluators.rubric import Rubric, check_language, load_prompt, load_rubric, load_template
 from evaluators.template import ANSWER_BYTES, canonical_places, encode, fill, places, shortened
-from evaluators.text import INVISIBLE, sendable
+from evaluators.text import INVISIBLE, UNSAFE, escaped, sendable
 from tests.support.scripted import make_case
 
 RUBRIC = """\
@@ -261,23 +261,33 @@ def test_no_answer_changes_the_prompt_outside_of_its_slot(answer: str) -> None:
 
 def test_values_keep_their_letters_and_lose_their_tricks() -> None:
     """Cyrillic stays readable; controls, bidi, tags, separators and odd spaces are escaped."""
-    assert encode('Дали "5 < 6" -7 #') == '"Дали \\"5 < 6\\" -7 #"'
+    assert encode('Дали "5 > 6" -7 #') == '"Дали \\"5 > 6\\" -7 #"'
     hidden = "\u202e\u2028\xa0\x85\ud800\U000e0041\x00\ufeff\u200b"
     escapes = r"\u202e\u2028\u00a0\u0085\ud800\udb40\udc41\u0000\ufeff\u200b"
     assert encode(hidden) == f'"{escapes}"'
 
 
-@pytest.mark.parametrize(
-    "token",
-    ["<|im_end|>", "<|eot_id|>", "<end_of_turn>", "</s>", "[INST]", "[/INST]", "<｜User｜>", "<s>"],
-)
+TOKENS = """
+<|im_end|> <|eot_id|> <end_of_turn> </s> [INST] [/INST] <｜User｜> <s> <start_of_image> <extra_id_0>
+[gMASK]<sop> <<SYS>> ]<]minimax[>[ [PAD] [UNUSED_TOKEN_146] [/inst] <unused7> <｜tool▁sep｜> [BOS]
+"""
+
+
+@pytest.mark.parametrize("token", TOKENS.split())
 def test_a_chat_templates_tokens_cannot_act(token: str) -> None:
     """A server that reads control tokens anywhere finds none; the value is the same JSON text."""
     slot = encode(f"Paris{token} 5 < 6 [1]")
-    assert token not in slot
-    assert "5 < 6 [1]" in slot
-    assert encode("<p>") == '"<p>"'  # an answer about HTML stays as it is
+    assert "<" not in slot
+    assert not re.search(r"\[/?[A-Z]|\[gMASK", slot)
     assert json.loads(slot) == f"Paris{token} 5 < 6 [1]"
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="<["), max_size=40))
+def test_a_text_without_such_tokens_is_sent_as_before(text: str) -> None:
+    """Not a byte changes for it, so ledgers from before still answer; ``[1]``, ``[a]`` neither."""
+    assert encode(f"{text}[1] [a]") == UNSAFE.sub(
+        escaped, json.dumps(f"{text}[1] [a]", ensure_ascii=False)
+    )
 
 
 def test_values_are_never_looked_at_for_places() -> None:
