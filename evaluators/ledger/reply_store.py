@@ -1,11 +1,9 @@
 """The store of replies: found by key, committed in groups, shared by runs at the same time."""
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -28,6 +26,7 @@ from evaluators.ledger.rows import (
     seal,
     seal_document,
 )
+from evaluators.ledger.upkeep import save_unkept, take_unkept
 from evaluators.ledger_place import Place
 from evaluators.output import plural
 from evaluators.sent import REQUEST, TEXT, Document, key_of, parse_sent, texts_named
@@ -39,7 +38,6 @@ COMMIT_WAIT_S = 0.01  # how long a reply may wait for others to share its commit
 LOOKUP_WAIT_S = 0.001  # how long a look-up may wait for others to share its round trip
 CLAIM_POLL_S = 0.05
 CLAIM_TIMEOUT_S = 300.0  # longer than any call: a run that holds a claim this long is frozen
-UNKEPT_FOLDER = Path(".qa")
 _FIND = (
     f"SELECT {COLUMNS}, EXISTS (SELECT 1 FROM imported WHERE imported.key = calls.key) FROM calls"
 )
@@ -83,10 +81,11 @@ class Ledger:
         """What to note with each group of replies: the money that was spent."""
         self._texts: set[str] = set()  # kept already: a rubric comes with every request
         self._failed: LedgerError | None = None
-        self._unkept: Path | None = None
+        self._unkept: list[Path] = []
         self._commit = Grouped(self._commit_group, COMMIT_WAIT_S)
         self._look = Grouped(self._look_up, LOOKUP_WAIT_S)
         self._claim = Grouped(self._take_group, LOOKUP_WAIT_S)
+        self._taken = () if read_only else tuple(take_unkept(self.store, path))
 
     def __enter__(self) -> Self:
         return self
@@ -108,7 +107,15 @@ class Ledger:
             for what, count in found.items()
             if count
         ]
-        return (*self.store.notes, *said)
+        return (*self.store.notes, *self._taken, *said)
+
+    @property
+    def unkept(self) -> str:
+        """Where replies are that the database did not take, and what takes them in, or nothing."""
+        if not self._unkept:
+            return ""
+        more = f" and {len(self._unkept) - 1} more" if len(self._unkept) > 1 else ""
+        return f"replies that the ledger did not take are in {self._unkept[0]}{more}: run again"
 
     def is_earlier(self, key: str) -> bool:
         """Return whether another run than this one paid for the reply under this key."""
@@ -285,26 +292,13 @@ class Ledger:
         try:
             self.store.change([*statements, (REPLACE_DOCUMENT, said)])
         except Exception as error:  # noqa: BLE001  # nothing more may be paid for
-            with suppress(OSError):  # the working folder's disk may be full as well
-                self._save_unkept(rows)
+            if rows:
+                with suppress(OSError):  # the working folder's disk may be full as well
+                    self._unkept.append(save_unkept(self.path, (*rows, *said)))
             values = [value for one in (*(one.values for one in group), *said) for value in one]
             raise self._failure(error, need=len("".join(map(str, values)))) from None
         self._own.update(row.key for row in rows)
         return [None] * len(group)
-
-    def _save_unkept(self, rows: Sequence[StoredRow]) -> None:
-        """Append rows that the database did not take to a private file, for an import."""
-        if not rows:
-            return
-        now = datetime.now(UTC)
-        path = self._unkept or UNKEPT_FOLDER / f"unkept-{now:%Y%m%dT%H%M%SZ}-{os.getpid()}.jsonl"
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.writelines(row.line for row in rows)
-            file.flush()
-            os.fsync(file.fileno())
-        self._unkept = path
 
     def _failure(self, error: Exception, need: int = 0) -> LedgerError:
         """Return the error that ends all calls; ``need`` is the bytes that found no room."""
@@ -315,11 +309,6 @@ class Ledger:
             )
         else:
             text = f"{self.path}: the ledger cannot be used: {error}; no more calls made"
-        if self._unkept is not None:
-            text += (
-                f"; replies that it could not take are in {self._unkept}: "
-                f"`qagate ledger import {self._unkept}` with the same --ledger adds them"
-            )
         self._failed = LedgerError(text)
         return self._failed
 

@@ -154,6 +154,11 @@ class StoredDocument(NamedTuple):
     text: str
 
     @property
+    def line(self) -> str:
+        """A document as a line of ASCII JSON, for an export."""
+        return canonical(self._asdict()) + "\n"
+
+    @property
     def is_unsealed(self) -> bool:
         """Whether it is a request of an earlier version, which only its key can verify."""
         return self.kind == REQUEST and self.text[:1] == "{"

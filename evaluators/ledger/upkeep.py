@@ -3,12 +3,16 @@
 CI carries the JSON lines from one machine to another.
 """
 
+import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from evaluators.core import Reply, UsageError
 from evaluators.ledger.opening import Store
@@ -23,13 +27,18 @@ from evaluators.ledger.rows import (
     Signer,
     StoredDocument,
     StoredRow,
+    StoreError,
     marks,
 )
+from evaluators.ledger.sqlite import is_foreign
+from evaluators.ledger_place import Place, PostgresUrl
+from evaluators.output import plural, write_whole
 from evaluators.reading import parse_json
 from evaluators.secrets import one_line
 from evaluators.sent import REQUEST, TEXT
 from evaluators.text import canonical
 
+UNKEPT_FOLDER = Path(".qa")
 GROUP = 500  # lines of an import that are looked up and added at once
 _KEY = re.compile(r"[0-9a-f]{64}")
 
@@ -135,7 +144,46 @@ def export_lines(store: Store, wanted: RowFilter, left_out: list[str]) -> Iterat
             left_out.append(str(row.key))
     if wanted == RowFilter():
         for one in store.stream("SELECT kind, key, text FROM documents ORDER BY kind, key"):
-            yield canonical(StoredDocument._make(one)._asdict()) + "\n"
+            yield StoredDocument._make(one).line
+
+
+def save_unkept(place: Place, rows: Sequence[StoredRow | StoredDocument]) -> Path:
+    """Write what a ledger did not take to a private file in the working folder; return its path.
+
+    Raises OSError.
+    """
+    name = f"unkept-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}.jsonl"
+    path = UNKEPT_FOLDER / name
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lines = (row.line for row in rows)
+    write_whole(path, (line.encode() for line in (_first_line(place), *lines)))
+    return path
+
+
+def _first_line(place: Place) -> str:
+    shown = str(place if isinstance(place, PostgresUrl) else place.resolve())
+    return canonical({"ledger": shown}) + "\n"
+
+
+def take_unkept(store: Store, place: Place) -> Iterator[str]:
+    """Take in what this ledger did not take in earlier runs of the working folder; yield notes."""
+    for path in sorted(UNKEPT_FOLDER.glob("unkept-*.jsonl")):
+        try:
+            if next(_read_lines(path), b"").decode() != _first_line(place):
+                continue
+            file = path.lstat()
+            others = is_foreign(file) or file.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+            if not stat.S_ISREG(file.st_mode) or (others and VARIABLE not in os.environ):
+                yield f"{path} is not taken in: other users could have changed it"
+                continue
+            done = import_rows(store, path)
+            if not done.refused:
+                path.unlink(missing_ok=True)
+        except (OSError, StoreError, UsageError, ValueError) as error:
+            yield f"{path} is not taken in: {error}"
+        else:
+            bad = f"; {len(done.refused)} refused: {done.refused[0]}" if done.refused else ""
+            yield f"{plural(done.new, 'row')} taken in from {path}{bad}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +211,8 @@ def import_rows(store: Store, path: Path) -> Imported:
         rows: dict[str, StoredRow] = {}
         documents: list[StoredDocument] = []
         for number, line in group:
+            if number == 1 and line.startswith(b'{"ledger":'):
+                continue  # of unkept replies: where they belong
             try:
                 one = _parse(line, signer)
             except ValueError as error:

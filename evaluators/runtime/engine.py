@@ -106,6 +106,8 @@ class Status:
     """USD; None without a budget."""
     notes: tuple[str, ...] = ()
     """What the report should say about the ledger."""
+    unkept: str = ""
+    """Where replies are that the ledger did not take."""
     left: float = float("inf")
     """Seconds until the run's time is used up."""
 
@@ -153,6 +155,7 @@ class Engine:
             failure=self.failure,
             spent=None if budget is None else budget.spent,
             notes=self._caller.ledger.notes,
+            unkept=self._caller.ledger.unkept,
             left=float("inf") if loop is None else sender.end - loop.time(),
         )
 

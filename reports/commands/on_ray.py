@@ -25,7 +25,7 @@ from typing import Any
 
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
-from evaluators.ledger.reply_store import UNKEPT_FOLDER
+from evaluators.ledger.upkeep import UNKEPT_FOLDER
 from evaluators.models.keys import read_variable
 from evaluators.output import say
 from evaluators.secrets import mask, one_line

@@ -135,8 +135,8 @@ class EngineRun:
 
     @property
     def left(self) -> str:
-        """How many calls providers still have in batches, and what to do; empty for none."""
-        return self.status.stops.get(BATCH, "")
+        """Which replies are with providers or not in the ledger, and what to do; empty for none."""
+        return "; ".join(filter(None, (self.status.stops.get(BATCH, ""), self.status.unkept)))
 
     @property
     def unpriced(self) -> tuple[str, ...]:

@@ -11,6 +11,9 @@ import pytest
 
 from evaluators.core import UsageError
 from evaluators.ledger import Ledger, LedgerError, sqlite
+from evaluators.ledger.rows import VARIABLE, Signer, StoredDocument, StoredRow, seal, seal_document
+from evaluators.ledger.upkeep import save_unkept
+from evaluators.sent import Document
 from tests.support.places import ask, change, zero_page
 from tests.support.recorded import fill, key_of, put, reply_of, row_of
 
@@ -165,6 +168,39 @@ def test_one_damaged_row_is_said_in_the_singular(tmp_path: Path) -> None:
         assert ledger.get(key_of(1)) is None
         assert ledger.notes == ("1 damaged row of the ledger set aside and asked again",)
     assert ask(path, "SELECT count(*) FROM damaged") == 1
+
+
+@pytest.mark.parametrize("signs", [True, False])
+def test_replies_that_were_not_taken_come_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signs: bool
+) -> None:
+    """The next run of the folder takes in what verifies, says so and marks it as imported."""
+    monkeypatch.chdir(tmp_path)
+    if signs:
+        monkeypatch.setenv(VARIABLE, "s" * 32)
+    seals = (Signer().signed(seal(row_of(number), 1.0)) for number in range(3))
+    rows: list[StoredRow | StoredDocument] = [
+        *seals,
+        seal_document(Document("note", "k", "text"), Signer()),
+    ]
+    home = save_unkept(Path("l"), rows[:2])
+    odd = save_unkept(tmp_path / "l", rows[2:])
+    odd.write_text(odd.read_text("utf-8").replace("2 2 2", "2 2 3"), "utf-8")
+    other = save_unkept(tmp_path / "other", rows)
+    with Ledger(tmp_path / "l") as ledger:
+        assert [ledger.get(key_of(number)) for number in range(2)] == [reply_of(0), reply_of(1)]
+        assert ledger.is_imported(key_of(0))
+        assert ledger.document("note", "k") == "text"
+        assert ledger.get(key_of(2)) is None
+        said = "\n".join(ledger.notes)
+    assert f"2 rows taken in from {home}" in said
+    assert f"0 rows taken in from {odd}; 1 refused: {odd}:2: the row is not" in said
+    assert [path.exists() for path in (home, odd, other)] == [False, True, True]
+    shared = save_unkept(tmp_path / "l", rows)
+    shared.chmod(0o666)
+    with Ledger(tmp_path / "l") as ledger:
+        assert (f"{shared} is not taken in: other users" in "\n".join(ledger.notes)) != signs
+        assert (ledger.get(key_of(2)) is None) != signs
 
 
 def test_a_newer_ledger_is_refused_untouched(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_stops_the_run_and_is_survived(one: Chain, disk: Path) -> None:
     """No more calls than were in flight, one line with path and need; with space it goes on.
 
-    What the disk did not take stands in the working folder: imported, nothing is asked twice (R10).
+    What the disk did not take stands in the working folder: taken in, nothing is asked twice (R10).
     Row F15 of the fault matrix.
     """
     one.ledger = str(disk / "ledger.sqlite3")
@@ -128,11 +128,11 @@ def test_a_full_disk_stops_the_run_and_is_survived(one: Chain, disk: Path) -> No
     text = (one.folder / "reports" / "out" / "summary.md").read_text(encoding="utf-8")
     assert "the disk is full" in text
     assert "bytes and more are needed" in text
-    (unkept,) = (one.folder / ".qa").glob("unkept-*.jsonl")
-    assert f"ledger import .qa/{unkept.name}" in text.replace("\\", "")
+    unkept = [*(one.folder / ".qa").glob("unkept-*.jsonl")]
+    assert any(f"did not take are in .qa/{one.name}" in text.replace("\\", "") for one in unkept)
     assert mount("-o", "remount,size=4m", str(disk)) == 0
-    assert main(["ledger", "import", str(unkept), "--ledger", one.ledger]) == 0
     assert one.finish()[0] == 0
+    assert not any(path.exists() for path in unkept)
     assert one.count() == 2 * ITEMS
     assert one.trace.repeats == 0
 

@@ -83,7 +83,6 @@ def test_a_server_that_is_lost_ends_the_asking(
         asked = len(seen)
         states = capital.outcomes()
         cluster.start()
-        kept = ask(place, "SELECT count(*) FROM calls")
         resumed = capital.run_in_process(*words)
     assert asked <= 8
     assert states["missing"] >= ITEMS - asked
@@ -91,8 +90,8 @@ def test_a_server_that_is_lost_ends_the_asking(
     assert cut.ret != 0
     assert "the ledger cannot be used" in cut.stdout.str()
     assert resumed.ret in (0, 1)
-    assert isinstance(kept, int)
-    assert len(seen) - asked == ITEMS - kept
+    assert "replies that the ledger did not take are in .qa/unkept-" in cut.outlines[-1]
+    assert len(seen) == ITEMS
 
 
 @pytest.mark.slow
