@@ -3,14 +3,16 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 
 from cases.check import item_checks, set_checks
 from cases.check.findings import Finding, Subject, read_subject
+from cases.check.set_checks import DIFFICULTY_DATE
 from cases.config import FILE, load_dataset, with_items
 from cases.dataset import Dataset, Slice
 from evaluators.core import UsageError
-from evaluators.reading import load_settings
+from evaluators.reading import Settings, load_settings
 from evaluators.text import hint, shown
 
 BUNDLED = Path(__file__).parents[1]
@@ -38,6 +40,9 @@ DATASET_CHECKS: Mapping[str, Callable[[Dataset, Mapping[str, Subject]], Iterable
     "margin": set_checks.narrow_margins,
 }
 """What is checked over the slices of a data set together; subjects are by language."""
+
+DATED_CHECKS = {"old-difficulty": set_checks.old_difficulty}
+"""What is checked there of the date in ``check: {difficulty_date: …}``."""
 
 GONE = (
     *("near-duplicate", "missing-field", "aliases", "look-alike", "normal-form", "spaces"),
@@ -133,13 +138,14 @@ def _below(path: Path) -> list[Path]:
 
 
 def _check_dataset(dataset: Dataset) -> CheckResult:
-    waive = load_settings(dataset.folder / FILE).part("check")
-    waive.check_keys(("waive", "stale_after"))  # the second is of earlier versions
-    waive = waive.part("waive")
-    waive.check_keys((*SLICE_CHECKS, *DATASET_CHECKS, *GONE))
+    own = load_settings(dataset.folder / FILE).part("check")
+    own.check_keys(("waive", DIFFICULTY_DATE, "stale_after"))  # the last is of earlier versions
+    waive = own.part("waive")
+    waive.check_keys((*SLICE_CHECKS, *DATASET_CHECKS, *DATED_CHECKS, *GONE))
     reasons = {name: waive.text(name) for name in waive.values if name not in GONE}
     result, subjects = _check_slices(dataset.slices.values())
-    findings = result.findings.union(check_dataset(dataset, subjects))
+    dated = _findings(DATED_CHECKS, own.path, subjects, _date(own))
+    findings = result.findings.union(check_dataset(dataset, subjects), dated)
     counts = Counter(finding.check for finding in findings)
     return replace(
         result,
@@ -149,6 +155,15 @@ def _check_dataset(dataset: Dataset) -> CheckResult:
             for name, reason in reasons.items()
         ),
     )
+
+
+def _date(own: Settings) -> date | None:
+    """Return when the models behind ``difficulty`` answered. Raises UsageError."""
+    text = own.text(DIFFICULTY_DATE)
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        raise own.problem(DIFFICULTY_DATE, f"want a date YYYY-MM-DD, got {shown(text)}") from None
 
 
 def _check_slices(slices: Collection[Slice]) -> tuple[CheckResult, dict[str, Subject]]:

@@ -3,6 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
 from difflib import SequenceMatcher
 
 from cases.check.alphabets import words
@@ -31,6 +32,9 @@ LINKS = (*TWINS, "story_id")
 ONE_FACT = 0.7
 """The least share of words in their order that twin passages have in common."""
 DIFFICULTY = "difficulty"
+DIFFICULTY_DATE = "difficulty_date"
+A_YEAR = 366
+"""Days after which models are too old to tell what today's know."""
 CEILING = 0.95
 """The highest share right of a reference model at which a slice can still show a loss."""
 FEWEST_KNOWN = 20
@@ -240,6 +244,20 @@ def _is_right(slice_: Slice, case: Case) -> bool:
     else:
         verdict = rate(case, answer) if slice_.kind.rated else grade(case, answer)
     return slice_.kind.passes(case, verdict, slice_.passing, slice_.pass_bar)
+
+
+def old_difficulty(subjects: Mapping[str, Subject], measured: date | None) -> Iterator[Finding]:
+    """Find a ``difficulty`` that models gave more than a year ago, or nobody knows when."""
+    rows = sum(bool(_value(case, DIFFICULTY)) for one in subjects.values() for case in one.cases)
+    today = datetime.now(UTC).date()
+    if not rows or (measured and (today - measured).days <= A_YEAR):
+        return
+    since = f"is of {measured}, more than 12 months ago" if measured else "has no date"
+    yield warning(
+        0,
+        f"{DIFFICULTY!r} of {rows:,} rows {since}: it does not tell what today's models know; ask "
+        f"them, then write 'check: {{{DIFFICULTY_DATE}: {today}}}'",
+    )
 
 
 def ungated(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Finding]:

@@ -88,11 +88,14 @@ languages:
 
 def test_every_bundled_language_has_a_margin_of_its_own() -> None:
     """A loss in one language cannot hide among the others; the margin of each can be shown."""
-    for name, margin in {"simpleqa": 0.1, "boolq": 0.1, "eba": 0.15, "smoke": 0.2}.items():
+    margins = {"simpleqa": 0.1, "simpleqa/simpleqa_hard": 0.15, "boolq": 0.1, "eba": 0.15}
+    for name, margin in {**margins, "smoke": 0.2}.items():
         slices = load_dataset(Path(f"cases/{name}/dataset.yaml")).slices
         assert slices
         for one in slices.values():
-            assert [gate.max for gate in one.thresholds if gate.name == "drop"] == [margin]
+            few = one.name == "simpleqa_hard:be"  # 42 items, where others have 120
+            wanted = [0.25 if few else margin]
+            assert [gate.max for gate in one.thresholds if gate.name == "drop"] == wanted
 
 
 def test_other_kinds(folder: Path) -> None:

@@ -1,11 +1,15 @@
 """``check`` finds slices out of balance, that give answers away, or that cannot show a loss."""
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
+from cases.check.checks import check_datasets
 from cases.check.findings import Subject
 from cases.check.set_checks import (
     balance,
@@ -18,9 +22,10 @@ from cases.check.set_checks import (
     ungated,
 )
 from cases.dataset import Threshold
-from evaluators.core import NO, YES, Case
+from evaluators.core import NO, YES, Case, UsageError
 from tests.support.linting import dataset_of, found, item, said, slice_of, subject
 
+TODAY = datetime.now(UTC).date()
 NOUNS = [f"w{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)]
 PASSAGE = "The mill has two wheels and the older one was built of oak by a smith in the year {}."
 
@@ -170,6 +175,33 @@ def test_the_difficulty_that_was_published_counts_before_recorded_answers() -> N
     easy = answered(0, 30, "graded", metadata={"difficulty": "0.97"})
     assert "by the mean 'difficulty', in 97% of 30" in said(too_easy, easy)
     assert not found(too_easy, answered(30, 0, "graded", metadata={"difficulty": "0.5"}))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("", "2 rows has no date"),
+        (f"difficulty_date: {TODAY - timedelta(days=360)}", ""),
+        (f"difficulty_date: {TODAY - timedelta(days=370)}", "2 rows is of .* 12 months ago"),
+    ],
+)
+def test_a_difficulty_that_old_models_gave_is_a_warning(
+    tmp_path: Path, given: str, told: str
+) -> None:
+    """It must say when they answered; without the column there is nothing to ask."""
+    rows = "question,answer,difficulty\nWho?,Vazov,0.5\nWhere?,Sofia,1\n"
+    (tmp_path / "dated").mkdir()
+    path = tmp_path / "dated" / "dataset.yaml"
+    text = "kind: graded\nlanguages: {en: {file: en.csv, gates: {correct: {min: 0.5}}}}\n"
+    path.write_text(f"{text}check:\n  waive: {{}}\n  {given}\n", encoding="utf-8")
+    for data, message in ((rows, told), (rows.replace("difficulty", "source"), "")):
+        path.with_name("en.csv").write_text(data, encoding="utf-8")
+        lines = check_datasets([path]).lines
+        assert bool(lines) is bool(message)
+        assert re.search(message, "".join(lines))
+    path.write_text(f"{text}check: {{difficulty_date: last year}}\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="key 'difficulty_date': want a date"):
+        check_datasets([path])
 
 
 def with_rules(language: str, items: int, *rules: Threshold, fact: bool = False) -> Subject:
