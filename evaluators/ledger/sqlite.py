@@ -242,24 +242,35 @@ def _notes_on_others(path: Path) -> list[str]:
     Raises UsageError if they could do so unnoticed: without QA_LEDGER_KEY rows are not signed.
     """
     notes = []
-    with suppress(FileNotFoundError):
-        file = path.stat()
-        if not stat.S_ISREG(file.st_mode):
-            raise OSError("not a regular file")
-        if is_foreign(file):
-            notes.append(f"{path} belongs to another user, who could change its replies")
-        elif file.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            who = "every user" if file.st_mode & stat.S_IWOTH else "its group"
-            notes.append(f"{path} can be changed by {who}; chmod 600 makes it private")
-        if notes and VARIABLE not in os.environ:
-            raise UsageError(
-                f"{notes[0]}; use a ledger of your own, or sign its rows with {VARIABLE}"
-            )
-    mode = path.parent.stat().st_mode if path.parent.is_dir() else 0
-    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-        own = "keep the ledger in one of your own"
-        notes.append(f"{path.parent} can be changed by every user; {own}")
-    return notes
+    for file in (path, *(Path(f"{path}{ending}") for ending in (*_LOGS, "-claims"))):
+        with suppress(FileNotFoundError):
+            found = file.stat()
+            if not stat.S_ISREG(found.st_mode):
+                raise OSError(f"{file.name} is not a regular file")
+            if is_foreign(found):
+                notes.append(f"{file} belongs to another user, who could change its replies")
+            elif found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                who = "every user" if found.st_mode & stat.S_IWOTH else "its group"
+                notes.append(f"{file} can be changed by {who}; chmod 600 makes it private")
+    if notes and VARIABLE not in os.environ:
+        raise UsageError(f"{notes[0]}; use a ledger of your own, or sign its rows with {VARIABLE}")
+    return [*notes, *_notes_on_folder(path.parent)]
+
+
+def _notes_on_folder(folder: Path) -> Iterator[str]:
+    """Yield who could put other files into a folder; the system's own are sticky, as /tmp is."""
+    if not folder.is_dir():
+        return
+    found = folder.stat()
+    who = "every user" if found.st_mode & stat.S_IWOTH else ""
+    if found.st_mode & stat.S_IWGRP and not who and found.st_gid != os.getegid():
+        who = "its group"
+    if found.st_uid and is_foreign(found):
+        who = "another user, its owner"
+    elif found.st_mode & stat.S_ISVTX:
+        who = ""
+    if who:
+        yield f"{folder} can be changed by {who}; keep the ledger in one of your own"
 
 
 def is_foreign(file: os.stat_result) -> bool:

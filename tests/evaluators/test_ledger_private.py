@@ -31,31 +31,48 @@ def test_every_file_of_a_ledger_is_private(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_folder_that_everybody_can_change_is_said(tmp_path: Path, read_only: bool) -> None:
-    """Anyone could put another file in the ledger's place."""
-    fill(tmp_path / "l", 1)
-    tmp_path.chmod(0o777)
-    with Ledger(tmp_path / "l", read_only=read_only) as ledger:
-        assert ledger.notes == (
-            f"{tmp_path} can be changed by every user; keep the ledger in one of your own",
-        )
-    tmp_path.chmod(0o1777)
-    with Ledger(tmp_path / "l", read_only=read_only) as ledger:
-        assert ledger.notes == ()
-    tmp_path.chmod(0o700)
+@pytest.mark.parametrize(
+    ("shared", "who"),
+    [
+        ((0o777, -1, -1), "every user"),
+        ((0o1777, -1, -1), ""),
+        ((0o770, -1, 12345), "its group"),
+        ((0o770, -1, -1), ""),
+        ((0o755, 12345, -1), "another user, its owner"),
+        ((0o1777, 12345, -1), "another user, its owner"),
+    ],
+)
+def test_a_folder_that_others_can_change_is_said(
+    tmp_path: Path, read_only: bool, shared: tuple[int, int, int], who: str
+) -> None:
+    """They could put another file in the ledger's place."""
+    folder = tmp_path / "shared"
+    fill(folder / "l", 1)
+    mode, owner, group = shared
+    if {owner, group} != {-1} and os.geteuid() != 0:
+        pytest.skip("only root gives files away")
+    os.chown(folder, owner, group)
+    folder.chmod(mode)
+    with Ledger(folder / "l", read_only=read_only) as ledger:
+        note = f"{folder} can be changed by {who}; keep the ledger in one of your own"
+        assert ledger.notes == ((note,) if who else ())
 
 
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-claims"])
 @pytest.mark.parametrize(("mode", "who"), [(0o666, "every user"), (0o660, "its group")])
 def test_a_file_that_others_can_change_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int, who: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, mode: int, who: str
 ) -> None:
-    """They could change the replies; with signed rows it is used, and said (F25)."""
+    """They could change the replies, in its log too; with signed rows it is used, and said."""
     fill(tmp_path / "l", 1)
-    (tmp_path / "l").chmod(mode)
-    note = f"{tmp_path / 'l'} can be changed by {who}; chmod 600 makes it private"
-    with pytest.raises(UsageError, match=f"own, or sign its rows with {VARIABLE}") as raised:
-        Ledger(tmp_path / "l")
-    assert str(raised.value).startswith(note)
+    path = tmp_path / f"l{ending}"
+    path.touch()
+    path.chmod(mode)
+    note = f"{path} can be changed by {who}; chmod 600 makes it private"
+    for read_only in (False, True):
+        with pytest.raises(UsageError, match=f"own, or sign its rows with {VARIABLE}") as raised:
+            Ledger(tmp_path / "l", read_only=read_only)
+        assert str(raised.value).startswith(note)
     monkeypatch.setenv(VARIABLE, "s" * 32)
     with Ledger(tmp_path / "l") as ledger:
         assert ledger.notes == (note,)
