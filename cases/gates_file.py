@@ -47,24 +47,25 @@ class GatesFile:
             )
 
 
-def load_gates(path: Path) -> GatesFile:
+def load_gates(path: Path, own: Sequence[str] = ()) -> GatesFile:
     """Return the gates of a file: ``dataset: {language: {metric: {min: …}}}``.
 
-    A data set may also have pooled ``drop`` and ``rise`` gates and a ``sample``. ``replace: all``
-    is a key of the file. Raises UsageError naming file, line and key.
+    ``own`` are metrics, 0 to 1, that it may name with those of all kinds. A data set may also have
+    pooled ``drop`` and ``rise`` gates and a ``sample``. ``replace: all`` is a key of the file.
+    Raises UsageError naming file, line and key.
     """
     top = load_settings(path)
     word = top.text(REPLACE, "all")
     if word != "all":
         raise top.problem(REPLACE, f"'all' is needed, not {word!r}; or take the line out")
     names = [name for name in top.values if name != REPLACE]
-    found = {name: _dataset_gates(top.part(name)) for name in names}
+    found = {name: _dataset_gates(top.part(name), own) for name in names}
     return GatesFile(datasets=found, replaces_all=REPLACE in top.values)
 
 
-def _dataset_gates(part: Settings) -> DatasetGates:
+def _dataset_gates(part: Settings, more: Sequence[str]) -> DatasetGates:
     every = {name: limits for kind in KINDS.values() for name, limits in kind.ranges().items()}
-    every.update(dict.fromkeys(METRICS, RATE))
+    every.update(dict.fromkeys((*METRICS, *more), RATE))
     languages = [key for key in part.values if key not in _DATASET_KEYS]
     if odd := next((key for key in languages if key in DATASET_KEYS), ""):
         raise part.problem(odd, f"not for a gates file; it belongs in the {FILE} of {part.name}")

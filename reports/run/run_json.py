@@ -11,7 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from cases.config import LANGUAGE, NAME
+from cases.config import NAME
 from cases.dataset import SliceSample, Threshold
 from evaluators.core import UsageError
 from evaluators.reading import file_hash, parse_json, read_text
@@ -26,9 +26,11 @@ from reports.run.report_folder import NO_VERDICT, RECORDS, RUN
 SCHEMA_VERSION = 2
 MAX_TOKENS = 10**12  # of one item, with any number of judges
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:[@^][0-9]{1,2})?(?: \(anchor\))?", re.ASCII)
+PART = re.compile(r"[a-z][A-Za-z0-9]{0,39}(?:-[A-Za-z0-9]{1,39})*", re.ASCII)
+"""The language of a slice, or what else divides an imported task."""
 NAMES: Mapping[str, re.Pattern[str]] = {
     "dataset": NAME,
-    "language": LANGUAGE,
+    "language": PART,
     "measure": WORD,
     "measures": WORD,
     "metric": WORD,

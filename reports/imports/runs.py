@@ -1,0 +1,358 @@
+"""A result of another tool as a run of this one: data sets, records and where they came from."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cases.dataset import Dataset, Slice, Threshold
+from cases.gates_file import GatesFile, with_gates
+from cases.labels import BITS, WORDS
+from cases.tables import read_table
+from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, State, UsageError
+from evaluators.extra_metrics import MetricSpec
+from evaluators.kinds import GRADED, JUDGED, NOT_CORRECT
+from evaluators.output import plural
+from evaluators.rubric import Rubric
+from evaluators.statistics.metrics import DROP, RISE
+from evaluators.text import digest, hint, shown
+from reports.gates.decide import SessionFacts
+from reports.imports.samples import Choice, ForeignRun, Sample, Scorer, text_of
+from reports.run.record import Record, safe
+from reports.verdict.assemble import Facts, ReportInputs
+
+ALL = "all"
+"""The slice of samples that no field divides."""
+LABELS = "labels"
+"""The data set of the samples that a person labelled."""
+MARGIN = 0.05
+"""The largest drop of the main score that passes, where no gates file says otherwise."""
+FLOOR = 0.9
+"""The lowest agreement with the labels of a scorer that may decide."""
+PASSES_AT = 0.5
+"""The lowest score of a sample that counts as right, where scores are not all 0 or 1."""
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,60}", re.ASCII)
+
+
+def slug(text: str, joint: str = "_") -> str:
+    """Return a text as a name in reports: small letters and digits, a letter first."""
+    name = joint.join(re.findall(r"[a-z0-9]+", text.casefold()))[:40].strip(joint)
+    return name if name[:1].isalpha() else f"n{joint}{name or digest(text)[:6]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One task that both runs have, and the scorer that decides it."""
+
+    scorer: Scorer
+    two_way: bool
+    """Whether every score in both runs is 0 or 1: then gates are on the share of right answers."""
+
+    @property
+    def metric(self) -> str:
+        """The scorer's name in reports."""
+        return slug(self.scorer.name)
+
+    @property
+    def threshold(self) -> Threshold:
+        """The gate that stands where no gates file is given."""
+        rise = self.scorer.lower_is_better
+        return Threshold(
+            measure=RISE if rise else DROP,
+            of="" if self.two_way and not rise else self.metric,
+            max=MARGIN,
+            evidence="confident",
+            fail="margin",
+        )
+
+    def is_right(self, score: float) -> bool:
+        """Return whether a sample of this score, 0 to 1, counts as right."""
+        if self.scorer.lower_is_better:
+            return score < PASSES_AT
+        return score == 1 if self.two_way else score >= PASSES_AT
+
+
+def tasks_of(runs: Sequence[ForeignRun], choice: Choice) -> dict[str, Task]:
+    """Return the tasks of the first run, by the tool's name. Raises UsageError.
+
+    A task must have the same scorer in all runs that have the task.
+    """
+    found = {}
+    for task, scorers in runs[0].scorers.items():
+        scorer = _scorer(task, scorers, choice.metric)
+        for other in runs[1:]:
+            _scorer(f"{task} of the baseline", other.scorers.get(task, [scorer]), scorer.name)
+        samples = (one for run in runs for one in run.samples if one.task == task)
+        values = {_placed(one, scorer, choice) for one in samples} - {None}
+        if not values:
+            raise UsageError(f"{task}: {scorer.name} is a number in no sample; say --metric NAME")
+        found[task] = Task(scorer=scorer, two_way=values <= {0.0, 1.0})
+    return found
+
+
+def _scorer(task: str, known: Sequence[Scorer], name: str) -> Scorer:
+    if not known:
+        raise UsageError(f"{task}: no sample was scored; score the log first")
+    names = [one.name for one in known]
+    if name and name not in names:
+        raise UsageError(f"{task}: its samples have no score {shown(name)}; {hint(name, names)}")
+    return known[names.index(name)] if name else known[0]
+
+
+def _placed(sample: Sample, scorer: Scorer, choice: Choice) -> float | None:
+    """Return a sample's main score from 0 to 1. Raises UsageError for one that is not there."""
+    value = given = sample.scores.get(scorer.name)
+    if value is not None and choice.scale:
+        value = (value - choice.scale.worst) / (choice.scale.best - choice.scale.worst)
+    if value is not None and not 0 <= value <= 1:
+        said = f"{sample.task} {sample.id}: {scorer.name} is {given:g}"
+        raise UsageError(f"{said}; say the scale of this score: --scale LOWEST:HIGHEST")
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedRun:
+    """One of the two runs."""
+
+    path: Path
+    run: ForeignRun
+    tasks: Mapping[str, Task]
+    """Those to decide on, by the tool's name."""
+    choice: Choice
+
+    @property
+    def samples(self) -> list[Sample]:
+        """The samples of these tasks."""
+        return [one for one in self.run.samples if one.task in self.tasks]
+
+    def short(self, task: str) -> int:
+        """Return how many samples of a task the tool planned and did not score."""
+        found = sum(one.task == task for one in self.run.samples)
+        return max(0, self.run.planned.get(task, 0) - found)
+
+    def slice_of(self, sample: Sample) -> str:
+        """Return the slice of a sample: the value of a metadata field as a name."""
+        field = self.choice.slice
+        if field and field not in sample.metadata:
+            known = hint(field, sorted(sample.metadata))
+            raise UsageError(
+                f"--slice {field}: {sample.task} {sample.id} has no such field; {known}"
+            )
+        return slug(text_of(sample.metadata[field]), "-") if field else ALL
+
+    def inputs(self, gates: GatesFile | None, labels: Path | None = None) -> ReportInputs:
+        """Return the data sets and records; ``gates`` replace the default ones.
+
+        Where the tool planned more samples than it scored, each slice of the task is a part.
+        Raises UsageError for two samples of one identity.
+        """
+        records = list(self._records())
+        planned = Counter(f"{one.dataset}:{one.language}" for one in records)
+        short = {slug(task): self.short(task) for task in self.tasks}
+        whole = {name: n + short[name.partition(":")[0]] for name, n in planned.items()}
+        datasets = [self._dataset(task, planned, measured=bool(labels)) for task in self.tasks]
+        if gates is not None:
+            datasets = _gated(datasets, gates)
+        if labels is not None:
+            extra = list(_labelled(labels, records))
+            records += extra
+            whole |= Counter(f"{one.dataset}:{one.language}" for one in extra)
+            datasets.append(_judged(datasets, {one.language for one in extra}))
+        return ReportInputs(datasets=tuple(datasets), records=tuple(records), whole=whole)
+
+    def _records(self) -> Iterator[Record]:
+        seen: dict[object, int] = {}
+        spelled: dict[str, str] = {}
+        field = self.choice.slice
+        for row, sample in enumerate(self.samples, 1):
+            part = self.slice_of(sample)
+            spelling = text_of(sample.metadata[field]) if field else ""
+            for name, text in ((slug(sample.task), sample.task), (part, spelling)):
+                if spelled.setdefault(name, text) != text:
+                    both = f"{spelled[name]!r} and {text!r}"
+                    raise UsageError(f"{both} would both be {name!r} in the report; rename one")
+            identity = (sample.task, part, sample.id, sample.repeat)
+            if first := seen.get(identity):
+                what = f"samples {first:,} and {row:,} of {sample.task} are both {shown(sample.id)}"
+                raise UsageError(f"{self.path}: {what}; give each item an id of its own")
+            seen[identity] = row
+            yield safe(self._record(sample, part, row))
+
+    def _record(self, sample: Sample, part: str, row: int) -> Record:
+        task = self.tasks[sample.task]
+        score = _placed(sample, task.scorer, self.choice)
+        error = sample.error or ("" if score is not None else f"no score by {task.scorer.name}")
+        right = score is not None and task.is_right(score)
+        wrong = NOT_ATTEMPTED if sample.declined else INCORRECT
+        state: State = "error" if error else "passed" if right else "failed"
+        item = sample.id if _NAME.fullmatch(sample.id) else digest(sample.id)[:16]
+        sent, received = sample.tokens or (None, None)
+        return Record(
+            key=f"{slug(sample.task)}-{part}-{item}" + f"~r{sample.repeat}" * (sample.repeat > 1),
+            id=sample.id,
+            repeat=sample.repeat,
+            row=row,
+            dataset=slug(sample.task),
+            language=part,
+            question=sample.question,
+            context="",
+            expected=sample.expected,
+            answer=sample.answer,
+            outcome=state,
+            grade=None if error else CORRECT if right else wrong,
+            rating=None,
+            score=None,
+            reason=sample.reason,
+            error=f"tool: {error}" if error else "",
+            label=None,
+            model=self.run.model,
+            judge=task.metric,
+            tokens=(sent or 0) + (received or 0),
+            cost=sample.cost,
+            seconds=round(sample.seconds, 3),
+            digest=sample.content or digest([sample.question, sample.expected]),
+            metadata=sample.metadata,
+            measures=self._measures(sample, score),
+            answer_seconds=sample.seconds or None,
+            answer_tokens_in=sent,
+            answer_tokens_out=received,
+            answer_cost=sample.cost,
+        )
+
+    def _measures(self, sample: Sample, score: float | None) -> dict[str, float | None]:
+        """Return all scores by name; None of those that the sample lacks or that have no scale."""
+        names = (one.name for one in self.run.scorers[sample.task])
+        found = {name: sample.scores.get(name) for name in names}
+        known = {n: v if v is not None and 0 <= v <= 1 else None for n, v in found.items()}
+        return {slug(name): value for name, value in known.items()} | {
+            self.tasks[sample.task].metric: score
+        }
+
+    def _dataset(self, name: str, planned: Mapping[str, int], *, measured: bool) -> Dataset:
+        """Return the declaration of one task: a slice for each value of the field that divides."""
+        task, scorers = self.tasks[name], self.run.scorers[name]
+        own = _scorer(name, scorers, task.scorer.name)
+        ours = [part.partition(":")[2] for part in planned if part.startswith(f"{slug(name)}:")]
+        slices = {
+            part: Slice(
+                dataset=slug(name),
+                language=part,
+                kind=GRADED,
+                path=self.path,
+                rubric=_rubric(part, f"{own.name} {own.version}".strip()),
+                metrics=tuple(MetricSpec(name=slug(one.name)) for one in scorers),
+                thresholds=(task.threshold,),
+                cluster=self.choice.cluster,
+            )
+            for part in sorted(ours)
+        }
+        return Dataset(
+            name=slug(name),
+            folder=self.path.parent,
+            kind=GRADED,
+            slices=slices,
+            pooled=(replace(task.threshold, pool=True),) if len(slices) > 1 else (),
+            judge_unmeasured=not measured,
+        )
+
+    def facts(self, inputs: ReportInputs) -> Facts:
+        """Return what the report says of where the run came from."""
+        slices = (one for data in inputs.datasets for one in data.slices.values())
+        return Facts(
+            model=self.run.model or self.path.stem,
+            judge=slug(self.run.tool.partition(" ")[0]),
+            session=SessionFacts(),
+            provenance={
+                "tool": self.run.tool,
+                "file": str(self.path),
+                "slices": {
+                    one.name: {"rubric": one.rubric.version} for one in slices if one.rubric
+                },
+            },
+            run={},
+            notes=tuple(self._notes()),
+        )
+
+    def _notes(self) -> Iterator[str]:
+        yield from self.run.notes
+        scale = self.choice.scale
+        for name, task in self.tasks.items():
+            if not task.two_way:
+                how = f" on a scale of {scale.worst:g} to {scale.best:g}" if scale else ""
+                yield (
+                    f"{name}: gates are on the mean of {task.scorer.name}{how}, as a share of its "
+                    f"scale; a sample counts as right from {PASSES_AT:g}"
+                )
+            if short := self.short(name):
+                yield f"{name}: {plural(short, 'sample')} that the tool planned have no result"
+
+
+def _rubric(part: str, version: str) -> Rubric:
+    name = version.partition(" ")[0]
+    return Rubric(name=name, language=part, protocol="letter", system="", user="", version=version)
+
+
+def _gated(datasets: Sequence[Dataset], gates: GatesFile) -> list[Dataset]:
+    """Return the data sets with the gates of a file alone. Raises UsageError as ``with_gates``."""
+    gates.check_names([one.name for one in datasets], "--gates")
+    found = []
+    for one in datasets:
+        bare = {name: replace(part, thresholds=()) for name, part in one.slices.items()}
+        found.append(with_gates(replace(one, slices=bare, pooled=()), gates))
+    return found
+
+
+def _labelled(path: Path, records: Sequence[Record]) -> Iterator[Record]:
+    """Yield the records that a person labelled, as items that measure the scorer.
+
+    Raises UsageError for a label of no sample, or one that says neither right nor wrong.
+    """
+    table = read_table(path)
+    column = next((one for one in ("verdict", "label") if one in table.names), "")
+    if "id" not in table.names or not column:
+        raise UsageError(f"{path}: columns 'id' and 'verdict' are needed; add them")
+    known: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        known[record.id].append(record)
+    for row in table.records:
+        name, said = (text_of(row.values.get(key)).strip() for key in ("id", column))
+        label = WORDS.get(said.upper()) or BITS.get(said)
+        if label is None:
+            raise table.problem(row, column, f"{shown(said)}: say CORRECT or INCORRECT")
+        if name not in known:
+            what = f"no sample {shown(name)} in this run; {hint(name, known)}"
+            raise table.problem(row, "id", what)
+        right = label == CORRECT
+        yield from (_label(one, right=right) for one in known[name])
+
+
+def _label(record: Record, *, right: bool) -> Record:
+    agrees = (record.grade == CORRECT) == right
+    state: State = "passed" if agrees else "failed"
+    return replace(
+        record,
+        key=f"{LABELS}-{record.key}",
+        id=f"{record.dataset}-{record.id}",
+        dataset=LABELS,
+        label=CORRECT if right else NOT_CORRECT,
+        outcome=state if record.is_graded else record.outcome,
+        measures={},
+    )
+
+
+def _judged(datasets: Sequence[Dataset], parts: set[str]) -> Dataset:
+    """Return the data set of the labels: a slice for each slice that has any."""
+    every = (part for one in datasets for part in one.slices.values() if part.language in parts)
+    slices = {
+        part.language: replace(
+            part,
+            dataset=LABELS,
+            kind=JUDGED,
+            thresholds=(),
+            metrics=(),
+            floor={"agreement": FLOOR},
+        )
+        for part in every
+    }
+    return Dataset(name=LABELS, folder=Path(), kind=JUDGED, slices=slices)
