@@ -306,22 +306,37 @@ class ExtraChange:
     name: str
 
     def obstacle(self) -> str:
-        """Return why the change of the mean is unknown; empty where it is known."""
-        lacking = len(list(matches_of(self.sides))) - len(list(self._values()))
-        what = f"{self.name} could not be taken of {plural(lacking, 'item')} in both runs"
-        return f"{what}; see the notes" if lacking else ""
+        """Return nothing: an unknown value is from 0 to 1."""
+        return ""
 
-    def _values(self) -> Iterator[tuple[Cluster, float, float]]:
+    def _values(self, fill: float | None) -> Iterator[tuple[Cluster, float, float]]:
+        """Yield each pair's cluster, old value and new value.
+
+        ``fill`` stands for an unknown new value, and 1 less it for an old one. None leaves out
+        the pairs with an unknown value.
+        """
         for side, before, now in matches_of(self.sides):
             old, new = (one.measures.get(self.name) if one else None for one in (before, now))
+            if fill is not None:
+                old, new = 1 - fill if old is None else old, fill if new is None else new
             if old is not None and new is not None:
                 yield side.slice_.cluster_of(now), old, new
 
     def seen(self) -> ResampledDifference:
         """Return the difference over the pairs with both values."""
+        return self._difference(None)
+
+    def extremes(self) -> tuple[ResampledDifference, ...]:
+        """Return the differences with all unknown values at their worst, and at their best."""
+        seen = self.seen()
+        if seen.n == len(list(matches_of(self.sides))):
+            return (seen,)
+        return self._difference(0.0), self._difference(1.0)
+
+    def _difference(self, fill: float | None) -> ResampledDifference:
         import numpy as np
 
-        rows = list(self._values())
+        rows = list(self._values(fill))
         if not rows:
             return ResampledDifference(estimate=UNDEFINED)
         pairs = np.array([[[[old, 1.0]], [[new, 1.0]]] for _, old, new in rows])
@@ -333,10 +348,6 @@ class ExtraChange:
         centre = value * (1 - share)
         interval = interval or (centre - share, centre + share)
         return ResampledDifference(estimate=Estimate.of(value, interval, len(rows)))
-
-    def extremes(self) -> tuple[ResampledDifference, ...]:
-        """Return the difference as seen: unmeasured pairs are an obstacle."""
-        return (self.seen(),)
 
 
 Change = ShareChange | MetricChange | ExtraChange

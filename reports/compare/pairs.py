@@ -189,7 +189,8 @@ def is_own(sides: Iterable[PairedSlice]) -> bool:
 
 
 def _said(record: Record) -> tuple[object, ...]:
-    return record.answer, record.result, record.reason, record.seconds, record.answer_seconds
+    said = record.answer, record.result, record.reason, record.measures
+    return *said, record.seconds, record.answer_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reports.imports import deepeval_runs, inspect_logs, lm_eval, promptfoo, score_tables
 from reports.imports.samples import Choice, Document, ForeignRun, document, problem
-from reports.run.run_json import RUN
+from reports.run.report_folder import RUN
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,9 +37,9 @@ def read(found: Sequence[Document], choice: Choice) -> ForeignRun:
     option = "which with --new or --old PROVIDER"
     model = only(path, names, "provider", choice.provider, option)
     own = [row for row, name in zip(rows, names, strict=True) if name == model]
-    prompts = {row.get("promptId") or (row.get("prompt") or {}).get("raw_template") for row in own}
+    labels = {_label(row) for row in own}
     task = str((data.get("config") or {}).get("description") or "promptfoo")
-    samples = [_sample(task, row) for row in own]
+    samples = [_sample(task, row, _label(row) if len(labels) > 1 else "") for row in own]
     scorers = dict.fromkeys((PASS, *(name for one in samples for name in one.scores)))
     version = str((data.get("metadata") or {}).get("promptfooVersion") or "")
     return ForeignRun(
@@ -47,7 +47,6 @@ def read(found: Sequence[Document], choice: Choice) -> ForeignRun:
         model=model,
         samples=samples,
         scorers={task: [Scorer(name=name) for name in scorers]},
-        notes=(f"{len(prompts)} prompts are tests of one id",) if len(prompts) > len(own) else (),
     )
 
 
@@ -58,21 +57,25 @@ def _provider(row: Json) -> str:
     return str(provider.get("label") or provider.get("id") or "")
 
 
-def _sample(task: str, row: Json) -> Sample:
+def _label(row: Json) -> str:
+    return str((row.get("prompt") or {}).get("label") or "")
+
+
+def _sample(task: str, row: Json, prompt: str) -> Sample:
+    """Return the result of one test; ``prompt`` tells several prompts of one test apart."""
     test = row.get("testCase") or {}
     variables = row.get("vars") or test.get("vars") or {}
     response, graded = row.get("response") or {}, row.get("gradingResult")
     failed = response.get("error") or row.get("failureReason") == _BY_ERROR or not graded
     error = str(response.get("error") or row.get("error") or "not graded") if failed else ""
     usage = response.get("tokenUsage") or {}
-    label = (row.get("prompt") or {}).get("label") or ""
     named = {name: number(value) for name, value in (row.get("namedScores") or {}).items()}
     scores = {PASS: number(row.get("success")), "score": number(row.get("score")), **named}
     output = response.get("output")
     asserted = test.get("assert") or ()
     return Sample(
         task=task,
-        id=digest([test.get("description") or "", variables, label])[:16],
+        id=digest([test.get("description") or "", variables, prompt])[:16],
         scores={} if error else scores,
         question=text_of((row.get("prompt") or {}).get("raw")),
         expected=text_of([one.get("value") for one in asserted]) if asserted else "",

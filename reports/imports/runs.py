@@ -131,6 +131,12 @@ class ImportedRun:
         found = sum(one.task == task for one in self.run.samples)
         return max(0, self.run.planned.get(task, 0) - found)
 
+    def metrics(self, name: str) -> list[str]:
+        """Return a task's scores by their names in reports, without one that the grades say."""
+        task = self.tasks[name]
+        every = dict.fromkeys(slug(one.name) for one in self.run.scorers[name])
+        return [one for one in every if one != task.metric or task.threshold.of]
+
     def slice_of(self, sample: Sample) -> str:
         """Return the slice of a sample: the value of a metadata field as a name."""
         field = self.choice.slice
@@ -221,13 +227,12 @@ class ImportedRun:
         )
 
     def _measures(self, sample: Sample, score: float | None) -> dict[str, float | None]:
-        """Return all scores by name; None of those that the sample lacks or that have no scale."""
-        names = (one.name for one in self.run.scorers[sample.task])
-        found = {name: sample.scores.get(name) for name in names}
+        """Return a sample's metrics; None for one that it lacks, or that is not from 0 to 1."""
+        task = self.tasks[sample.task]
+        found = {slug(name): value for name, value in sample.scores.items()}
         known = {n: v if v is not None and 0 <= v <= 1 else None for n, v in found.items()}
-        return {slug(name): value for name, value in known.items()} | {
-            self.tasks[sample.task].metric: score
-        }
+        known[task.metric] = score
+        return {name: known.get(name) for name in self.metrics(sample.task)}
 
     def _dataset(self, name: str, planned: Mapping[str, int], *, measured: bool) -> Dataset:
         """Return the declaration of one task: a slice for each value of the field that divides."""
@@ -241,7 +246,7 @@ class ImportedRun:
                 kind=GRADED,
                 path=self.path,
                 rubric=_rubric(part, f"{own.name} {own.version}".strip()),
-                metrics=tuple(MetricSpec(name=slug(one.name)) for one in scorers),
+                metrics=tuple(MetricSpec(name=metric) for metric in self.metrics(name)),
                 thresholds=(task.threshold,),
                 cluster=self.choice.cluster,
             )
@@ -335,6 +340,7 @@ def _label(record: Record, *, right: bool) -> Record:
         key=f"{LABELS}-{record.key}",
         id=f"{record.dataset}-{record.id}",
         dataset=LABELS,
+        question=record.question or record.id,  # answers to one question are not independent
         label=CORRECT if right else NOT_CORRECT,
         outcome=state if record.is_graded else record.outcome,
         measures={},

@@ -47,7 +47,7 @@ def read(found: Sequence[Document], choice: Choice) -> ForeignRun:
             there = ", ".join(table.names.values())
             what = f"no column {role!r}; say --column {role}=NAME, of {there}"
             raise problem(table.path, what)
-    samples = [_sample(row, columns, table.path.stem) for row in table.records]
+    samples = [_sample(row, columns) for row in table.records]
     for row, sample in zip(table.records, samples, strict=True):
         if not sample.error and sample.scores["score"] is None:
             said = shown(text_of(row.values.get(columns["score"])))
@@ -68,11 +68,11 @@ def _column(role: str, names: Mapping[str, str], choice: Choice) -> str:
     return next((one for one in _SPELLINGS.get(role, (role,)) if one in names), role)
 
 
-def _sample(row: TableRow, columns: Mapping[str, str], name: str) -> Sample:
+def _sample(row: TableRow, columns: Mapping[str, str]) -> Sample:
     cell = {role: text_of(row.values.get(column)).strip() for role, column in columns.items()}
     used = set(columns.values())
     return Sample(
-        task=cell["task"] or name,
+        task=cell["task"] or "table",
         id=cell["id"],
         repeat=int(cell["repeat"]) if cell["repeat"].isdigit() else 1,
         scores={} if cell["error"] else {"score": number(row.values.get(columns["score"]))},

@@ -1,0 +1,390 @@
+"""``qagate decide``: results that other tools wrote, read as runs of ours, and the verdict."""
+
+import csv
+import json
+import math
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from evaluators.command_line import PROGRAMS
+from reports.imports.forms import load
+from reports.imports.runs import ImportedRun, slug, tasks_of
+from reports.imports.samples import Choice
+from reports.run.record import Record
+from reports.run.report import Report
+from reports.run.run_json import load_report
+
+RESULTS = Path(__file__).parent / "results"
+"""What each tool wrote over the same six to twelve questions with models of our own."""
+Rows = Iterable[Mapping[str, object]]
+
+
+def decide(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
+    """Return the exit code of the command, and all that it prints."""
+    code = PROGRAMS["reports"].run(["decide", *map(str, words)])
+    said = capsys.readouterr()
+    return code, said.out + said.err
+
+
+def table(path: Path, rows: Rows) -> Path:
+    """Write a CSV of these rows."""
+    rows = list(rows)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def scored(scores: Sequence[object], **more: object) -> list[dict[str, object]]:
+    """Return rows of a table, one a score."""
+    return [{"id": f"q{n}", "score": score, **more} for n, score in enumerate(scores, 1)]
+
+
+def decided(folder: Path, old: Rows, new: Rows, *words: object) -> Report:
+    """Return the report over two tables, in which the two runs say different words."""
+    after, before = ([{"answer": said, **row} for row in some]
+                     for said, some in (("new words", new), ("old words", old)))  # fmt: skip
+    paths = table(folder / "new.csv", after), table(folder / "old.csv", before)
+    to = folder / "out"
+    PROGRAMS["reports"].run(
+        ["decide", str(paths[0]), f"--baseline={paths[1]}", f"--to={to}", *map(str, words)]
+    )
+    return load_report(to)
+
+
+FORMS = {
+    "inspect": ("inspect-new.eval", "inspect-old.eval", 12, 2),
+    "inspect of before": ("inspect-0.3.60-new.json", "inspect-0.3.60-old.json", 12, 2),
+    "lm_eval": ("lm_eval-new", "lm_eval-old", 24, 0),
+    "promptfoo": ("promptfoo-3.json", "promptfoo-3.json", 6, 1),
+    "promptfoo of before": ("promptfoo-2.json", "promptfoo-2.json", 6, 1),
+    "deepeval": ("deepeval-new.json", "deepeval-old.json", 12, 1),
+    "deepeval's last": ("deepeval-latest-new.json", "deepeval-old.json", 12, 1),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_result_of_each_tool_gets_our_verdict(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All samples become records, a failed one is ungraded, every report file is written."""
+    new, old, items, ungraded = FORMS[form]
+    names = ["--new=mock-new", "--old=mock-old"] if "promptfoo" in form else []
+    to = tmp_path / "out"
+    words = (RESULTS / new, f"--baseline={RESULTS / old}", f"--to={to}", *names)
+    code, said = decide(capsys, *words)
+    report = load_report(to)
+    assert code == report.decision.code == 6, said  # so few items decide nothing
+    assert said.splitlines()[-1].startswith("GATES INCONCLUSIVE")
+    assert (len(report.records), report.counts.ungraded) == (items, ungraded)
+    assert report.comparison is not None
+    assert sum(one.shared for one in report.comparison.slices) == items
+    assert {one.name for one in to.iterdir()} >= {"report.html", "summary.md", "gates.xml"}
+    assert all(one.question and one.digest for one in report.records)
+
+
+def test_the_folder_of_the_baseline_is_a_run_of_ours(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So ``gate`` decides again over the same two runs, with other gates."""
+    to = tmp_path / "out"
+    decide(capsys, RESULTS / "deepeval-new.json", f"--baseline={RESULTS / 'deepeval-old.json'}",
+           f"--to={to}")  # fmt: skip
+    gates = tmp_path / "gates.yaml"
+    gates.write_text("deepeval: {all: {correct: {min: 0.5}}}")
+    code = PROGRAMS["reports"].run(["gate", str(to), f"--gates={gates}"])
+    assert "correct" in capsys.readouterr().out
+    assert code == 6
+    assert load_report(tmp_path / "out-baseline").counts.planned == 12
+
+
+def test_slices_are_gated_each_and_together(tmp_path: Path) -> None:
+    """A field divides a task; a loss in one of its values alone is a FAIL by name."""
+    rows = [{"id": n, "score": 1, "topic": ("Law & tax", "Физика")[n % 2]} for n in range(400)]
+    new = [{**row, "score": int(row["topic"] != "Law & tax" or n % 5 > 1)}
+           for n, row in enumerate(rows)]  # fmt: skip
+    report = decided(tmp_path, rows, new, "--slice=topic")
+    states = {gate.slice: gate.state for gate in report.decision.gates}
+    assert report.decision.code == 1
+    assert states["table:law-tax"] == states["table:*"] == "FAIL"
+    assert [state for name, state in states.items() if name.startswith("table:n-")] == ["PASS"]
+
+
+def test_repeats_of_an_item_are_one_cluster(tmp_path: Path) -> None:
+    """Forty items asked ten times say no more than forty that always end alike."""
+    rows = [{"id": f"q{n}", "repeat": k, "score": 1} for n in range(40) for k in range(1, 11)]
+    gate = decided(tmp_path, rows, rows).decision.gates[0]
+    single = tmp_path / "single"
+    single.mkdir()
+    alone = decided(single, scored([1] * 40), scored([1] * 40)).decision.gates[0]
+    assert gate.estimate.interval == pytest.approx(alone.estimate.interval, abs=1e-6)
+
+
+def tango(broke: int, fixed: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Return Tango's interval of (fixed - broke) / n by scipy's root finder.
+
+    Tango 1998, Statistics in Medicine 17, equations 8 to 10.
+    """
+    z = norm.ppf(0.5 + level / 2)
+
+    def score(delta: float) -> float:
+        a, b = 2 * n, (2 * n - fixed + broke) * delta - fixed - broke
+        c = -broke * delta * (1 - delta)
+        p21 = (math.sqrt(max(0.0, b * b - 4 * a * c)) - b) / (2 * a)
+        variance = n * (2 * p21 + delta * (1 - delta))
+        return (fixed - broke - n * delta) / math.sqrt(max(variance, 1e-300))
+
+    seen = (fixed - broke) / n
+    low = brentq(lambda d: score(d) - z, -1 + 1e-9, seen + 1e-12)
+    return low, brentq(lambda d: score(d) + z, seen - 1e-12, 1 - 1e-9)
+
+
+@pytest.mark.parametrize("form", [name for name in FORMS if "inspect" not in name])
+def test_the_paired_interval_is_the_one_computed_independently(form: str, tmp_path: Path) -> None:
+    """From the counts in the tool's own file, by scipy; inspect's items are asked twice."""
+    new, old, *_ = FORMS[form]
+    names = {"new": "mock-new", "old": "mock-old"} if "promptfoo" in form else {}
+    words = [f"--{name}={value}" for name, value in names.items()]
+    to = tmp_path / "out"
+    PROGRAMS["reports"].run(
+        ["decide", str(RESULTS / new), f"--baseline={RESULTS / old}", f"--to={to}", *words]
+    )
+    report = load_report(to)
+    for gate in report.decision.gates:
+        after, before = ({one.id: one for one in run.records if one.dataset == gate.dataset}
+                         for run in (report, load_report(tmp_path / "out-baseline")))  # fmt: skip
+        pairs = [(before[name], one) for name, one in after.items() if one.is_graded]
+        broke, fixed = (
+            sum((a.grade == "CORRECT") > (b.grade == "CORRECT") for a, b in some)
+            for some in (pairs, [(b, a) for a, b in pairs])
+        )
+        assert gate.estimate.value == pytest.approx((fixed - broke) / len(pairs))
+        if broke or fixed:
+            assert gate.estimate.interval == pytest.approx(
+                tango(broke, fixed, len(pairs)), abs=2e-3
+            )
+
+
+def test_scores_between_0_and_1_are_gated_by_their_mean(tmp_path: Path) -> None:
+    """An error in either run counts both ways; another scale has to be named, and is said."""
+    old, new = scored([0.8, 0.9] * 150), scored([0.8, 0.85] * 150)
+    assert decided(tmp_path, old, new).decision.gates[0].name == "drop of score"
+    report = decided(tmp_path, scored([4, 5] * 150), scored([4, 4] * 150), "--scale=1:5")
+    gate = report.decision.gates[0]
+    assert gate.estimate.value == pytest.approx(-0.125)
+    assert gate.state == "FAIL"
+    assert any("on a scale of 1 to 5" in note for note in report.notes)
+
+
+def test_lower_may_be_better(tmp_path: Path) -> None:
+    """Where the harness says so, the gate is on a rise."""
+    for run in ("old", "new"):
+        shutil.copytree(RESULTS / f"lm_eval-{run}", tmp_path / run)
+        results = next((tmp_path / run).glob("results*"))
+        data = json.loads(results.read_text())
+        data["higher_is_better"]["cities"]["acc"] = False
+        results.write_text(json.dumps(data))
+    paths = tmp_path / "new", f"--baseline={tmp_path / 'old'}"
+    PROGRAMS["reports"].run(["decide", *map(str, paths), f"--to={tmp_path / 'out'}"])
+    names = {gate.slice: gate.name for gate in load_report(tmp_path / "out").decision.gates}
+    assert names == {"cities:all": "rise of acc", "citygen:all": "drop"}
+
+
+def test_labels_measure_the_scorer(tmp_path: Path) -> None:
+    """A scorer that people contradict decides nothing; one that they confirm does."""
+    said = ["correct"] * 280 + ["incorrect"] * 120
+    rows = scored(said)
+    truth = [{"id": row["id"], "verdict": row["score"]} for row in rows]
+    good = table(tmp_path / "good.csv", truth[200:])
+    report = decided(tmp_path, rows, rows, f"--labels={good}")
+    assert report.decision.code == 0
+    assert [one.trusted for one in report.judging.calibrations] == [True]
+    wrong = [{**row, "verdict": "incorrect" if n % 2 else "correct"} for n, row in enumerate(truth)]
+    report = decided(tmp_path, rows, rows, f"--labels={table(tmp_path / 'bad.csv', wrong)}")
+    assert report.decision.code == 6
+    assert any("judge not trusted" in gate.reason for gate in report.decision.gates)
+
+
+def test_people_can_decide_over_the_runs_of_a_tool(tmp_path: Path) -> None:
+    """``evidence: audited``: the review form has the answers of both runs, verdicts come back."""
+    gates = tmp_path / "gates.yaml"
+    gates.write_text("table: {all: {drop: {max: 0.1, evidence: audited}}}")
+    said = [["correct", "correct", "correct", "incorrect"][n % 4] for n in range(400)]
+    rows = scored(said, question="What?", expected="That")
+    report = decided(tmp_path, rows, rows, f"--gates={gates}")
+    assert report.decision.code == 6
+    asked, run = tmp_path / "form", tmp_path / "out"
+    main = PROGRAMS["reports"].run
+    main(["review", str(run), "--until-decided", f"--to={asked}"])
+    sheet = asked / "audit.csv"
+    with sheet.open(newline="", encoding="utf-8-sig") as file:
+        forms = list(csv.DictReader(file))
+    truth = {record.id: record.grade for record in report.records}
+    for form in forms:
+        name = str(form["item"]).rpartition("@")[0].rpartition("-")[2]
+        form |= {"verdict": truth[name] or "", "reviewer": "Anna"}
+    table(sheet, forms)
+    kept = tmp_path / "adjudications.yaml"
+    main(["review", "--accept", str(sheet), f"--to={kept}", f"--sheet={asked / 'sheet.json'}"])
+    assert main(["gate", str(run), f"--adjudications={kept}"]) == 0
+
+
+def test_what_the_tool_planned_and_did_not_score_is_missed(tmp_path: Path) -> None:
+    """A log without some of its samples decides nothing."""
+    log = json.loads((RESULTS / "inspect-0.3.60-new.json").read_text())
+    log["samples"] = log["samples"][:-1]
+    path = tmp_path / "short.json"
+    path.write_text(json.dumps(log))
+    old = RESULTS / "inspect-0.3.60-old.json"
+    PROGRAMS["reports"].run(["decide", str(path), f"--baseline={old}", f"--to={tmp_path / 'o'}"])
+    report = load_report(tmp_path / "o")
+    assert report.slices[0].partial
+    assert any("1 sample that the tool planned" in note for note in report.notes)
+
+
+LONG = scored([1] * 200, question="Who?", expected="Ann")
+
+
+@pytest.mark.parametrize(
+    ("new", "why"),
+    [
+        (LONG[:180], "10% of the baseline's items are not in this run"),
+        (
+            [{**row, "id": f"new-{n}"} if n < 20 else row for n, row in enumerate(LONG)],
+            "not in this",
+        ),
+    ],
+    ids=["gone", "added"],
+)
+def test_items_that_are_not_the_same_decide_nothing(new: Rows, why: str, tmp_path: Path) -> None:
+    """More than a twentieth of the items on one side only, or changed, is INCONCLUSIVE."""
+    report = decided(tmp_path, LONG, new)
+    assert (report.decision.code, report.decision.gates[0].state) == (6, "INCONCLUSIVE")
+    assert why in report.decision.gates[0].reason
+
+
+def test_another_version_of_a_task_or_scorer_decides_nothing(tmp_path: Path) -> None:
+    """The versions that the tool names must be the same in both runs."""
+    shutil.copytree(RESULTS / "lm_eval-new", tmp_path / "new")
+    results = next((tmp_path / "new").glob("results*"))
+    results.write_text(results.read_text().replace('"cities": 1.0', '"cities": 1.1'))
+    old = RESULTS / "lm_eval-old"
+    PROGRAMS["reports"].run(["decide", str(tmp_path / "new"), f"--baseline={old}",
+                             f"--to={tmp_path / 'o'}"])  # fmt: skip
+    reasons = {gate.slice: gate.reason for gate in load_report(tmp_path / "o").decision.gates}
+    assert "the rubric changed from acc task 1.0" in reasons["cities:all"]
+    assert "changed" not in reasons["citygen:all"]
+
+
+INSPECT, FOO = RESULTS / "inspect-new.eval", RESULTS / "promptfoo-3.json"
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ((INSPECT, INSPECT, "--metric=mach"), "cities: its samples have no score 'mach'; did you"),
+        ((INSPECT, INSPECT, "--slice=lang"), "--slice lang: cities q0 has no such field; did you"),
+        ((FOO, FOO), "results of several providers, mock-new, mock-old; say which with --new or"),
+        ((FOO, FOO, "--new=mock"), "no provider 'mock'; did you mean 'mock-"),
+        ((RESULTS / "none", FOO), "none: no such file or folder"),
+        ((INSPECT, INSPECT, "--from=deepeval"), "inspect-new.eval: not a result of deepeval"),
+        ((INSPECT, INSPECT, "--column=colour=x"), "want ROLE=NAME, ROLE one of id, score"),
+        ((INSPECT, INSPECT, "--scale=1"), "want WORST:BEST"),
+        ((RESULTS, RESULTS), "results of several models, mockllm/new, mockllm/old; say --new or"),
+    ],
+)
+def test_what_cannot_be_decided_on_is_one_line(
+    words: tuple[object, ...], line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says what is wrong, where, and what to give; nothing is written."""
+    new, old, *rest = words
+    to = tmp_path / "out"
+    code, said = decide(capsys, new, f"--baseline={old}", f"--to={to}", *rest)
+    assert code == 4
+    assert line in said
+    assert len(said.splitlines()) == 1
+    assert not to.exists()
+
+
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        ([{"name": "a", "score": 1}], "no column 'id'; say --column id=NAME, of name, score"),
+        ([{"id": "a", "points": 1}], "no column 'score'; say --column score=NAME, of id, points"),
+        (
+            scored([1, 7]),
+            "table q2: score is 7; say the scale of this score: --scale LOWEST:HIGHEST",
+        ),
+        (scored([1, "good"]), "row 2, column 'score': 'good' is no score; give a number, or fill"),
+        ([*scored([1]), *scored([0])], "samples 1 and 2 of table are both 'q1'; give each item an"),
+        (scored(["x", "y"], error="lost"), "table: score is a number in no sample; say --metric"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_one_line(
+    rows: Rows, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With file, row and column."""
+    path = table(tmp_path / "new.csv", rows)
+    code, said = decide(capsys, path, f"--baseline={path}", f"--to={tmp_path / 'out'}")
+    assert (code, len(said.splitlines())) == (4, 1)
+    assert line in said
+
+
+def test_a_run_of_ours_is_sent_to_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """There is one way to decide over our own runs."""
+    decided(tmp_path, LONG, LONG)
+    code, said = decide(capsys, tmp_path / "out", f"--baseline={tmp_path / 'out'}")
+    assert code == 4
+    assert "a run of qagate itself; say `qagate gate RUN --baseline OLD`" in said
+
+
+def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path) -> None:
+    """Any table will do, JSONL too; a row with an error is ungraded."""
+    rows = [{"item": n, "acc": True, "broken": "", "lang": "pl"} for n in range(100)]
+    rows[3] |= {"acc": None, "broken": "time-out"}
+    path = tmp_path / "run.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    columns = {"id": "item", "score": "acc", "error": "broken"}
+    choice = Choice(columns=columns, slice="lang")
+    run = load(path, "", choice)
+    whole = ImportedRun(path=path, run=run, tasks=tasks_of([run], choice), choice=choice)
+    records: Sequence[Record] = whole.inputs(None).records
+    assert {one.language for one in records} == {"pl"}
+    assert [one.id for one in records if one.outcome == "error"] == ["3"]
+    assert records[3].error == "tool: time-out"
+
+
+@given(st.text())
+def test_any_name_becomes_a_name_of_a_report(text: str) -> None:
+    """Small letters and digits, a letter first, the same again for its own result."""
+    name = slug(text)
+    assert name[0].isalpha()
+    assert name.isascii()
+    assert slug(name) == name
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    name=st.sampled_from(["promptfoo-2.json", "deepeval-new.json", "inspect-0.3.60-new.json"]),
+    at=st.floats(0, 1),
+    piece=st.sampled_from(["", "null", "[]", '"x"', "{}", "7", "}"]),
+)
+def test_a_damaged_result_is_one_line_or_read(
+    name: str, at: float, piece: str, tmp_path: Path
+) -> None:
+    """A value cut out or replaced anywhere ends in UsageError or in samples, never otherwise."""
+    text = (RESULTS / name).read_text()
+    start = text.find(":", int(at * len(text))) + 1
+    ends = [end for mark in ",}]" if (end := text.find(mark, start)) > 0]
+    path = tmp_path / "damaged.json"
+    path.write_text(text[:start] + piece + text[min(ends, default=len(text)) :])
+    words = ["decide", str(path), f"--baseline={RESULTS / name}", f"--to={tmp_path / 'out'}"]
+    assert PROGRAMS["reports"].run([*words, "--new=mock-new", "--old=mock-new"]) in (0, 1, 4, 6)
