@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from cases.gates_file import load_gates
 from cases.labels import Scale
@@ -21,6 +22,15 @@ from reports.verdict.assemble import account
 
 OLD = "-baseline"
 """What the name of the folder ends with that holds the baseline as a run of ours."""
+
+_TEXTS = {
+    "metric": ("NAME", "the score that decides (default: the tool's own first)"),
+    "slice": ("FIELD", "a metadata field or column; each of its values is a slice"),
+    "cluster": ("FIELD", "a metadata field or column that dependent samples share"),
+    "new": ("MODEL", "the provider or model of the new run, where a file has several"),
+    "old": ("MODEL", "the provider or model of the old run, where a file has several"),
+}
+"""The options that take a word: what it stands for, and its help."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -73,33 +83,21 @@ def _parser() -> Parser:
     text = "the result to compare with, of the same tool and the same items"
     parser.add_argument("--baseline", metavar="OLD", type=Path, required=True, help=text)
     text = f"what the results are, of {', '.join(FORMS)} (default: found by their content)"
-    parser.add_argument(
-        "--from", dest="form", metavar="FORM", choices=list(FORMS), default="", help=text
-    )
-    text = (
-        f"thresholds (default: a drop of the main score by at most {MARGIN}, each slice and pooled)"
-    )
+    parser.add_argument("--from", dest="form", choices=list(FORMS), metavar="FORM", help=text)
+    for name, (metavar, text) in _TEXTS.items():
+        parser.add_argument(f"--{name}", metavar=metavar, default="", help=text)
+    text = f"thresholds (default: the main score may drop by {MARGIN:g}, in each slice and in all)"
     parser.add_argument("--gates", metavar="FILE", type=Path, help=text)
-    text = "the score that decides (default: the tool's own first)"
-    parser.add_argument("--metric", metavar="NAME", default="", help=text)
-    text = "a metadata field or column; each of its values is a slice"
-    parser.add_argument("--slice", metavar="FIELD", default="", help=text)
-    text = "a metadata field or column; samples that share its value are not independent"
-    parser.add_argument("--cluster", metavar="FIELD", default="", help=text)
-    text = "the scale of a score that is not from 0 to 1, such as 1:5"
-    parser.add_argument("--scale", metavar="LOWEST:HIGHEST", type=_scale, help=text)
-    for name in ("new", "old"):
-        text = f"the provider or model whose samples are the {name} run, where a file has several"
-        parser.add_argument(f"--{name}", metavar="MODEL", default="", help=text)
-    roles = "; ".join(f"{role}: {what}" for role, what in ROLES.items())
-    text = f"a table's column for a role; may be repeated. {roles}"
-    parser.add_argument(
-        "--column", metavar="ROLE=NAME", type=_column, action="append", default=[], help=text
-    )
     text = "a CSV with id and verdict: what a person says of answers of NEW; measures the scorer"
     parser.add_argument("--labels", metavar="FILE", type=Path, help=text)
+    text = "the scale of a score that is not from 0 to 1, such as 1:5"
+    parser.add_argument("--scale", metavar="LOWEST:HIGHEST", type=_scale, help=text)
+    roles = "; ".join(f"{role}: {what}" for role, what in ROLES.items())
+    text = f"a table's column for a role; may be repeated. {roles}"
+    columns: dict[str, Any] = {"type": _column, "action": "append", "default": []}
+    parser.add_argument("--column", metavar="ROLE=NAME", **columns, help=text)
     parser.add_to(f"a folder for the report; the baseline's goes to DIR{OLD} (default: {OUT})")
-    parser.set_defaults(to=OUT)
+    parser.set_defaults(to=OUT, form="")
     return parser
 
 
