@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from evaluators.text import canonical, digest
 from reports.imports.samples import (
     Choice,
-    Document,
     ForeignRun,
     Json,
-    Sample,
+    ResultFile,
+    ScoredSample,
     Scorer,
     number,
     problem,
@@ -21,12 +21,12 @@ _SETTINGS = ("threshold", "strictMode", "evaluationModel")
 """What changes a metric's verdict."""
 
 
-def recognises(found: Document) -> bool:
+def recognises(found: ResultFile) -> bool:
     """Return whether a file is such a run."""
     return bool(found.keys & {"testCases", "testRunData"})
 
 
-def read(found: Sequence[Document], choice: Choice) -> ForeignRun:
+def read(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
     """Return the run. Raises UsageError."""
     if len(found) > 1:
         raise problem(found[0].path.parent, "holds several test runs of deepeval; name one file")
@@ -48,7 +48,7 @@ def read(found: Sequence[Document], choice: Choice) -> ForeignRun:
     )
 
 
-def _sample(task: str, row: Json) -> Sample:
+def _sample(task: str, row: Json) -> ScoredSample:
     metrics = row.get("metricsData") or ()
     broken = [f"{one['name']}: {one['error']}" for one in metrics if one.get("error")]
     skipped = [one["name"] for one in metrics if one.get("skipped")]
@@ -56,7 +56,7 @@ def _sample(task: str, row: Json) -> Sample:
     scores = {one["name"]: number(one.get("score")) for one in metrics if not one.get("error")}
     asked, expected = text_of(row.get("input")), text_of(row.get("expectedOutput"))
     given = row.get("name") or ""
-    return Sample(
+    return ScoredSample(
         task=task,
         id=given if given and not given.startswith("test_case_") else digest(asked)[:16],
         scores={} if error or not metrics else {SUCCESS: number(row.get("success")), **scores},

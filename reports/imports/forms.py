@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.imports import deepeval_runs, inspect_logs, lm_eval, promptfoo, score_tables
-from reports.imports.samples import Choice, Document, ForeignRun, document, problem
+from reports.imports.samples import Choice, ForeignRun, ResultFile, document, problem
 from reports.run.report_folder import RUN
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ResultForm:
     """One form of result."""
 
-    recognises: Callable[[Document], bool]
-    read: Callable[[Sequence[Document], Choice], ForeignRun]
+    recognises: Callable[[ResultFile], bool]
+    read: Callable[[Sequence[ResultFile], Choice], ForeignRun]
 
 
-FORMS: Mapping[str, Form] = {
-    name: Form(module.recognises, module.read)
+FORMS: Mapping[str, ResultForm] = {
+    name: ResultForm(module.recognises, module.read)
     for name, module in (
         ("inspect", inspect_logs),
         ("lm_eval", lm_eval),

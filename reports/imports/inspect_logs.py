@@ -8,10 +8,10 @@ from typing import Any
 from evaluators.text import canonical
 from reports.imports.samples import (
     Choice,
-    Document,
     ForeignRun,
     Json,
-    Sample,
+    ResultFile,
+    ScoredSample,
     Scorer,
     declines,
     member,
@@ -22,19 +22,19 @@ from reports.imports.samples import (
 )
 
 
-def recognises(found: Document) -> bool:
+def recognises(found: ResultFile) -> bool:
     """Return whether a file is such a log."""
     if isinstance(found.data, zipfile.ZipFile):
         return any(name.startswith(("samples/", "_journal/")) for name in found.data.namelist())
     return {"eval", "plan", "status"} <= found.keys
 
 
-def read(found: Sequence[Document], choice: Choice) -> ForeignRun:
+def read(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
     """Return the run of these logs, one a task. Raises UsageError."""
     heads = [_head(one) for one in found]
     named = [head["eval"].get("model", "") for head in heads]
     model = only(found[0].path, named, "model", choice.provider, "--new or --old MODEL")
-    samples: list[Sample] = []
+    samples: list[ScoredSample] = []
     scorers: dict[str, Sequence[Scorer]] = {}
     planned: dict[str, int] = {}
     notes = []
@@ -61,7 +61,7 @@ def read(found: Sequence[Document], choice: Choice) -> ForeignRun:
     )
 
 
-def _head(found: Document) -> Json:
+def _head(found: ResultFile) -> Json:
     if not isinstance(found.data, zipfile.ZipFile):
         head: Json = found.data
         return head
@@ -75,7 +75,7 @@ def _head(found: Document) -> Json:
     return {**start, "status": "cut short"}
 
 
-def _rows(found: Document, head: Json) -> Iterator[Json]:
+def _rows(found: ResultFile, head: Json) -> Iterator[Json]:
     if isinstance(found.data, zipfile.ZipFile):
         names = (name for name in found.data.namelist() if name.startswith("samples/"))
         yield from (member(found, name) for name in names)
@@ -89,7 +89,7 @@ def _planned(about: Json) -> int:
     return items * int((about.get("config") or {}).get("epochs") or 1)
 
 
-def _scorers(head: Json, samples: Sequence[Sample]) -> Sequence[Scorer]:
+def _scorers(head: Json, samples: Sequence[ScoredSample]) -> Sequence[Scorer]:
     """Return the scorers, the one of the log's headline first."""
     about = head["eval"]
     declared = {one["name"]: one.get("options") for one in about.get("scorers") or ()}
@@ -104,7 +104,7 @@ def _scorers(head: Json, samples: Sequence[Sample]) -> Sequence[Scorer]:
     ]
 
 
-def _sample(task: str, row: Json) -> Sample:
+def _sample(task: str, row: Json) -> ScoredSample:
     scores, reasons, declined = {}, [], False
     for name, score in (row.get("scores") or {}).items():
         declined |= declines(score.get("value"))
@@ -114,7 +114,7 @@ def _sample(task: str, row: Json) -> Sample:
     limit = (row.get("limit") or {}).get("type")
     error = (row.get("error") or {}).get("message") or (f"limit: {limit}" if limit else "")
     usage = (row.get("model_usage") or {}).values()
-    return Sample(
+    return ScoredSample(
         task=task,
         id=str(row["id"]),
         repeat=int(row.get("epoch") or 1),

@@ -7,10 +7,10 @@ from pathlib import Path
 from evaluators.text import digest
 from reports.imports.samples import (
     Choice,
-    Document,
     ForeignRun,
     Json,
-    Sample,
+    ResultFile,
+    ScoredSample,
     Scorer,
     document,
     number,
@@ -23,12 +23,12 @@ _NAME = re.compile(
 )
 
 
-def recognises(found: Document) -> bool:
+def recognises(found: ResultFile) -> bool:
     """Return whether a file is one of the two."""
     return {"doc_id", "doc"} <= found.keys or {"results", "versions", "configs"} <= found.keys
 
 
-def read(found: Sequence[Document], choice: Choice) -> ForeignRun:
+def read(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
     """Return the run that these files belong to. Raises UsageError."""
     first = found[0].path
     times = {_part(one.path, "time") for one in found}
@@ -54,7 +54,7 @@ def _part(path: Path, name: str) -> str:
     return match[name] or "" if match else ""
 
 
-def _files(found: Sequence[Document], time: str) -> tuple[Json, Mapping[str, Sequence[Json]]]:
+def _files(found: Sequence[ResultFile], time: str) -> tuple[Json, Mapping[str, Sequence[Json]]]:
     """Return the results, and the rows of every task of this time."""
     first = found[0].path
     here = {one.path: one for one in found}
@@ -94,7 +94,7 @@ def _name(metric: str, chosen: str) -> str:
     return metric if chosen == "none" else f"{metric},{chosen}"
 
 
-def _samples(task: str, rows: Sequence[Json]) -> Iterator[Sample]:
+def _samples(task: str, rows: Sequence[Json]) -> Iterator[ScoredSample]:
     """Yield the documents, each with the scores of all its filters."""
     by_doc: dict[str, list[Json]] = {}
     for row in rows:
@@ -108,7 +108,7 @@ def _samples(task: str, rows: Sequence[Json]) -> Iterator[Sample]:
         }
         hashes = [first.get(key) for key in ("doc_hash", "prompt_hash", "target_hash")]
         doc = first.get("doc")
-        yield Sample(
+        yield ScoredSample(
             task=task,
             id=name,
             scores=scores,

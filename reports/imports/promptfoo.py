@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from evaluators.text import digest
 from reports.imports.samples import (
     Choice,
-    Document,
     ForeignRun,
     Json,
-    Sample,
+    ResultFile,
+    ScoredSample,
     Scorer,
     number,
     only,
@@ -21,13 +21,13 @@ _BY_ERROR = 2
 """The ``failureReason`` of a test that could not be run."""
 
 
-def recognises(found: Document) -> bool:
+def recognises(found: ResultFile) -> bool:
     """Return whether a file is such an output."""
     results = found.data.get("results") if isinstance(found.data, dict) else None
     return isinstance(results, dict) and isinstance(results.get("results"), list)
 
 
-def read(found: Sequence[Document], choice: Choice) -> ForeignRun:
+def read(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
     """Return the results of one provider. Raises UsageError."""
     path, data = found[0].path, found[0].data
     if len(found) > 1:
@@ -61,7 +61,7 @@ def _label(row: Json) -> str:
     return str((row.get("prompt") or {}).get("label") or "")
 
 
-def _sample(task: str, row: Json, prompt: str) -> Sample:
+def _sample(task: str, row: Json, prompt: str) -> ScoredSample:
     """Return the result of one test; ``prompt`` tells several prompts of one test apart."""
     test = row.get("testCase") or {}
     variables = row.get("vars") or test.get("vars") or {}
@@ -73,7 +73,7 @@ def _sample(task: str, row: Json, prompt: str) -> Sample:
     scores = {PASS: number(row.get("success")), "score": number(row.get("score")), **named}
     output = response.get("output")
     asserted = test.get("assert") or ()
-    return Sample(
+    return ScoredSample(
         task=task,
         id=digest([test.get("description") or "", variables, prompt])[:16],
         scores={} if error else scores,

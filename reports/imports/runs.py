@@ -18,7 +18,7 @@ from evaluators.rubric import Rubric
 from evaluators.statistics.metrics import DROP, RISE
 from evaluators.text import digest, hint, shown
 from reports.gates.decide import SessionFacts
-from reports.imports.samples import Choice, ForeignRun, Sample, Scorer, text_of
+from reports.imports.samples import Choice, ForeignRun, ScoredSample, Scorer, text_of
 from reports.run.record import Record, safe
 from reports.verdict.assemble import Facts, ReportInputs
 
@@ -42,7 +42,7 @@ def slug(text: str, joint: str = "_") -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class ScoredTask:
     """One task that both runs have, and the scorer that decides it."""
 
     scorer: Scorer
@@ -73,7 +73,7 @@ class Task:
         return score == 1 if self.two_way else score >= PASSES_AT
 
 
-def tasks_of(runs: Sequence[ForeignRun], choice: Choice) -> dict[str, Task]:
+def tasks_of(runs: Sequence[ForeignRun], choice: Choice) -> dict[str, ScoredTask]:
     """Return the tasks of the first run, by the tool's name. Raises UsageError.
 
     A task must have the same scorer in all runs that have the task.
@@ -87,7 +87,7 @@ def tasks_of(runs: Sequence[ForeignRun], choice: Choice) -> dict[str, Task]:
         values = {_placed(one, scorer, choice) for one in samples} - {None}
         if not values:
             raise UsageError(f"{task}: {scorer.name} is a number in no sample; say --metric NAME")
-        found[task] = Task(scorer=scorer, two_way=values <= {0.0, 1.0})
+        found[task] = ScoredTask(scorer=scorer, two_way=values <= {0.0, 1.0})
     return found
 
 
@@ -100,7 +100,7 @@ def _scorer(task: str, known: Sequence[Scorer], name: str) -> Scorer:
     return known[names.index(name)] if name else known[0]
 
 
-def _placed(sample: Sample, scorer: Scorer, choice: Choice) -> float | None:
+def _placed(sample: ScoredSample, scorer: Scorer, choice: Choice) -> float | None:
     """Return a sample's main score from 0 to 1. Raises UsageError for one that is not there."""
     value = given = sample.scores.get(scorer.name)
     if value is not None and choice.scale:
@@ -117,12 +117,12 @@ class ImportedRun:
 
     path: Path
     run: ForeignRun
-    tasks: Mapping[str, Task]
+    tasks: Mapping[str, ScoredTask]
     """Those to decide on, by the tool's name."""
     choice: Choice
 
     @property
-    def samples(self) -> list[Sample]:
+    def samples(self) -> list[ScoredSample]:
         """The samples of these tasks."""
         return [one for one in self.run.samples if one.task in self.tasks]
 
@@ -137,7 +137,7 @@ class ImportedRun:
         every = dict.fromkeys(slug(one.name) for one in self.run.scorers[name])
         return [one for one in every if one != task.metric or task.threshold.of]
 
-    def slice_of(self, sample: Sample) -> str:
+    def slice_of(self, sample: ScoredSample) -> str:
         """Return the slice of a sample: the value of a metadata field as a name."""
         field = self.choice.slice
         if field and field not in sample.metadata:
@@ -185,7 +185,7 @@ class ImportedRun:
             seen[identity] = row
             yield safe(self._record(sample, part, row))
 
-    def _record(self, sample: Sample, part: str, row: int) -> Record:
+    def _record(self, sample: ScoredSample, part: str, row: int) -> Record:
         task = self.tasks[sample.task]
         score = _placed(sample, task.scorer, self.choice)
         error = sample.error or ("" if score is not None else f"no score by {task.scorer.name}")
@@ -226,7 +226,7 @@ class ImportedRun:
             answer_cost=sample.cost,
         )
 
-    def _measures(self, sample: Sample, score: float | None) -> dict[str, float | None]:
+    def _measures(self, sample: ScoredSample, score: float | None) -> dict[str, float | None]:
         """Return a sample's metrics; None for one that it lacks, or that is not from 0 to 1."""
         task = self.tasks[sample.task]
         found = {slug(name): value for name, value in sample.scores.items()}

@@ -54,7 +54,7 @@ class Scorer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class ScoredSample:
     """One answer. Where ``error`` says why, it has no score."""
 
     task: str
@@ -86,7 +86,7 @@ class ForeignRun:
 
     tool: str
     model: str
-    samples: Sequence[Sample]
+    samples: Sequence[ScoredSample]
     scorers: Mapping[str, Sequence[Scorer]]
     """By task; the tool's main one first."""
     planned: Mapping[str, int] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class ForeignRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ResultFile:
     """One file: a JSON value, a list of rows, or an open archive."""
 
     path: Path
@@ -121,19 +121,19 @@ def parse(path: Path, text: str | bytes) -> Any:
         raise problem(path, f"not JSON ({str(error)[:80]}); give the file as written") from None
 
 
-def document(path: Path) -> Document:
+def document(path: Path) -> ResultFile:
     """Return the content of a file by what it is. Raises UsageError."""
     if zipfile.is_zipfile(path):
-        return Document(path, zipfile.ZipFile(path))
+        return ResultFile(path, zipfile.ZipFile(path))
     text = read_text(path)
     if path.suffix == ".jsonl":
-        return Document(path, [parse(path, line) for line in text.splitlines() if line.strip()])
+        return ResultFile(path, [parse(path, line) for line in text.splitlines() if line.strip()])
     if text.lstrip()[:1] in ("{", "["):
-        return Document(path, parse(path, text))
-    return Document(path, None)
+        return ResultFile(path, parse(path, text))
+    return ResultFile(path, None)
 
 
-def member(archive: Document, name: str) -> Any:
+def member(archive: ResultFile, name: str) -> Any:
     """Return one JSON file of an archive. Raises UsageError."""
     try:
         if archive.data.getinfo(name).file_size > MAX_BYTES:

@@ -6,9 +6,9 @@ from cases.tables import TableRow, normal, read_table
 from evaluators.text import shown
 from reports.imports.samples import (
     Choice,
-    Document,
     ForeignRun,
-    Sample,
+    ResultFile,
+    ScoredSample,
     Scorer,
     declines,
     number,
@@ -31,12 +31,12 @@ ROLES: Mapping[str, str] = {
 _SPELLINGS = {"score": ("score", "label", "grade", "verdict", "passed")}
 
 
-def recognises(found: Document) -> bool:
+def recognises(found: ResultFile) -> bool:
     """Return whether a file is a table: any other text of rows."""
     return found.data is None or isinstance(found.data, list)
 
 
-def read(found: Sequence[Document], choice: Choice) -> ForeignRun:
+def read(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
     """Return the run of one table. Raises UsageError naming file, row and column."""
     if len(found) > 1:
         raise problem(found[0].path.parent, "holds several tables; name one file")
@@ -68,10 +68,10 @@ def _column(role: str, names: Mapping[str, str], choice: Choice) -> str:
     return next((one for one in _SPELLINGS.get(role, (role,)) if one in names), role)
 
 
-def _sample(row: TableRow, columns: Mapping[str, str]) -> Sample:
+def _sample(row: TableRow, columns: Mapping[str, str]) -> ScoredSample:
     cell = {role: text_of(row.values.get(column)).strip() for role, column in columns.items()}
     used = set(columns.values())
-    return Sample(
+    return ScoredSample(
         task=cell["task"] or "table",
         id=cell["id"],
         repeat=int(cell["repeat"]) if cell["repeat"].isdigit() else 1,
