@@ -67,6 +67,8 @@ class _Clause:
     """Whether a word of its own stands in it."""
     states: bool
     """Whether it says enough of its own to be an answer."""
+    recalls: bool
+    """Whether it has a word of the question or the gold."""
     asks: bool
     """Whether it ends with a question mark."""
     opener: str
@@ -122,16 +124,16 @@ def _clauses(answer: Answer) -> Iterator[_Clause]:
     alike = Tolerance(tables=known, scripts=answer.text.cyrillic).alike
     heard = {word for word in set(words) if any(alike(one, word) for one in shared)}
     for start, end in zip(begins, [*begins[1:], len(words)], strict=True):
-        yield _clause(answer, start, end, heard | answer.idle_words)
+        yield _clause(answer, start, end, heard - answer.idle_words)
 
 
-def _clause(answer: Answer, start: int, end: int, idle: frozenset[str] | set[str]) -> _Clause:
+def _clause(answer: Answer, start: int, end: int, heard: set[str]) -> _Clause:
     words, gaps, known = answer.text.words, answer.text.gaps, answer.tables
     refused = {place for span in answer.refusals for place in range(*span)}
     taken = refused | answer.hedges
     own = [
         place for place in range(start, end)
-        if place not in taken and words[place] not in idle
+        if place not in taken and words[place] not in heard | answer.idle_words
         and not (gaps[place] in DASHES and words[place] in known.endings)  # "NATO-nak"
     ]  # fmt: skip
     named = [i for i in own if words[i].isdecimal() or (i and words[i] in answer.capitals)]
@@ -148,6 +150,7 @@ def _clause(answer: Answer, start: int, end: int, idle: frozenset[str] | set[str
         offers=bool(named),
         has_own=bool(own),
         states=bool(named) or len(own) >= _REMARK or (last and bool(own)),
+        recalls=not heard.isdisjoint(words[start:end]),
         asks="?" in gaps[end],
         opener=words[start],
     )
@@ -176,15 +179,17 @@ def _verbal(answer: Answer, spans: list[Span]) -> list[Span]:
 def _denial(clauses: Sequence[_Clause], answer: Answer) -> _Clause | None:
     """Return the clause that denies the premise, if no other one has given an answer before it.
 
-    Where the next clause completes it with something offered ("no doubt that in 1907"), or it only
-    completes what was said ("a hill that is no more"), it denies nothing.
+    Where the next clause completes it with something offered ("no doubt that in 1907"), it only
+    completes what was said ("a hill that is no more"), or it adds to it without a word of the
+    question ("The cornet. Nobody disputes it."), it denies nothing.
     """
     opens = answer.tables.words["relatives"]
     for place, one in enumerate(clauses):
         after = clauses[place + 1] if place + 1 < len(clauses) else one
         completed = after.opener in opens and after.offers and not after.denies
         completes = one.opener in opens and place and clauses[place - 1].has_own
-        if one.denies and not completed and not completes:
+        adds = not one.recalls and any(before.states for before in clauses[:place])
+        if one.denies and not (completed or completes or adds):
             return one
         if one.offers:
             return None
