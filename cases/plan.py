@@ -12,7 +12,7 @@ from cases.loading import load_cases
 from evaluators.core import Case, UsageError
 from evaluators.reading import file_hash
 from evaluators.rubric import load_prompt
-from evaluators.statistics.count_table import CountTable
+from evaluators.statistics.count_table import PREMISE, CountTable
 from evaluators.statistics.metrics import DROP, RISE, USAGE, metrics_of
 from evaluators.text import listed
 
@@ -36,7 +36,7 @@ def make_plan(files: Sequence[Path], selection: Selection) -> Plan:
     samples: dict[str, SliceSample] = {}
     for slice_ in (slice_ for dataset in chosen for slice_ in dataset.slices.values()):
         every = load_cases(slice_)
-        _check_gates(slice_, chosen, every)
+        _check_gates(slice_, chosen, every, selection)
         drawn = sample(every, selection.limit, selection.seed)
         if len(drawn) < len(every):
             made = SliceSample(items=len(drawn), of=len(every), seed=selection.seed)
@@ -59,11 +59,17 @@ def make_plan(files: Sequence[Path], selection: Selection) -> Plan:
     )
 
 
-def _check_gates(slice_: Slice, datasets: Sequence[Dataset], cases: Sequence[Case]) -> None:
-    """Raise UsageError for a gate on a metric that these items can never have."""
+def _check_gates(
+    slice_: Slice, datasets: Sequence[Dataset], cases: Sequence[Case], selection: Selection
+) -> None:
+    """Raise UsageError for a gate on a metric that these items can never have.
+
+    Items that ``--items`` names may lack the marked golds of the bundled ones.
+    """
     import numpy as np
 
-    labels = {case.label for case in cases if case.label}
+    own = any(f"{one.dataset}:{one.language}" == slice_.name for one in selection.items)
+    labels = {slice_.kind.gold_label(case.label, (case.golds or ("",))[0]) for case in cases}
     golds, outcomes = slice_.kind.axes(slice_.labels, labels, ())
     blank = CountTable(
         counts=np.zeros((len(golds), len(outcomes))),
@@ -77,6 +83,8 @@ def _check_gates(slice_: Slice, datasets: Sequence[Dataset], cases: Sequence[Cas
     pooled = (gate for one in datasets if one.name == slice_.dataset for gate in one.pooled)
     for gate in (*slice_.thresholds, *pooled):
         name = gate.of or gate.measure
+        if own and name.startswith(PREMISE):
+            continue
         if name in known and name not in (*there, *USAGE, DROP, RISE):
             rubric = slice_.rubric.name if slice_.rubric else "the judge"
             why = f"{rubric} gives no scores; write its rubric as YAML with `scores:`"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from cases.dataset import Evidence, Slice, Threshold
 from evaluators.extra_metrics import CHECK
 from evaluators.output import plural
+from evaluators.statistics.count_table import PREMISE
 from evaluators.statistics.intervals import UNDEFINED, Estimate, Interval, figure, span_of
 from evaluators.statistics.metrics import USAGE, floor_ends, metrics_of
 from evaluators.statistics.sample import Sample, is_repeated, tries_of
@@ -222,9 +223,13 @@ def slice_gates(
     """Return the slice's gates on this run alone, in their order.
 
     ``distrust`` says why the slice's judge is not trusted (``trust.distrust``); empty where it is.
+    A gate on marked golds is left out where no item has one: the user's own items need not.
     """
-    own = (one for one in slice_.thresholds if not one.paired)
-    thresholds = [one for one in own if one.evidence in BY_RUN]
+    thresholds = [
+        one for one in slice_.thresholds
+        if not one.paired and one.evidence in BY_RUN
+        and (one.measure in summary.measures or not one.measure.startswith(PREMISE))
+    ]  # fmt: skip
     if not thresholds:
         return ()
     judged = gate_inputs(slice_, records, summary, distrust)

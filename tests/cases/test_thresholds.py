@@ -151,6 +151,8 @@ def test_a_gate_that_a_file_makes_laxer_is_named(
          "these items have 'agreement', 'kappa'"),
         ("kind: judged\nrubric: simpleqa\ngates: {attacks_passed: {max: 0}}\n", "q,a,b,CORRECT",
          "can never be decided"),
+        ("kind: graded\nrubric: simpleqa\ngates: {premise_accepted: {max: 0.2}}\n", "q,a",
+         "can never be decided"),
     ],
 )  # fmt: skip
 def test_a_gate_that_no_answer_can_decide_is_refused_before_any_call(

@@ -54,6 +54,8 @@ def test_marked_golds_are_counted_apart_and_gated() -> None:
         "INCONCLUSIVE"
     )
     assert judge(rule, graded(3, 2)).state == "INCONCLUSIVE"
+    plain = graded(3, 2)
+    assert slice_gates(make_slice("graded", rule), plain, summarise(plain, make_slice())) == ()
 
 
 SENTENCES = """
