@@ -100,11 +100,12 @@ class Audit:
 
     @property
     def reached(self) -> tuple[tuple[AuditedPair, ...], ...]:
-        """The units to the last with a pair that people looked at, or to the first open pair."""
+        """The units before the first open pair that nobody has looked behind."""
         places = range(len(self.units))
-        opened = [place for place in places if any(one.is_open for one in self.units[place])]
-        seen = [place + 1 for place in places if any(one.is_known for one in self.units[place])]
-        return self.units[: max([opened[0], *seen[-1:]])] if opened else self.units
+        seen = [place for place in places if any(one.is_known for one in self.units[place])]
+        behind = places[seen[-1] + 1 if seen else 0 :]
+        opened = (place for place in behind if any(one.is_open for one in self.units[place]))
+        return self.units[: next(opened, len(self.units))]
 
     @property
     def stuck(self) -> list[AuditedPair]:

@@ -162,8 +162,8 @@ class AuditedGate:
         if trail.looked and estimate.n < trail.pairs:
             yield f"the figure is of the first {estimate.n:,}"
         if stuck := self.audit.stuck if trail.looked else []:
-            which = f"{plural(len(stuck), 'pair')} before the last have no verdict yet"
-            yield f"{which}, first {stuck[0].pair.new.key}: any value counts"
+            which = f"{plural(len(stuck), 'pair')} before the last without a verdict"
+            yield f"{which}, which may be any: {stuck[0].pair.new.key}"
         judged = trail.judged.value
         yield f"judged: {'undefined' if judged is None else figure(judged)}"
         yield from not_asked(self.sides)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cases.dataset import AUDIT_SHARE as SHARE
 from cases.dataset import Threshold
 from evaluators.core import CORRECT, INCORRECT, Vote
-from evaluators.judges.adjudicated import Adjudication, Adjudications
+from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest
 from evaluators.statistics.betting import ENOUGH
 from reports.compare.audit import AuditedPair, audit_of
 from reports.compare.pairs import PairedSlice, pair_records
@@ -202,6 +202,90 @@ def test_a_pairs_own_verdict_keeps_its_probability() -> None:
             -4,
             "sample",
         )
+
+
+def looked_at(one: PairedSlice, share: float) -> PairedSlice:
+    """Return a slice after people looked at all pairs that this share draws, by its own people."""
+    kept = dict(one.people)
+    for pair in (found for found in audit_of([one], share).pairs if found.drawn):
+        for record in (pair.pair.old, pair.pair.new):
+            digest = answer_digest(record, record.answer or "")
+            plan = pair.plan
+            kept[digest] = replace(
+                kept[digest], picked=plan.why, probability=plan.probability, pair=pair.key
+            )
+    return replace(one, people=kept)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0.1, 0.25, 0.5, 1.0]), st.text("ab", min_size=1)), max_size=4
+    ),
+    st.integers(0, 4),
+)
+def test_with_all_pairs_looked_at_the_estimate_is_the_plain_mean(
+    history: list[tuple[float, str]], worse: int
+) -> None:
+    """To the last digit, after any shares and judges before: pairs keep no weight that is not due.
+
+    Where no form kept its plan, as in files of an earlier version.
+    """
+    old = "ccci" * 25
+    new = "".join("i" if n % 10 < worse else one for n, one in enumerate(old))
+    people = truths(old, new).people
+    for share, judge in [*history, (1.0, "")]:
+        judged = with_noise(old, 0.3, f"{judge} old"), with_noise(new, 0.3, f"{judge} new")
+        people = looked_at(replace(truths(old, new, *judged), people=people), share).people
+    every = [
+        one.lowest()
+        for one in audit_of([replace(truths(old, new, *judged), people=people)], 1.0).pairs
+    ]
+    gate = gate_of(
+        side(answers(new, "new"), answers(old, "old"), people, replace(audited(), share=1.0))
+    )
+    assert sum(every) / len(every) == gate.estimate.value == (new.count("c") - old.count("c")) / 100
+
+
+def test_the_plan_of_the_first_form_stays() -> None:
+    """Another share, order or judge is refused; a verdict that the judge lacked may come later."""
+    old, new = "ccci" * 50, "ccic" * 50
+    one = truths(old, new)
+    plan = {pair.key: pair.plan for pair in audit_of([one], SHARE).pairs}
+    kept = replace(one, plan=plan)
+    assert gate_of(kept).audit.changed == ""
+    half = replace(kept, slice_=graded_slice("en", replace(audited(), share=0.5)))
+    other = replace(truths(old, new, "c" * 200, "c" * 200), plan=plan)
+    salted = replace(kept, slice_=replace(kept.slice_, order="2027"))
+    for changed, words in (
+        (half, "`share: 0.25`, not 0.5 (200 pairs)"),
+        (salted, "`order: `, not 2027"),
+        (other, "other verdicts of the judge (100 pairs)"),
+    ):
+        found = gate_of(changed).result()
+        assert (found.state, words in found.reason) == ("INCONCLUSIVE", True)
+    blind = [replace(record, outcome="error", grade=None) for record in answers(new, "new")]
+    first = side(blind, answers(old, "old"), one.people)
+    planned = {pair.key: pair.plan for pair in audit_of([first], SHARE).pairs}
+    assert gate_of(replace(one, plan=planned)).audit.changed == ""
+
+
+def test_one_open_pair_freezes_nothing() -> None:
+    """Its figure counts at the middle of its bounds, the plot goes on, and a line names it."""
+    old, new = "ccci" * 100, "ccci" * 100
+    whole = truths(old, new, with_noise(old, 0.1, "a"), with_noise(new, 0.1, "b"))
+    first = next(one for one in gate_of(whole).audit.pairs if one.drawn)
+    gone = answer_digest(first.pair.new, first.pair.new.answer or "")
+    less = replace(whole, people={key: one for key, one in whole.people.items() if key != gone})
+    gate, every = gate_of(less), gate_of(whole)
+    assert gate.estimate.n == every.estimate.n == 400
+    assert abs((gate.estimate.value or 0) - (every.estimate.value or 0)) <= 0.5 / 400 / SHARE
+    assert len(gate.trail.steps) == len(every.trail.steps)
+    reason = gate.result().reason
+    assert (
+        f"1 pair before the last without a verdict, which may be any: {first.pair.new.key}"
+        in reason
+    )
 
 
 def test_batches_decide_it_with_few_more_pairs_than_looks_one_by_one() -> None:

@@ -144,6 +144,31 @@ def _by_people(record: Record, people: Adjudications) -> Record:
     return replace(record, grade=said.label, outcome=outcome, adjudicated_by=said.name)
 
 
+def test_another_share_is_refused_in_one_line(tmp_path: Path, capsys: Captured) -> None:
+    """The first form fixes the plan, before any verdict: review is exit 4, `gate` INCONCLUSIVE."""
+    run, past, labels = runs(tmp_path)
+    assert review(tmp_path) == 6
+    assert "answers of" in capsys.readouterr().out
+    plan = json.loads((tmp_path / "people.plan.json").read_text(encoding="utf-8"))
+    assert len(plan) == len(TRUTH)
+    back = filled_in(tmp_path / "audit.csv", labels, tmp_path / "back.csv")
+    review(tmp_path, "--accept", str(back))
+    gates = tmp_path / "gates.yaml"
+    gates.write_text("facts: {en: {drop: {max: 0.2, evidence: audited, share: 1}}}")
+    raised = tmp_path / "raised"
+    people = ("--adjudications", str(tmp_path / "people.yaml"))
+    assert main(["gate", str(run), "--gates", str(gates), *people, "--to", str(raised)]) == 6
+    (gate,) = load_report(raised).decision.gates
+    assert gate.reason.startswith("the first form was made with `share: 0.25`, not 1 (320 pairs)")
+    words = ["review", str(raised), "--until-decided", "--to", str(tmp_path), *people]
+    capsys.readouterr()
+    assert main([*words, f"--baseline={past}", "--accept", str(back)]) == 4
+    assert capsys.readouterr().err.count("\n") == 1
+    (tmp_path / "people.plan.json").write_text("[]")
+    assert main([*words, f"--baseline={past}"]) == 4
+    assert "people.plan.json" in capsys.readouterr().err
+
+
 def test_what_is_missing_is_said(tmp_path: Path, capsys: Captured) -> None:
     """Without a baseline, and without a gate that people decide."""
     written(run_of(answers("cc", "new"), DATASET), tmp_path / "new")
