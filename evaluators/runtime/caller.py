@@ -306,6 +306,10 @@ class Meter:
     clock: ItemClock = field(default_factory=ItemClock)
     waiting: int = 0
     """Replies that the item waits for now."""
+    kept_only: bool = False
+    """Whether nothing is sent for the item: only replies in the ledger count."""
+    missed: bool = False
+    """Whether a reply that it needs is not in the ledger, and nothing is sent."""
     _asked: dict[str, tuple[object, ...]] = field(default_factory=dict)
 
     @property
@@ -452,8 +456,8 @@ class Caller:
         kept = await self.ledger.find(key)
         if kept is not None:
             return kept, 0
-        if self._settings.replay:
-            kind = "not_in_ledger"
+        if self._settings.replay or meter.kept_only:
+            meter.missed, kind = True, "not_in_ledger"
             raise CallError(kind, f"{model.spec}: this request is not in the ledger (--replay)")
         task = self._under_way.get(key)
         if task is not None:

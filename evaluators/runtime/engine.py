@@ -66,7 +66,7 @@ class Stopping(Protocol):
 
 def stopped(key: str) -> Outcome:
     """Return the outcome of an item that is not asked."""
-    message = "not asked: the gates of its slice were settled without it"
+    message = "not asked: no further item could change the gates of its slice"
     return Outcome(key=key, state="stopped", kind=DECIDED, message=message)
 
 
@@ -238,14 +238,30 @@ class Engine:
         async with self._ended:
             await self._ended.wait_for(lambda: key in self._unneeded or stopping.is_due(key))
         if key in self._unneeded:
-            self._add(stopped(key))
+            await self._leave(key)
         return key not in self._unneeded
+
+    async def _leave(self, key: str) -> bool:
+        """Post an item that is not asked; where the ledger has all of it, with its result.
+
+        So a run counts all that was paid for, even if a repeated one is decided with less in hand.
+        Return whether the ledger has it.
+        """
+        meter = Meter(price=self._caller.price, kept_only=True)
+        outcome = await self._answered_and_judged(self._tasks[key], meter)
+        is_kept = bool(outcome.calls) and not meter.missed
+        self._add(outcome if is_kept else stopped(key))
+        return is_kept
 
     async def _stop_asking(self, keys: Collection[str], schedule: Schedule) -> None:
         """Post the items that need not be asked, and wake those that wait for their turn."""
         self._unneeded.update(keys)
+        misses, most = 0, 2 * self._concurrency  # no run has more in hand when it is decided
         for key in schedule.discard(keys):
-            self._add(stopped(key))
+            if misses > most:
+                self._add(stopped(key))
+            else:
+                misses = 0 if await self._leave(key) else misses + 1
         async with self._ended:
             self._ended.notify_all()
 

@@ -161,14 +161,19 @@ class SequentialGate:
         return f"the {bar.measure} is shown {shown}"
 
 
-def settled_notes(slices: Iterable[SliceSummary]) -> Iterator[str]:
-    """Yield how much was asked of each slice that was stopped early."""
-    for one in slices:
-        if stopped := one.counts.stopped:
-            asked = f"{one.counts.planned - stopped:,} of {plural(one.counts.planned, 'item')}"
+def settled_notes(slices: Iterable[SliceSummary], gates: Sequence[GateResult]) -> Iterator[str]:
+    """Yield how much was asked of each slice that was stopped early, and why."""
+    for one in (one for one in slices if one.counts.stopped):
+        asked = f"{one.counts.planned - one.counts.stopped:,} of {one.counts.planned:,} items"
+        own = (gate for gate in gates if gate.dataset == one.dataset)
+        near = [gate for gate in own if gate.language in ("", one.language)]
+        if open_ := next((gate for gate in near if gate.state == "INCONCLUSIVE"), None):
+            why = f"no further item could decide {open_.name} {open_.bar}: {open_.reason}"
+            yield f"{one.name}: stopped after {asked}, as {why}"
+        else:
             yield (
                 f"{one.name}: settled after {asked}, and the others were not asked; all its "
-                "figures, parity too, are over these"
+                "figures, parity too, are over these and lean to the side of the verdict"
             )
 
 

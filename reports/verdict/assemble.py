@@ -434,7 +434,7 @@ def _gate_notes(
     drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]
     if drawn:
         yield f"only a sample was asked: {'; '.join(drawn)}"
-    yield from settled_notes(run.summaries.values())
+    yield from settled_notes(run.summaries.values(), gates)
     for name in session.ungated:
         what = " on verdicts" if run.slices[name].thresholds else ""
         yield f"{name}: no gate of its own{what}; a run passes only over slices that have one"

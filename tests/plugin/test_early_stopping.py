@@ -81,7 +81,8 @@ def test_a_slice_is_asked_until_its_gates_are_settled(
     assert server.count == ITEMS - english["stopped"] + SMALL
     sent = server.count
     assert capitals.run_with(workers, *options(server)).ret == 0
-    assert server.count <= sent + 16  # what the first run had in hand may differ
+    assert server.count == sent
+    assert counts(capitals, "capital:en") == english, "all that was paid for counts"
 
 
 def test_what_was_not_asked_is_named_in_every_file(capitals: Project, server: Loopback) -> None:
@@ -178,3 +179,22 @@ def test_the_judge_is_measured_before_anything_is_settled(project: Project) -> N
     assert 80 < asked < 80 + ITEMS / 3
     assert asked == 80 + ITEMS - counts(project, "capital:en")["stopped"]
     assert "Youden's J" in project.only("gates")["reason"]
+
+
+def test_what_no_item_can_decide_is_not_paid_for(project: Project) -> None:
+    """A judge below its floor: the labels are judged, hardly an item, and a line says why."""
+    project.dataset("capital", {"en": told(1)}, JUDGED)
+    with_rubrics(project, "capital")
+    with_labels(project, count=80)
+    with loopback(handler=truthful(wrong_in="en")) as server:
+        judge = ("--judge", spec(server), "--languages", "en", "qa/capital")
+        project.run_in_process("--gates", "off", *judge)
+        project.out.rename(project.path / "before")
+        project.dataset("capital", {"en": told(2)}, JUDGED)
+        result = project.run_in_process("-v", "--baseline=before", "--until-decided", *judge)
+    assert result.ret == 6
+    stopped = counts(project, "capital:en")["stopped"]
+    assert stopped > ITEMS / 2
+    notes = " ".join(project.report()["notes"])
+    asked = f"capital:en: stopped after {ITEMS - stopped} of {ITEMS} items"
+    assert f"{asked}, as no further item could decide drop <= 0.2: " in notes
