@@ -31,6 +31,7 @@ from evaluators.sent import documents_of
 from evaluators.text import fresh_key, request_key
 
 T = TypeVar("T")
+Fetched = tuple[Reply, int]  # with the number of requests sent for it
 
 ITEM_DEADLINE = "item_deadline"
 DEADLINE = "deadline"
@@ -307,9 +308,8 @@ class Meter:
     waiting: int = 0
     """Replies that the item waits for now."""
     kept_only: bool = False
-    """Whether nothing is sent for the item: only replies in the ledger count."""
+    """Whether nothing is sent: only replies in the ledger count; ``missed``: one is not there."""
     missed: bool = False
-    """Whether a reply that it needs is not in the ledger, and nothing is sent."""
     _asked: dict[str, tuple[object, ...]] = field(default_factory=dict)
 
     @property
@@ -392,7 +392,7 @@ class Caller:
         self._find_detour = None if settings.replay else find_detour
         self._detour: Detour | None = None
         self._look_at = NEVER
-        self._under_way: dict[str, asyncio.Task[tuple[Reply, int]]] = {}
+        self._under_way: dict[str, asyncio.Task[Fetched]] = {}
 
     def open(self) -> None:
         """Look for a detour before the first call."""
@@ -450,9 +450,7 @@ class Caller:
         meter.add(model, reply, sent=sent, earlier=earlier, imported=imported)
         return reply
 
-    async def _ask(
-        self, model: Model, request: Request, key: str, meter: Meter
-    ) -> tuple[Reply, int]:
+    async def _ask(self, model: Model, request: Request, key: str, meter: Meter) -> Fetched:
         kept = await self.ledger.find(key)
         if kept is not None:
             return kept, 0
@@ -468,9 +466,7 @@ class Caller:
         task.add_done_callback(lambda _: self._under_way.pop(key, None))
         return await task
 
-    async def _fetch(
-        self, model: Model, request: Request, key: str, meter: Meter
-    ) -> tuple[Reply, int]:
+    async def _fetch(self, model: Model, request: Request, key: str, meter: Meter) -> Fetched:
         """Return a reply that is not in the ledger, once it is."""
         keeps, fresh = self._settings.transcripts, self._settings.fresh
         documents = documents_of(model, request, key, fresh) if keeps else ()
