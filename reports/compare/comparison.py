@@ -1,27 +1,31 @@
 """A run compared with its baseline, and its languages with each other: what flipped or moved."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from cases.dataset import Dataset, Slice
 from evaluators.kinds import FACT, Cluster
 from evaluators.output import plural
 from reports.compare.differences import differences, usage_shifts
-from reports.compare.pairs import Lone, PairedSlice, difference_of, paired_difference
+from reports.compare.pairs import MOST_UNPAIRED, Lone, PairedSlice, difference_of, paired_difference
 from reports.run.baseline import Baseline
 from reports.run.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
 from reports.run.provenance import named_model
 from reports.run.record import Record
 
+NAMED = 3  # missing slices in a line
 Facts = Mapping[tuple[str, int], Record]
 """Graded records of a slice by fact and repeat."""
 
 
-def compare(sides: Sequence[PairedSlice], baseline: Baseline) -> Comparison:
+def compare(
+    sides: Sequence[PairedSlice], baseline: Baseline, changed: Iterable[str] = ()
+) -> Comparison:
     """Return the comparison of a run with its baseline over all slices they may share.
 
     ``sides`` holds every slice of the run; datasets of several languages are pooled as well.
-    Compared with an anchor, items are not listed one by one.
+    ``changed`` says what else than the model differs. Compared with an anchor, items are not listed
+    one by one.
     """
     by_dataset: dict[str, list[PairedSlice]] = defaultdict(list)
     for one in sides:
@@ -34,12 +38,29 @@ def compare(sides: Sequence[PairedSlice], baseline: Baseline) -> Comparison:
         sha256=baseline.sha256,
         slices=tuple(_compare(parts) for parts in [*([one] for one in sides), *pooled]),
         changes=tuple(change for one in listed for change in _changes(one)),
-        warnings=tuple(
-            f"{one.slice_.name}: {one.changed}; the difference may be the judge's own"
-            for one in sides
-            if one.changed
+        warnings=(
+            *(
+                f"{one.slice_.name}: {one.changed}; the difference may be the judge's own"
+                for one in sides
+                if one.changed
+            ),
+            *changed,
         ),
     )
+
+
+def lacking(sides: Mapping[str, PairedSlice], earlier: Baseline) -> Iterator[str]:
+    """Yield in words the slices, and large parts of slices, that an earlier run has and this lacks.
+
+    ``sides`` has the slices of the run, by name.
+    """
+    sizes = Counter(f"{one.dataset}:{one.language}" for one in earlier.records)
+    gone = [f"{name} ({plural(n, 'item')})" for name, n in sizes.items() if name not in sides]
+    parts = ((name, one.pairing.gone) for name, one in sides.items())
+    gone += [f"{share:.0%} of {name}'s items" for name, share in parts if share > MOST_UNPAIRED]
+    if gone:
+        more = f" and {len(gone) - NAMED} more" if len(gone) > NAMED else ""
+        yield f"the {earlier.role} has {', '.join(gone[:NAMED])}{more}, and this run does not"
 
 
 def anchor_notes(since: Comparison | None) -> Iterator[str]:

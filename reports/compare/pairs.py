@@ -178,14 +178,22 @@ class PairedSlice:
         return (pair for pair in self.pairing.pairs if pair.new.is_graded)
 
 
-def is_own(sides: Iterable[PairedSlice]) -> bool:
-    """Return whether the other run has the very answers and verdicts of this one.
+def unless_own(sides: dict[str, PairedSlice]) -> dict[str, PairedSlice]:
+    """Return the slices, blocked where the other run has the very answers and verdicts of this one.
 
     Measured seconds tell a run from another in which a model said the same.
     """
-    pairs = (pair for side in sides for pair in side.graded)
+    pairs = (pair for side in sides.values() for pair in side.graded)
     same = [_said(pair.new) == _said(pair.old) for pair in pairs]
-    return bool(same) and all(same)
+    if not (same and all(same)):
+        return sides
+    role = next(iter(sides.values())).role
+    why = f"the {role} holds this run's own answers, and nothing differs from itself; compare with "
+    why += "the release before"
+    return {
+        name: replace(one, blocked=one.blocked or why, narrow=one.narrow or why)
+        for name, one in sides.items()
+    }
 
 
 def _said(record: Record) -> tuple[object, ...]:

@@ -14,8 +14,9 @@ code  when
 1     a gate FAIL, or a failure that is not a graded miss
 4     no item has a grade, as no call could be made: a wrong key, model name or address
 0     the session of one shard, complete: it decides nothing
-6     a gate INCONCLUSIVE; no gate at all; a slice without a gate of its own, or with a baseline
-      without a paired one; no baseline where one is required; a shard missing
+6     a shard missing; parts of the baseline not run, answers of two versions; a gate INCONCLUSIVE;
+      no gate at all; a slice without a gate of its own, or with a baseline without a paired one; no
+      baseline where one is required
 0     every gate PASS, and every slice has one
 ====  =====================================================================================
 
@@ -74,6 +75,9 @@ class SessionFacts:
     """How many calls are still with providers in batches, in words; else empty."""
     shards: Shards | None = None
     """The shards that the items come from; None where none is missing."""
+    doubts: tuple[str, ...] = ()
+    """What keeps the whole run from passing, in words: parts of the baseline that it lacks, answers
+    of two versions."""
     one_shard: bool = False
     """Whether the user asked for one shard only, and so for no decision."""
 
@@ -181,6 +185,9 @@ def _inconclusive(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict |
         kept = f"{facts.graded:,} of {plural(facts.selected, 'item')} graded"
         code = OK if facts.one_shard and not facts.ungraded else INCONCLUSIVE
         return code, f"{_parts(facts.shards)}: exit {code}; {kept}; {_MERGE}"
+    if facts.doubts:
+        head = f"INCONCLUSIVE: exit {INCONCLUSIVE}; {'; '.join(facts.doubts)}"
+        return INCONCLUSIVE, f"{head}; {_counts(gates)} apart from that"
     if unclear:
         return INCONCLUSIVE, f"{_counts(gates)}: exit {INCONCLUSIVE}; {_names(unclear)}"
     if not gates:

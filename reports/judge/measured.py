@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -100,6 +101,7 @@ def calibrate(
         source="session",
         tokens=sum(record.tokens for record in records),
         cost=total_cost(record.cost for record in records),
+        judges=dict(Counter(record.judge for record in records if record.is_graded)),
     )
 
 

@@ -31,6 +31,7 @@ from reports.plugin.results import (
     rerun_settings,
 )
 from reports.plugin.run import EngineRun, earlier_runs
+from reports.plugin.run_paths import check_collected
 from reports.plugin.worker import OUTCOMES
 from reports.run.clean import mask
 
@@ -117,14 +118,15 @@ class Controller:
         """Start without xdist."""
         option = self._config.option
         collected = not session.testsfailed or option.continue_on_collection_errors
-        if session.items and collected and not option.collectonly:
+        distributed = bool(getattr(option, "tx", None))
+        if collected and not (distributed or option.collectonly):
             self._begin([item.nodeid for item in session.items])
 
     def _begin(self, nodeids: Sequence[str]) -> None:
         if self._results.planned:
             return
-        keys = self._results.select(nodeids)
-        if keys:
+        check_collected(self._config, self._plan, self._results.known(nodeids))
+        if keys := self._results.select(nodeids):
             self._progress = Progress(
                 planned=len(keys), started=time.monotonic(), priced=not self._run.unpriced
             )

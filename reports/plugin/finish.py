@@ -29,6 +29,7 @@ from reports.render.console import annotations
 from reports.render.writer import append_summary, write
 from reports.run import clean
 from reports.run.baseline import Baseline
+from reports.run.json_data import ordered
 from reports.run.provenance import OutcomeFacts, provenance
 from reports.run.report import Report, SliceSummary
 from reports.run.report_folder import previous
@@ -90,7 +91,7 @@ def _facts(
 ) -> Facts:
     """Return what only the session knows; ``found`` is counted from its outcomes."""
     named = {"model": options.model, "judge": " ".join(options.judges)}
-    specs: dict[str, object] = {**named}
+    specs: dict[str, object] = {**named, "sent": clean.masked(ordered(run.sent))}
     if labels := {key: one.label for key, one in run.adjudications.items()}:
         specs["adjudications"] = {"verdicts": len(labels), "sha256": digest(labels)}
     return Facts(
@@ -201,7 +202,7 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
     before = previous(folder) / "report.html"
     if report.verdict not in ("PASS", "FAIL") and before.is_file():
         ends.append(f"the last one that decided: {before}")
-    for line in (*notes, *ends):
+    for line in (*console.warnings(report.comparison), *notes, *ends):
         reporter.write_line(line)
     for line in ci_lines(report, os.environ):
         reporter.write_line(line)

@@ -1,7 +1,7 @@
 """What tests report, and from it the one outcome of every planned item."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -31,10 +31,14 @@ class SessionResults:
         self._ended: set[str] = set()
         self._deaths: Counter[str] = Counter()
 
-    def select(self, nodeids: Sequence[str]) -> tuple[str, ...]:
-        """Note which tests will run; return the keys of those that are planned items."""
+    def known(self, nodeids: Iterable[str]) -> tuple[str, ...]:
+        """Return the keys of those tests that are planned items."""
         keys = dict.fromkeys(map(key_of, nodeids))
-        self.planned = tuple(key for key in keys if key in self._plan.items)
+        return tuple(key for key in keys if key in self._plan.items)
+
+    def select(self, nodeids: Iterable[str]) -> tuple[str, ...]:
+        """Note which tests will run; return the keys of those that are planned items."""
+        self.planned = self.known(nodeids)
         return self.planned
 
     def note(self, report: pytest.TestReport) -> None:

@@ -139,6 +139,11 @@ class EngineRun:
         return "; ".join(filter(None, (self.status.stops.get(BATCH, ""), self.status.unkept)))
 
     @property
+    def sent(self) -> dict[str, object]:
+        """What tells each model's requests from others besides their texts, by SPEC; no keys."""
+        return {text: dict(model.identity) for text, model in self._connected.models.items()}
+
+    @property
     def unpriced(self) -> tuple[str, ...]:
         """The SPECs of the models whose price is not known."""
         return tuple(text for text, price in self._session.pricing.items() if price is None)
@@ -163,10 +168,12 @@ class EngineRun:
         """
         keys = list(self._plan.items)
         labelled = self._calibrator.select(keys)
+        # Needed where no test is collected of a labelled data set that is planned.
+        spare = self._calibrator.tasks.keys() - labelled
         ahead = ahead or self._options.batch  # a batch takes all
         window = max(SMALLEST_WINDOW, WINDOW_PER_CALL * self._options.concurrency)
         schedule = Schedule(
-            [*labelled, *keys],
+            [*labelled, *keys, *sorted(spare)],
             len(keys) if ahead else window,
             untested=len(labelled),
             first=UNLIMITED if self._options.batch else FIRST_ITEMS,

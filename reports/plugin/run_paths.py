@@ -2,11 +2,17 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from evaluators.core import UsageError
+import pytest
 
+from cases.dataset import Plan
+from evaluators.core import UsageError
+from evaluators.text import harmless
+
+CHOOSING = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise")
+"""pytest's options by which a user chooses tests."""
 DATASET_FILE = "dataset.yaml"
 _ATTACKS = re.compile(rb"^attacks:\s*true\b", re.MULTILINE)
 _SKIPPED_FOLDERS = frozenset({"node_modules", "build", "dist", "__pycache__", "venv"})
@@ -62,6 +68,28 @@ def _has_attacks(folder: Path) -> bool:
         return _ATTACKS.search((folder / DATASET_FILE).read_bytes()) is not None
     except OSError:
         return False
+
+
+def check_collected(config: pytest.Config, plan: Plan, found: Collection[str]) -> None:
+    """Refuse a run that lacks a data set under one of its folders: no test of it was collected.
+
+    ``found`` has the keys of the tests. Options and paths that choose tests may leave one out. A
+    labelled data set without a test measures the judge of the others.
+    """
+    if config.option.pyargs or any(getattr(config.option, name, None) for name in CHOOSING):
+        return
+    here = Path(config.invocation_params.dir)
+    folders = [path for path in named_paths(config.args, here) if path.is_dir()]
+    lost = []
+    for one in plan.datasets:
+        keys = {item.key for item in plan.tests(one)}
+        labels = not one.kind.answered and not any(part.attacks for part in one.slices.values())
+        is_under = any(one.folder.resolve().is_relative_to(folder) for folder in folders)
+        if keys and is_under and keys.isdisjoint(found) and not (labels and found):
+            lost.append(f'{one.folder / DATASET_FILE}: no test with @pytest.mark.qa("{one.name}")')
+    if lost:
+        where = "add its test module (test_*.py), or leave it out by path, -k or -m"
+        raise pytest.UsageError(harmless(f"{', '.join(lost)} was collected; {where}"))
 
 
 def _candidates(path: Path) -> Iterator[Path]:

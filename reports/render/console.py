@@ -19,6 +19,7 @@ _ROW = "{:<16} {:>6} {:>6} {:>6}  {:<24} {:>9}  {:<20}"
 def gates(report: Report) -> Iterator[str]:
     """Yield the gate table, whose replies these are, and the notes on the run."""
     yield from gate_table(report)
+    yield from warnings(report.comparison)
     yield from origin(report)
     yield from notes(report)
 
@@ -47,6 +48,12 @@ def gate_lines(gate: GateResult) -> list[str]:
 def origin(report: Report) -> list[str]:
     """Return the sentence on replies of earlier runs; no line where there are none."""
     return wrapped(words.origin(report.run))
+
+
+def warnings(compared: Comparison | None) -> Iterator[str]:
+    """Yield whole what else than the model may be why two runs differ."""
+    for warning in compared.warnings if compared else ():
+        yield from wrapped(f"WARNING: {clean.line(warning)}")
 
 
 def notes(report: Report) -> Iterator[str]:
@@ -119,8 +126,7 @@ def _table(report: Report, compared: Comparison, name: str) -> Iterator[str]:
         cells = (one.name, one.difference.n, one.fixed, one.broke, words.signed(one.difference))
         yield _ROW.format(*cells, words.p_value(one.p_value), words.odds(one.odds)).rstrip()
         yield from _moved(one)
-    for warning in compared.warnings:
-        yield from wrapped(f"WARNING: {clean.line(warning)}")
+    yield from warnings(compared)
 
 
 def _moved(one: SliceComparison) -> Iterator[str]:

@@ -1,12 +1,15 @@
 """The run to compare with: what its ``run.json`` says, and why a difference to it may not count."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cases.dataset import Slice
-from evaluators.judge_spec import known_names
+from evaluators.answerers import RECORDED
+from evaluators.judge_spec import PanelSpec, known_names
 from evaluators.judges.adjudicated import Adjudications
+from evaluators.secrets import mask, one_line
 from reports.run.evidence import AuditPlan
 from reports.run.record import Record
 from reports.run.report import Role, SliceSummary
@@ -84,11 +87,74 @@ def changed_judge(
     graded = any(map(_is_judged, old)) and any(map(_is_judged, new))
     if graded and differs:
         return f"the judge changed from {', '.join(sorted(was))} to {', '.join(sorted(is_))}"
-    rubric = _known_rubric(baseline.run, slice_.name)
+    rubric = _part(baseline.run.get("provenance"), "slices", slice_.name).get("rubric")
     version = slice_.rubric.version if slice_.rubric else ""
     if graded and rubric is not None and rubric != version:
         return f"the rubric changed from {rubric} to {version}"
     return ""
+
+
+def changed_requests(slice_: Slice, baseline: Baseline, judge: str, origin: object) -> str:
+    """Return how what is sent to a judge changed besides its texts, or nothing.
+
+    ``origin`` is the provenance of the new run.
+    """
+    by_judge = slice_.kind.by_rubric or not slice_.kind.answered
+    for spec in PanelSpec.parse(judge).models() if by_judge else ():
+        was, is_ = (_part(one, "sent", spec) for one in (baseline.run.get("provenance"), origin))
+        if was and is_ and was != is_:
+            return f"what is sent to the judge {spec} changed: {_moved(was, is_)}"
+    return ""
+
+
+def changed_origin(baseline: Baseline, model: str, judge: str, origin: object) -> Iterator[str]:
+    """Yield what else than model and judge changed since: prompts, and parameters of the model.
+
+    Yields also what the baseline, of an earlier version, does not say.
+    """
+    before, former = baseline.run.get("provenance"), str(baseline.run.get("model", ""))
+    slices = origin.get("slices") if isinstance(origin, Mapping) else None
+    asked_both = RECORDED not in (former, model)
+    for name in slices if asked_both and isinstance(slices, Mapping) else ():
+        old, new = (_part(one, "slices", name).get("prompt") for one in (before, origin))
+        if old and new and old != new:
+            yield f"{name}: the answer prompt changed from {old} to {new}, not the model alone"
+    was, is_ = _part(before, "sent", former), _part(origin, "sent", model)
+    if former != model:  # its name and address differ in any case
+        was, is_ = (
+            {"parameters": one["parameters"]} if "parameters" in one else {} for one in (was, is_)
+        )
+    if was and is_ and was != is_:
+        yield f"what is sent to the model changed, not the model alone: {_moved(was, is_)}"
+    asked = [former] if former != RECORDED else []
+    asked += [one for one in PanelSpec.parse(judge).models() if one != former]
+    says = isinstance(origin, Mapping) and "sent" in origin
+    if says and (unknown := [one for one in asked if not _part(before, "sent", one)]):
+        yield f"the {baseline.role} does not say what parameters {', '.join(unknown)} had"
+
+
+def _part(origin: object, block: str, name: str) -> Mapping[str, object]:
+    """Return what a run's provenance, of any version, says of a slice or a model."""
+    known = origin.get(block) if isinstance(origin, Mapping) else None
+    part = known.get(name) if isinstance(known, Mapping) else None
+    return part if isinstance(part, Mapping) else {}
+
+
+def _moved(then: Mapping[str, object], now: Mapping[str, object]) -> str:
+    """Return in words what differs between two connections to a model."""
+    was, is_ = (_flat(one) for one in (then, now))
+    names = sorted(name for name in was.keys() | is_.keys() if was.get(name) != is_.get(name))
+    moves = ((one, *(_word(some.get(one)) for some in (was, is_))) for one in names)
+    return ", ".join(f"{name} from {old} to {new}" for name, old, new in moves)
+
+
+def _word(value: object) -> str:
+    return "nothing" if value is None else one_line(mask(json.dumps(value, default=str)), 60)
+
+
+def _flat(sent: Mapping[str, object]) -> Mapping[str, object]:
+    parameters = sent.get("parameters")
+    return {**sent, "parameters": None, **(parameters if isinstance(parameters, Mapping) else {})}
 
 
 def _judges(records: Sequence[Record], spec: str) -> set[str]:
@@ -99,10 +165,3 @@ def _judges(records: Sequence[Record], spec: str) -> set[str]:
 
 def _is_judged(record: Record) -> bool:
     return bool(record.grade or record.rating)
-
-
-def _known_rubric(run: Mapping[str, object], name: str) -> str | None:
-    provenance = run.get("provenance")
-    slices = provenance.get("slices") if isinstance(provenance, Mapping) else None
-    known = slices.get(name) if isinstance(slices, Mapping) else None
-    return str(known.get("rubric", "")) if isinstance(known, Mapping) else None

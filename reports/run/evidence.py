@@ -295,6 +295,8 @@ class Calibration:
     cost: float | None = 0.0
     people: PanelAgreement | None = None
     """How far the people agree whose labels these are; None where they are not told apart."""
+    judges: Mapping[str, int] = field(default_factory=dict)
+    """How many verdicts that no record holds came from each judge, as providers name it."""
 
     @property
     def labels(self) -> str:

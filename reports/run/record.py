@@ -1,6 +1,6 @@
 """One line of ``records.jsonl``: question, answer, grade and end state of one item."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -124,6 +124,28 @@ def causes(records: Iterable[Record]) -> Iterator[str]:
             errors[record.error.partition(": ")[0]].append(record.error)
     for some in errors.values():
         yield f"{plural(len(some), 'item')} ungraded: {some[0]}"
+
+
+def versions(what: str, spec: str, names: Mapping[str, int]) -> Iterator[str]:
+    """Yield a line for each model of a SPEC that replied as several versions.
+
+    ``names`` counts what their providers called the models, all of them in one name; a model that
+    was not asked keeps its SPEC there. ``what`` is what the model gave.
+    """
+    members = spec.split(" ")
+    found: dict[str, Counter[str]] = {one: Counter() for one in members}
+    for name, count in names.items():
+        parts = name.split(" ") if len(members) > 1 else [name]
+        for member, part in zip(members, parts, strict=False):
+            if part not in ("", member):
+                found[member][part] += count
+    for member, counts in found.items():
+        if len(counts) > 1:
+            listed = ", ".join(f"{name} ({count:,})" for name, count in sorted(counts.items()))
+            yield (
+                f"{what} of {len(counts)} versions of {member}, as its provider names them: "
+                f"{listed}; --fresh NAME asks all anew"
+            )
 
 
 def total_cost(costs: Iterable[float | None]) -> float | None:

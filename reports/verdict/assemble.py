@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from cases.dataset import Dataset, Plan, Sampling, Shards, Slice, SliceSample, clusters_in
 from evaluators.core import Outcome
 from evaluators.output import plural
 from evaluators.statistics.paired import holm
-from reports.compare.comparison import anchor_notes, compare, parity
-from reports.compare.pairs import PairedSlice, is_own, pair_records, paired_difference
+from reports.compare.comparison import anchor_notes, compare, lacking, parity
+from reports.compare.pairs import PairedSlice, pair_records, paired_difference, unless_own
 from reports.gates.audited import AuditedGate, audited_gates
 from reports.gates.change import change_gates
 from reports.gates.decide import SessionFacts, decide, listed, shard_notes
@@ -22,9 +23,9 @@ from reports.judge.trust import distrust
 from reports.metrics.gate import slice_gates
 from reports.metrics.summary import count, summarise
 from reports.review.human_review import adjudication_notes
-from reports.run.baseline import Baseline, changed_judge
+from reports.run.baseline import Baseline, changed_judge, changed_origin, changed_requests
 from reports.run.evidence import Calibration, Comparison
-from reports.run.record import Record, by_slice, causes, in_order, make_record, total_cost
+from reports.run.record import Record, by_slice, causes, in_order, make_record, total_cost, versions
 from reports.run.report import Decision, GateResult, Report, SliceSummary, safe_report
 
 
@@ -110,8 +111,16 @@ def _sample(inputs: ReportInputs, slice_: Slice) -> SliceSample | None:
     return replace(drawn, pinned=pinned == Sampling(limit=drawn.items, seed=drawn.seed))
 
 
-def paired_slices(run: CountedRun, judge: str, baseline: Baseline | None) -> dict[str, PairedSlice]:
-    """Return every slice of the run paired with the baseline's, by name, as declared."""
+def paired_slices(
+    run: CountedRun,
+    judge: str,
+    baseline: Baseline | None,
+    origin: Mapping[str, object] | None = None,
+) -> dict[str, PairedSlice]:
+    """Return every slice of the run paired with the baseline's, by name, as declared.
+
+    ``origin`` is the run's provenance, where it is known by now.
+    """
     if baseline is None:
         return {}
     before = by_slice(baseline.records)
@@ -119,6 +128,7 @@ def paired_slices(run: CountedRun, judge: str, baseline: Baseline | None) -> dic
     for name, slice_ in run.slices.items():
         new, old = run.records[name], before.get(name, ())
         changed = changed_judge(slice_, new, old, baseline, judge)
+        changed = changed or changed_requests(slice_, baseline, judge, origin)
         summary = run.summaries[name]
         pairing = pair_records(new, old, sampled=summary.sample is not None)
         narrow = summary.obstacle or baseline.obstacle(summary) or pairing.obstacle(baseline.role)
@@ -136,14 +146,7 @@ def paired_slices(run: CountedRun, judge: str, baseline: Baseline | None) -> dic
             plan=baseline.plan,
             elsewhere=tuple(one.language for one in elsewhere if one.dataset == slice_.dataset),
         )
-    if not is_own(found.values()):
-        return found
-    why = f"the {baseline.role} holds this run's own answers, and nothing differs from itself"
-    why += "; compare with the release before"
-    return {
-        name: replace(one, blocked=one.blocked or why, narrow=one.narrow or why)
-        for name, one in found.items()
-    }
+    return unless_own(found)
 
 
 FEW_SAMPLED = 50  # a pinned sample of fewer items stands in the last line
@@ -197,11 +200,11 @@ def account(
     inputs: ReportInputs, facts: Facts, baseline: Baseline | None, anchor: Baseline | None = None
 ) -> Report:
     """Return the report over these records: the same records give the same report."""
-    records = tuple(in_order(inputs.records))
-    run = count_run(inputs, records, facts.every_judge)
-    sides, anchored = (paired_slices(run, facts.judge, one) for one in (baseline, anchor))
-    since = compare(tuple(anchored.values()), anchor) if anchor else None
-    decision, session = _decided(run, (sides, anchored), facts.session)
+    run = count_run(inputs, records := tuple(in_order(inputs.records)), facts.every_judge)
+    earlier, origin = (baseline, anchor), facts.provenance
+    sides, anchored = (paired_slices(run, facts.judge, one, origin) for one in earlier)
+    compared, since = _comparison(sides, baseline, facts), _comparison(anchored, anchor, facts)
+    decision, session = _decided(run, (sides, anchored), facts, earlier)
     found = judging(run.datasets, run.records, facts.judge, run.calibrations)
     return Report(
         model=facts.model,
@@ -227,12 +230,21 @@ def account(
         ),
         datasets=inputs.datasets,
         session=session.end(facts.notes),
-        comparison=compare(tuple(sides.values()), baseline) if baseline else None,
+        comparison=compared,
         since_anchor=since,
         parity=tuple(gap for one in run.datasets for gap in parity(one, run.records)),
         judging=found,
         shards=inputs.shards,
     )
+
+
+def _comparison(
+    sides: Mapping[str, PairedSlice], earlier: Baseline | None, facts: Facts
+) -> Comparison | None:
+    if earlier is None:
+        return None
+    changed = changed_origin(earlier, facts.model, facts.judge, facts.provenance)
+    return compare(tuple(sides.values()), earlier, changed)
 
 
 def decision_of(
@@ -248,17 +260,43 @@ def decision_of(
     """
     records, judges = in_order(inputs.records), facts.every_judge
     run = count_run(inputs, records, judges, for_gates=True, known=known)
-    sides = [paired_slices(run, facts.judge, one) for one in (baseline, anchor)]
-    return _decided(run, sides, facts.session)[0]
+    earlier = baseline, anchor
+    sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in earlier]
+    return _decided(run, sides, facts, earlier)[0]
 
 
 def _decided(
-    run: CountedRun, compared: Sequence[Mapping[str, PairedSlice]], session: SessionFacts
+    run: CountedRun,
+    compared: Sequence[Mapping[str, PairedSlice]],
+    facts: Facts,
+    earlier: Sequence[Baseline | None],
 ) -> tuple[Decision, SessionFacts]:
     """Return the decision, and the session with its counts of items."""
     gates = tuple(_gates(run, compared))
-    session = _session(session, run, gates, compared)
+    session = _session(facts.session, run, gates, compared)
+    lost = (lacking(some, one) for some, one in zip(compared, earlier, strict=True) if one)
+    doubts = (*chain.from_iterable(lost), *_versions(run, facts))
+    session = replace(session, doubts=doubts)
     return decide(() if session.gates_off else gates, session), session
+
+
+def _versions(run: CountedRun, facts: Facts) -> Iterator[str]:
+    """Yield which models answered or judged as several versions: no verdict is about one of them.
+
+    Labelled answers count too: they must measure the judge that decides.
+    """
+    answers: Counter[str] = Counter()
+    verdicts: Counter[str] = Counter()
+    for name, records in run.records.items():
+        kind = run.slices[name].kind
+        if kind.answered:
+            answers.update(one.model for one in records if one.answer is not None)
+        if kind.by_rubric or not kind.answered:
+            verdicts.update(one.judge for one in records if one.is_graded)
+    for one in run.calibrations:
+        verdicts.update(one.judges)
+    yield from versions("answers", facts.model, answers)
+    yield from versions("verdicts", facts.judge, verdicts)
 
 
 def audits(
@@ -323,7 +361,7 @@ def _people_notes(
         return
     records = [_unjudged(one) if one.adjudicated_by else one for one in in_order(inputs.records)]
     run = count_run(inputs, records, facts.every_judge, for_gates=True)
-    sides = [paired_slices(run, facts.judge, one) for one in compared]
+    sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in compared]
     still = {(one.slice, one.name, one.bar) for one in _gates(run, sides) if one.state == "PASS"}
     for gate in passed:
         own = [

@@ -7,7 +7,7 @@ import pytest
 from reports.__main__ import main
 from reports.render import console
 from reports.run.run_json import load_report
-from tests.support.projects import RIGHT, WRONG, Project, graded, item
+from tests.support.projects import BAR, RIGHT, WRONG, Project, graded, item
 
 YAML = graded({"en": "drop: {max: 0.05}"})
 OLD = [RIGHT] * 54 + [WRONG] * 6
@@ -136,3 +136,34 @@ def test_both_sides_of_recorded_answers_are_named_by_their_file(project: Project
     lines = list(console.comparison(load_report(project.out)))
     assert lines[0] == "old: recorded (gpt-4o.jsonl), judge lexical"
     assert lines[1] == "new: recorded (mini.jsonl), judge lexical"
+
+
+@pytest.mark.parametrize("role", ["baseline", "anchor"])
+def test_what_the_baseline_has_is_missed(project: Project, role: str) -> None:
+    """A data set, a language or a sixteenth of the items less: INCONCLUSIVE by name."""
+    bars = dict.fromkeys(("en", "bg"), f"{BAR}, drop: {{max: 0.3, evidence: estimate}}")
+    for first in (WRONG, RIGHT):
+        for name in ("one", "two"):
+            answers = {"en": [first, *[RIGHT] * 47], "bg": [RIGHT] * 3}
+            project.dataset(name, answers, graded(bars))
+        if first == WRONG:
+            project.run_in_process("qa")
+            project.out.rename(project.path / "before")
+    whole = project.run_in_process(f"--{role}=before", "qa")
+    assert whole.ret == 0
+    for words, said in (
+        (["qa/one"], "two:bg (3 items), two:en (48 items)"),
+        (["qa", "--languages=en"], "one:bg (3 items), two:bg (3 items)"),
+    ):
+        result = project.run_in_process(f"--{role}=before", *words)
+        assert result.ret == 6
+        lost = f"INCONCLUSIVE: exit 6; the {role} has {said}, and this run does not; GATES PASS"
+        assert lost in result.outlines[-1]
+        assert lost in project.text("summary.md").replace("\\", "")
+        assert lost in project.text("gates.xml")
+    project.dataset("one", {"en": [RIGHT] * 45, "bg": [RIGHT] * 3}, graded(bars))
+    result = project.run_in_process(f"--{role}=before", "qa")
+    assert f"the {role} has 6% of one:en's items, and this run does not" in result.outlines[-1]
+    assert main(["gate", "reports/out"]) == result.ret == 6
+    project.dataset("one", {"en": [RIGHT] * 46, "bg": [RIGHT] * 3}, graded(bars))
+    assert project.run_in_process(f"--{role}=before", "qa").ret == 0

@@ -255,3 +255,74 @@ def test_a_dead_workers_item_is_given_to_another(capitals: Project, server: Loop
     assert str(dead["error"]).startswith("worker_died")
     assert server.count == 4 * ITEMS
     assert result.ret == 0
+
+
+@pytest.mark.parametrize("who", ["m", "j"])
+def test_two_versions_of_a_model_are_no_release(project: Project, who: str) -> None:
+    """Answers or verdicts: both names, counts and the way out; a fresh run is one."""
+    project.asked(ITEMS)
+    version = "2026-01-01"
+
+    def dated(seen: Seen) -> Answer:
+        answer = good(seen)
+        assert isinstance(answer.body, dict)
+        if answer.body["model"] == who:
+            answer.body["model"] = f"{who}-{version}"
+        return answer
+
+    with loopback(handler=dated) as server:
+        run = (*specs(server.url), "qa")
+        assert project.run_in_process("--limit=4", *run).ret == 6
+        version = "2026-12-01"
+        result = project.run_in_process(*run)
+        assert result.ret == 6
+        what, spec = {"m": "answers", "j": "verdicts"}[who], f"openai:{who}@{server.url}/v1"
+        said = f"{what} of 2 versions of {spec}, as its provider names them: {who}-2026-01-01 (4), "
+        said += f"{who}-2026-12-01 (8); --fresh NAME asks all anew"
+        assert f"INCONCLUSIVE: exit 6; {said}; GATES PASS" in result.outlines[-1]
+        assert said.partition(" of ")[0] in project.text("gates.xml")
+        assert project.run_in_process("--fresh=again", *run).ret == 0
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "code", "said"),
+    [
+        ("j: {temperature: 0}", "j: {temperature: 1.9}", 6, "temperature from 0 to 1.9"),
+        ("m: {temperature: 0}", "m: {temperature: 1.9}", 0, "the model changed, not the model"),
+        ("m: {}", "m: {top_p: 0.5}", 0, "top_p from nothing to 0.5"),
+        ("j: {}", "j: {}", 0, ""),
+        ("none", "j: {}", 0, "the baseline does not say what parameters m, j had"),
+        ("prompt", "j: {}", 0, "capital:en: the answer prompt changed from"),
+    ],
+)
+def test_what_else_changed_since_the_baseline_is_named(
+    project: Project, then: str, now: str, code: int, said: str
+) -> None:
+    """On the first screen; a judge asked in another way leaves its paired gates open."""
+    project.asked(40, "drop: {max: 0.3}")
+    project.write("other.txt", "Say it: {question}")
+    with loopback(handler=good) as server:
+
+        def run(change: str, *words: str) -> pytest.RunResult:
+            name, _, parameters = change.partition(": ")
+            entry = f"provider: openai, base_url: '{server.url}/v1', model"
+            lines = (
+                f"{one}: {{{entry}: {one}x, parameters: {parameters if one == name else '{}'}}}\n"
+                for one in "mj"
+            )
+            project.write("models.yaml", "".join(lines))
+            fresh = f"--fresh=run{len(words)}"
+            asked = ("--model=m", "--judge=j", "--models=models.yaml", fresh)
+            return project.run_in_process(*asked, *words, "qa")
+
+        run(then, *(["--prompt=capital:en=other.txt"] * (then == "prompt")))
+        before = project.path / "before"
+        project.out.rename(before)
+        if then == "none":
+            file = before / "run.json"
+            file.write_text(file.read_text().replace('"sent": {', '"other": {'))
+        result = run(now, "--baseline=before", "-v")
+    assert result.ret == code, result.stdout.str()
+    shown = " ".join(line.strip() for line in result.outlines)
+    assert said in shown
+    assert ("WARNING" in shown) == bool(said)

@@ -1,9 +1,11 @@
 """Whether tests are known before they are collected: only where nothing can drop one."""
 
+import json
+
 import pytest
 
 from reports.plugin.head_start import takes_everything
-from tests.conftest import Project
+from tests.support.projects import BAR, Project, graded
 
 DROPPING = """
 def pytest_collection_modifyitems(items):
@@ -76,3 +78,70 @@ def test_a_conftest_that_may_drop_tests_is_waited_for(
     """One that drops tests, or is not loaded yet; a harmless one that is loaded changes nothing."""
     capital.write(path, text)
     assert known(capital, "qa") == is_known
+
+
+LABELS = (
+    "kind: judged\nlanguages: {en: {file: en.jsonl, rubric: simpleqa, floor: {agreement: 0.8}}}\n"
+)
+NONE = "no test with @pytest.mark.qa("
+
+
+def labelled(project: Project) -> Project:
+    """Return a project with a data set, and labelled answers for its judge without a test."""
+    gates = "{correct: {min: 0.5}}"
+    project.dataset(
+        "facts",
+        {"en": ["Sofia"] * 20},
+        f"kind: graded\nlanguages: {{en: {{file: en.jsonl, rubric: simpleqa, gates: {gates}}}}}\n",
+    )
+    rows = [
+        {"question": f"Asked {n}?", "gold": "Sofia", "predicted": said, "label": label}
+        for n in range(12)
+        for said, label in (("Sofia", "CORRECT"), ("Plovdiv", "INCORRECT"))
+    ]
+    project.write("qa/labels/dataset.yaml", LABELS)
+    project.write("qa/labels/en.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    return project
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_data_set_whose_tests_are_not_collected_is_missed_by_name(
+    project: Project, workers: int
+) -> None:
+    """Whatever the reason; not where an option, a node id or another folder left it out."""
+    for name in ("one", "two"):
+        project.dataset(name, {"en": ["Sofia"] * 4}, graded({"en": BAR}))
+    assert project.run_with(workers, "qa").ret == 0
+    module = project.path / "qa/two/test_two.py"
+    text = module.read_text()
+    for change in (
+        "",
+        text.replace("@pytest.mark.qa", "# "),
+        "import pytest\npytest.skip('', allow_module_level=True)\n",
+    ):
+        module.write_text(change)
+        result = project.run_with(workers, "qa")
+        assert result.ret == 4
+        assert f'qa/two/dataset.yaml: {NONE}"two") was collected' in result.stderr.str()
+    module.rename(module.with_name("two_cases.py"))
+    module.with_name("two_cases.py").write_text(text)
+    for words in (["qa"], ["qa/two"], ["qa/one", "qa/two"], ["qa", "--dry-run"]):
+        assert f'{NONE}"two")' in project.run_with(workers, *words).stderr.str()
+    chosen = (["qa/one"], ["qa", "-k", "one"], ["qa", "-m", "one"], ["qa", "--ignore=qa/two"])
+    assert [project.run_with(workers, *words).ret for words in chosen] == [0] * 4
+    node = "qa/one/test_one.py::test_one[one-en-q1]"
+    assert project.run_with(workers, node).ret == 6
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_labels_without_a_test_measure_the_judge_also_when_named(
+    project: Project, workers: int
+) -> None:
+    """Their folder among the paths is no worse than out of them; alone it is missed."""
+    labelled(project)
+    found = []
+    for words in (["qa/facts"], ["qa/facts", "qa/labels"], ["qa"]):
+        assert project.run_with(workers, *words).ret == 0
+        found.append([one["items"] for one in project.report()["judging"]["calibrations"]])
+    assert found == [[24]] * 3
+    assert f'{NONE}"labels")' in project.run_with(workers, "qa/labels").stderr.str()
