@@ -248,6 +248,11 @@ class Shards:
         part = int.from_bytes(hashlib.sha256(name).digest()[:8]) % self.of + 1
         return part in self.held
 
+    def share(self, limit: int) -> int:
+        """Return this part's share of a limit, at least 1; all shares together are the limit."""
+        share, rest = divmod(limit, self.of)
+        return max(1, share + (self.held[0] <= rest))
+
     @property
     def missing(self) -> tuple[int, ...]:
         """The parts that are not held."""

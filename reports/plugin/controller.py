@@ -20,7 +20,7 @@ from evaluators.core import QAError
 from evaluators.output import plural
 from reports.plugin.calibrator import JudgeWait, find_labelled
 from reports.plugin.head_start import EARLY, may_end_early, takes_everything
-from reports.plugin.options import RunOptions
+from reports.plugin.options import RunOptions, shares
 from reports.plugin.progress import Progress, ProgressDisplay
 from reports.plugin.results import (
     DeadWorkers,
@@ -89,6 +89,10 @@ class Controller:
         config.add_cleanup(self._run.stop)
         if self._run.waiting is not None and not distributed:
             config.stash[OUTCOMES] = self._run.waiting
+
+    def pytest_report_header(self) -> list[str]:
+        """Say what a shard may use of the run's limits."""
+        return shares(self._options)
 
     def pytest_sessionstart(self) -> None:
         """Refuse a wrong ``-m`` or ``-k``; let SIGTERM act as Ctrl-C; begin early if possible.

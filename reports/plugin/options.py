@@ -7,13 +7,12 @@ import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
-from cases.dataset import Selection, Shards, SliceFile, parse_shard
+from cases.dataset import Selection, SliceFile, parse_shard
 from evaluators.command_line import REMOVED, CommandParser, removed
 from evaluators.core import UsageError
 from evaluators.ledger_place import Place, read_place
@@ -299,7 +298,7 @@ def read_options(config: CommandLine, here: Path) -> RunOptions:
         return find(given[name], here) if name in given else None
 
     choice, max_cost = _choice(given, here), value("max-cost", _amount)
-    share = partial(_share, shard=choice.shard)
+    share = choice.shard.share if choice.shard else int
     return RunOptions(
         here=here,
         touched=bool(given),
@@ -326,12 +325,13 @@ def read_options(config: CommandLine, here: Path) -> RunOptions:
     )
 
 
-def _share(number: int, shard: Shards | None) -> int:
-    """Return a shard's share of a limit, at least 1; all shares together are the limit."""
-    if shard is None:
-        return number
-    share, rest = divmod(number, shard.of)
-    return max(1, share + (shard.held[0] <= rest))
+def shares(options: RunOptions) -> list[str]:
+    """Return a line that says which part of the run's limits a shard has; none for a run."""
+    if options.choice.shard is None:
+        return []
+    limits = {name: getattr(options, name) for name in ("concurrency", "rpm", "max_cost")}
+    said = [f"--{name.replace('_', '-')} {most:.12g}" for name, most in limits.items() if most]
+    return [f"shard {options.choice.shard.held[0]} of {options.choice.shard.of}: {', '.join(said)}"]
 
 
 def _choice(given: Mapping[str, Any], here: Path) -> Selection:

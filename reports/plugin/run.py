@@ -3,12 +3,12 @@
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from cases.dataset import Plan
+from cases.dataset import Plan, Shards
 from cases.plan import Labelled
 from cases.tasks import make_tasks
 from evaluators.answerers import RECORDED
@@ -269,6 +269,8 @@ def connect_models(options: RunOptions, *, needs_key: bool) -> RunModels:
     judges = parse_judges(options.judges)
     answers = options.model != RECORDED
     catalogue = load_catalogue(own=options.models) if answers or judges.models() else {}
+    if shard := options.choice.shard:
+        catalogue = {name: _of_shard(spec, shard) for name, spec in catalogue.items()}
     answering = parse(options.model, catalogue) if answers else None
     judging = resolve_judges(judges, catalogue)
     _check(options, answering, judges, judging)
@@ -290,6 +292,12 @@ def connect_models(options: RunOptions, *, needs_key: bool) -> RunModels:
         models=models,
         specs=specs,
     )
+
+
+def _of_shard(spec: Spec, shard: Shards) -> Spec:
+    limits = ((name, getattr(spec, name)) for name in ("concurrency", "rpm", "tpm"))
+    shares: dict[str, Any] = {name: shard.share(most) for name, most in limits if most}
+    return replace(spec, **shares)
 
 
 def _check(

@@ -7,7 +7,8 @@ import pytest
 
 from evaluators.command_line import REMOVED, CommandParser, removed
 from evaluators.core import UsageError
-from reports.plugin.options import NAMES
+from reports.plugin.options import NAMES, shares
+from reports.plugin.run import connect_models
 from reports.plugin.run_paths import dataset_files
 from tests.conftest import Project
 from tests.support.run_options import options_of
@@ -248,8 +249,23 @@ def test_a_moved_rootdir_is_refused(tree: Path) -> None:
 def test_a_shard_has_its_share_of_the_limits() -> None:
     """All shares together are what was given, with one call in flight for each at least."""
     limits = ("--concurrency", "10", "--rpm", "3", "--max-cost", "2")
-    shares = [options_of(*limits, "--shard", f"{number}/4") for number in (1, 2, 3, 4)]
-    assert [one.concurrency for one in shares] == [3, 3, 2, 2]
-    assert [one.rpm for one in shares] == [1, 1, 1, 1]
-    assert [one.max_cost for one in shares] == [0.5] * 4
-    assert options_of(*limits, "--shard", "1/1").concurrency == 10
+    shares_of = [options_of(*limits, "--shard", f"{number}/4") for number in (1, 2, 3, 4)]
+    assert [one.concurrency for one in shares_of] == [3, 3, 2, 2]
+    assert [one.rpm for one in shares_of] == [1, 1, 1, 1]
+    assert [one.max_cost for one in shares_of] == [0.5] * 4
+    assert shares(shares_of[0]) == ["shard 1 of 4: --concurrency 3, --rpm 1, --max-cost 0.5"]
+    whole = options_of(*limits, "--shard", "1/1")
+    assert (whole.concurrency, shares(whole)) == (10, [])
+
+
+def test_a_shard_has_its_share_of_the_limits_of_a_models_file(tmp_path: Path) -> None:
+    """Of each model's own, so that all shares together are what its server allows."""
+    models = tmp_path / "models.yaml"
+    models.write_text(
+        "m: {provider: openai, model: n, concurrency: 9, rpm: 40, tpm: 1000}\n", encoding="utf-8"
+    )
+    words = ("--models", str(models), "--model", "m")
+    for number, expected in ((1, (3, 10, 250)), (2, (2, 10, 250))):
+        options = options_of(*words, "--shard", f"{number}/4")
+        (spec,) = connect_models(options, needs_key=False).specs.values()
+        assert (spec.concurrency, spec.rpm, spec.tpm) == expected

@@ -48,6 +48,7 @@ def test_all_shards_merged_are_the_run(
     done = sharded(project, 3, "--repeats", "2")
     assert [one.ret for one in done] == [6, 0, 0]
     assert done[1].outlines[-1].startswith("SHARD 2 of 3: exit 0; ")
+    assert "shard 2 of 3: --concurrency 5" in done[1].outlines
     to = project.path / "merged"
     assert main(["merge", str(project.path / "out-*"), "--to", str(to)]) == whole.ret == 0
     files = [project.path / f"out-{n}" / "records.jsonl" for n in (1, 2, 3)]
