@@ -271,6 +271,8 @@ class _Worded:
     def _filled(self, key: str, best: TableRow, rows: Sequence[TableRow]) -> str:
         """Return this language's text under a key of the recipe, its slots filled."""
         texts = self.part.own.part(key)
+        if key == "answer" and self.language not in texts.values:
+            raise self.part.own.problem(key, f"nothing for language {self.language!r}; add it")
         names = [] if self.part.kind == "value" else [self._name(row) for row in rows]
         given = dict(zip("abcd", names, strict=False))
         given["options"] = ", ".join(f"{place}) {name}" for place, name in enumerate(names, 1))

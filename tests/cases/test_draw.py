@@ -219,6 +219,7 @@ def test_bundled_hard_items_are_of_this_recipe() -> None:
         ("      de:", "      1e:", "key '1e': want a language code"),
         ("draw:", "where: {people: {matches: '('}}\ndraw:", "not a regular expression"),
         ("draw:", "where: {name: {min: 3}}\ndraw:", "row 1, column 'name': a number is needed"),
+        ("name: {en: name, de: name}", "answer: {en: '{people}'}", "nothing for language 'de'"),
         ("draw:", "unique: [nom]\ndraw:", "key 'unique': .*has no column 'nom'"),
         ("draw:", "spell: {de: {'(o)': u}}\ndraw:", "no pattern may hold a group"),
         (
