@@ -146,11 +146,12 @@ def _only_quantity(raw: str, text: Text, known: Tables) -> Quantity | None:
     """Return the quantity of a text that is little else, or nothing but a range: "60-100"."""
     figures = numbers.find_quantities(text, known)
     years = [bool(YEAR.fullmatch(text.words[one.start])) and not one.unit for one in figures]
-    if len(figures) == 2 and (figures[0].start, figures[1].end) == (0, len(text.words)):
+    after = text.words[figures[1].end :] if len(figures) == 2 else ()
+    if len(figures) == 2 and not figures[0].start and len(after) <= _HEAVY:
         low, high = (one.values[0] for one in figures)
         gap = text.gaps[figures[1].start]
         dashed = figures[0].end == figures[1].start and not DASHES.isdisjoint(gap)
-        if low <= high and (".." in gap or (dashed and not all(years))):
+        if low <= high and (".." in gap or (dashed and not after and not all(years))):
             return replace(figures[1], limits=(low, high))
     if len(figures) != 1 or years[0]:
         return None

@@ -146,6 +146,8 @@ def _runs(wanted: tuple[str, ...], answer: Text) -> Iterator[Span]:
 
 def _loose(form: Form, answer: Answer) -> Iterator[Match]:
     """Yield places that hold the gold's words in other forms, in another order, or fewer."""
+    if _is_score(form):
+        return
     text, own = answer.text, answer.own_words
     scripts = form.text.cyrillic or text.cyrillic
     tolerance = Tolerance(tables=answer.tables, names=form.named, scripts=scripts)
@@ -166,6 +168,16 @@ def _loose(form: Form, answer: Answer) -> Iterator[Match]:
         yield Match(form, 0, len(text.words), "the answer is the gold in fewer words")
     if form.named and not form.items and 1 < len(form.content) <= _NAME:
         yield from _person(form, answer, tolerance)
+
+
+def _is_score(form: Form) -> bool:
+    """Return whether two numbers are joined by a dash or a colon: their order counts."""
+    words, gaps = form.text.words, form.text.gaps
+    joined = zip(words, gaps[1:], words[1:], strict=False)
+    return any(
+        one.isdecimal() and other.isdecimal() and gap in DASHES | {":"}
+        for one, gap, other in joined
+    )
 
 
 def _person(form: Form, answer: Answer, tolerance: Tolerance) -> Iterator[Match]:

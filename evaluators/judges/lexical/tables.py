@@ -17,7 +17,7 @@ _UNITS = re.compile(
     "(area|digital|duration|energy|frequency|length|mass|power|speed|temperature|volume)-"
     "|concentr-perc|angle-degree"
 )
-_LETTERS = frozenset("mglwv")  # letters that are units: metre, gram, litre, watt, volt
+_LETTERS = frozenset("mgtlwv")  # letters that are units: metre, gram, tonne, litre, watt, volt
 _INFLECTED = 4  # letters from which a word may take an ending
 _ENDING = 6  # letters of an ending
 
