@@ -177,8 +177,10 @@ def corrected_rate(
     correct, those that the judge called CORRECT (sensitivity). ``wrong_refused``: of those that
     are not, those that it did not call CORRECT (specificity). The estimate is Rogan and Gladen's
     (1978), Am. J. Epidemiol. 107:71; the interval, from all three samples, that of Lang and
-    Reiczigel (2014), Prev. Vet. Med. 113:13. Both are clipped to 0..1. None without trials, or
-    where sensitivity + specificity is not above 1: such a judge tells nothing apart.
+    Reiczigel (2014), Prev. Vet. Med. 113:13. Both are clipped to 0..1, and the interval is at least
+    as wide as that of the judged share. None without trials, where sensitivity + specificity is not
+    above 1 (such a judge tells nothing apart), or where all of the interval is outside 0..1: then
+    the judge errs otherwise on these answers than on the labelled ones.
     """
     samples = (judged, right_passed, wrong_refused)
     if any(trials <= 0 for _, trials in samples):
@@ -188,10 +190,15 @@ def corrected_rate(
         return None
     value = (rate + specificity - 1) / (sensitivity + specificity - 1)
     low, high = _interval(judged, right_passed, wrong_refused)
+    if low >= 1 or high <= 0:
+        return None
     point = _clipped(value)
+    low, high = min(point, _clipped(low)), max(point, _clipped(high))
+    bottom, top = wilson(*judged) or (0.0, 1.0)
+    short = max(0.0, top - bottom - (high - low))
     return CorrectedRate(
         value=point,
-        interval=(min(point, low), max(point, high)),
+        interval=(_clipped(low - short), _clipped(high + short)),
         sensitivity=sensitivity,
         specificity=specificity,
     )
@@ -210,7 +217,7 @@ def _interval(judged: Count, right_passed: Count, wrong_refused: Count) -> Inter
     shift = 2 * Z95**2 * (value * missed - (1 - value) * passed)
     variance = rate * (1 - rate) / n + value**2 * missed + (1 - value) ** 2 * passed
     reach = Z95 * math.sqrt(variance) / gain
-    return _clipped(value + shift - reach), _clipped(value + shift + reach)
+    return value + shift - reach, value + shift + reach
 
 
 def _padded(count: Count, trials: float) -> Count:

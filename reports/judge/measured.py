@@ -14,9 +14,16 @@ from cases.plan import Labelled
 from evaluators.answerers import RECORDED
 from evaluators.core import Outcome
 from evaluators.judge_spec import PanelSpec
+from evaluators.kinds import is_right
 from evaluators.output import plural
 from evaluators.statistics.agreement import alpha_of, kappas
-from evaluators.statistics.intervals import Estimate, cluster_sums, percentile, resample
+from evaluators.statistics.intervals import (
+    UNDEFINED,
+    Estimate,
+    cluster_sums,
+    percentile,
+    resample,
+)
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
 from evaluators.statistics.youden import Separation, class_rates, incorrect_label, passing_labels
 from reports.metrics.gate import GateInputs, floor_gates, gate_inputs
@@ -28,6 +35,10 @@ from reports.run.report import GateResult, SliceSummary
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
 
+
+EACH_CLASS = 10
+"""The fewest labels of right answers, and of wrong ones, that let a judge be trusted."""
+CANNOT_TELL = "cannot tell right from wrong answers"
 
 CLASSES = {YOUDEN: passing_labels, YOUDEN_INCORRECT: incorrect_label}
 
@@ -119,16 +130,17 @@ def calibration_of(
 ) -> Calibration:
     """Return how a labelled slice measures the judge; ``records`` has all its planned items.
 
-    The floor is decided like a gate: an ungraded item could be right or wrong. Labels of one class
-    cannot show that it is reached, as a judge with one verdict for all would reach it. A
-    ``placeholder`` judge, which asks no model and judges recorded answers, is held to the
-    ``offline_floor`` where there is one.
+    The floor is decided like a gate: an ungraded item could be right or wrong. Youden's J has to be
+    above 0 too, as a judge with one verdict for all may reach any floor. A ``placeholder`` judge,
+    which asks no model and judges recorded answers, is held to the ``offline_floor`` alone.
     """
     inputs = gate_inputs(slice_, records, summary)
     of_model = floor_gates(slice_.floor, inputs, slice_.floor_limit)
     placeholder = placeholder and bool(slice_.offline_floor)
     gates = floor_gates(slice_.offline_floor, inputs) if placeholder else of_model
-    trusted, blocks = _trust(slice_, records, gates)
+    known = separations(inputs)
+    unable = _cannot_tell(slice_, records, known.get(YOUDEN), placeholder=placeholder)
+    trusted, blocks = _trust(slice_, gates, unable if gates else "")
     return Calibration(
         dataset=slice_.dataset,
         language=slice_.language,
@@ -143,7 +155,7 @@ def calibration_of(
         items=len({record.id for record in records}),
         ungraded=summary.counts.ungraded,
         constructed=constructed_in(records),
-        separations=separations(inputs),
+        separations=known,
         pass_bar=slice_.pass_bar if slice_.rates else None,
         confusion=summary.confusion,
         people=_people(slice_, records),
@@ -237,17 +249,18 @@ def _length_bias(slice_: Slice, records: Sequence[Record]) -> dict[str, Estimate
     return {"bias_by_length": Estimate.of(float(top / bottom), interval, len(points))}
 
 
-def _trust(
-    slice_: Slice, records: Sequence[Record], gates: Sequence[GateResult]
-) -> tuple[bool | None, str]:
-    """Return whether the gates of the floor show that a judge may decide, and why not."""
+def _trust(slice_: Slice, gates: Sequence[GateResult], unable: str) -> tuple[bool | None, str]:
+    """Return whether the gates of the floor show that a judge may decide, and why not.
+
+    ``unable`` says why it may not, whatever the floor is.
+    """
     failed = [gate for gate in gates if gate.state == "FAIL"]
     unclear = [gate for gate in gates if gate.state == "INCONCLUSIVE"]
-    why = next((gate.reason for gate in (*failed, *unclear)), "")
-    why = why or (_one_class(slice_, records) if gates else "")
-    how = "not trusted" if failed else "measured too little"
+    why = next((gate.reason for gate in (*failed, *unclear)), "") or unable
+    is_refused = bool(failed) or why.startswith(CANNOT_TELL)
+    how = "not trusted" if is_refused else "measured too little"
     blocks = f"judge {how} in {slice_.language}: {why}" if why else ""
-    return None if not gates or (why and not failed) else not failed, blocks
+    return None if not gates or (why and not is_refused) else not is_refused, blocks
 
 
 def _against_model(of_model: Sequence[GateResult]) -> str:
@@ -260,16 +273,24 @@ def _against_model(of_model: Sequence[GateResult]) -> str:
     return f"the placeholder judge has a lower floor than a model, and {found}"
 
 
-def _one_class(slice_: Slice, records: Sequence[Record]) -> str:
-    """Return that all labels are on one side; empty where they are not, or are ratings."""
-    if slice_.rates:
+def _cannot_tell(
+    slice_: Slice, records: Sequence[Record], found: Separation | None, *, placeholder: bool
+) -> str:
+    """Return why a judge may not decide, whatever its floor says; empty where it may.
+
+    Most labels may be of right answers: a judge that lets everything pass then agrees with them.
+    A ``placeholder`` judge needs labels of both classes, and no more.
+    """
+    labels = {one.id: one.label for one in records if one.label is not None}
+    right = sum(is_right(one, slice_.passing, slice_.pass_bar) for one in labels.values())
+    wrong = len(labels) - right
+    if min(right, wrong) < (1 if placeholder else EACH_CLASS):
+        least = "add some" if placeholder else f"it takes {EACH_CLASS} of each"
+        return f"{plural(right, 'label')} of right answers and {wrong} of wrong ones; {least}"
+    youden = found.youden if found else UNDEFINED
+    if placeholder or (youden.low is not None and youden.low > 0):
         return ""
-    sides = {one.label in slice_.passing for one in records if one.label is not None}
-    if len(sides) != 1:
-        return ""
-    given, lacking = ("right", "wrong") if sides.pop() else ("wrong", "right")
-    count = plural(len({one.id for one in records}), "label")
-    return f"{count} of {given} answers and none of {lacking} ones; add some"
+    return f"{CANNOT_TELL}: Youden's J {youden.text('{value}, 95 % interval {low} to {high}')}"
 
 
 def unmeasured(labelled: Labelled, why: str) -> Calibration:

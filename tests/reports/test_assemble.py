@@ -182,8 +182,8 @@ def test_a_part_of_a_slice_decides_nothing() -> None:
 @pytest.mark.parametrize(
     ("agreed", "required", "code", "words"),
     [
-        (10, False, 0, ""),
-        (4, False, 6, "judge not trusted in bg: agreement 0.4 is below 0.6 (n=10)"),
+        (20, False, 0, ""),
+        (8, False, 6, "judge not trusted in bg: agreement 0.4 is below 0.6 (n=20)"),
         (0, True, 6, "judge not trusted in bg"),
     ],
 )
@@ -191,7 +191,7 @@ def test_a_judge_below_its_floor_gates_nothing(
     agreed: int, required: bool, code: int, words: str
 ) -> None:
     """The labelled items of the same run measure the judge that graded the others."""
-    labelled = items_of(JUDGED, 10)
+    labelled = items_of(JUDGED, 20)
     graded = items_of(GRADED, 2)
     outcomes = {key: outcome(key, True) for key in graded} | judged(labelled, agreed)
     datasets = [dataset(GRADED), dataset(JUDGED, require_calibration=required)]
@@ -265,13 +265,13 @@ def test_a_pooled_gate_is_no_slices_own() -> None:
     assert made.decision.line == "NO GATE for simpleqa:en: exit 6; GATES PASS (2 of 2) elsewhere"
 
 
-@pytest.mark.parametrize(("agreed", "floor", "code"), [(10, 0.6, 0), (4, 0.6, 6), (10, 0.0, 6)])
+@pytest.mark.parametrize(("agreed", "floor", "code"), [(20, 0.6, 0), (8, 0.6, 6), (20, 0.0, 6)])
 def test_labels_need_no_gate_where_the_judge_reaches_its_floor(
     agreed: int, floor: float, code: int
 ) -> None:
     """Although nothing hangs on it: the only other slice is of another language."""
     labelled = replace(JUDGED, language="en", floor={"agreement": floor} if floor else {})
-    labels, graded = items_of(labelled, 10), items_of(GRADED, 2)
+    labels, graded = items_of(labelled, 20), items_of(GRADED, 2)
     outcomes = {key: outcome(key, True) for key in graded} | judged(labels, agreed)
     made = report([dataset(GRADED), dataset(labelled)], {**labels, **graded}, outcomes)
     assert made.decision.code == code

@@ -29,14 +29,19 @@ def judged_dataset(**changes: object) -> Dataset:
 
 
 def labelled(letters: str) -> list[Record]:
-    """Return labelled items, the last one wrong; the judge confirms the label of each c."""
-    made = answered(letters)
-    found = [
-        replace(one, dataset="judges", key=f"judges-{one.id}", label="CORRECT", metadata={})
-        for one in made
+    """Return labelled items, every other one wrong; the judge confirms the label of each c."""
+    other = {"CORRECT": "INCORRECT", "INCORRECT": "CORRECT", None: None}
+    return [
+        replace(
+            one,
+            dataset="judges",
+            key=f"judges-{one.id}",
+            metadata={},
+            label="INCORRECT" if number % 2 else "CORRECT",
+            grade=other[one.grade] if number % 2 else one.grade,
+        )
+        for number, one in enumerate(answered(letters))
     ]
-    other = {"CORRECT": "INCORRECT", "INCORRECT": "CORRECT", None: None}[made[-1].grade]
-    return [*found[:-1], replace(found[-1], label="INCORRECT", grade=other)]
 
 
 def of(records: list[Record], *datasets: Dataset, judge: str = "openai:judge") -> Judging:
@@ -90,11 +95,15 @@ def test_a_panel_that_split_is_named() -> None:
 @pytest.mark.parametrize(
     ("letters", "trusted", "words"),
     [
-        ("cccci", True, ""),
-        ("cciii", False, "judge not trusted in en: agreement 0.4 is below 0.6 (n=5)"),
-        ("cccce", True, ""),
-        ("ccemm", None, "judge measured too little in en: agreement 1 is at least 0.6, but 3 "),
-        ("iiiie", False, "judge not trusted in en: agreement 0 is below 0.6"),
+        ("cccci" * 5, True, ""),
+        ("cciii" * 5, False, "judge not trusted in en: agreement 0.4 is below 0.6 (n=25)"),
+        ("ccccccccce" * 2, True, ""),
+        (
+            "ccemm" * 5,
+            None,
+            "judge measured too little in en: agreement 1 is at least 0.6, but 15 ",
+        ),
+        ("iiiie" * 5, False, "judge not trusted in en: agreement 0 is below 0.6"),
     ],
 )
 def test_calibration_is_agreement_beside_its_floor(
@@ -108,7 +117,7 @@ def test_calibration_is_agreement_beside_its_floor(
     assert one.trusted is trusted
     assert one.reason.startswith(words)
     assert bool(one.blocks) is (trusted is not True)
-    assert one.measures["agreement"].n == len(letters.rstrip("em"))
+    assert one.measures["agreement"].n == len(letters) - letters.count("e") - letters.count("m")
 
 
 def test_a_judge_without_labels_is_unmeasured() -> None:

@@ -1,6 +1,7 @@
 """Which labelled items measure a judge, and what their verdicts say of it."""
 
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,10 @@ from tests.support.made_records import graded, make_slice, numbered
 from tests.support.scripted import make_case
 
 BAR = Threshold(measure="correct", min=0.5)
-LABELS = """id,question,answer,predicted_answer,label,label_source
-l1,One?,a,a,CORRECT,constructed
-l2,Two?,b,c,INCORRECT,constructed
-"""
+TURNS = (CORRECT, INCORRECT)
+LABELS = "id,question,answer,predicted_answer,label,label_source\n" + "".join(
+    f"l{number},Question {number}?,a,a,{TURNS[number % 2]},constructed\n" for number in range(20)
+)
 
 
 def rubric(version: str = "v1", protocol: Protocol = "tool") -> Rubric:
@@ -59,7 +60,7 @@ def plan(*datasets: Dataset) -> Plan:
 
 @pytest.fixture
 def labels(tmp_path: Path) -> Slice:
-    """Return a labelled slice of two items in Bulgarian."""
+    """Return a labelled slice of twenty items in Bulgarian, half of them CORRECT."""
     path = tmp_path / "bg.csv"
     path.write_text(LABELS, encoding="utf-8")
     return Slice(
@@ -77,13 +78,11 @@ def test_labels_measure_every_slice_of_their_language_and_rubric(labels: Slice) 
     one, two = asked(dataset="one"), asked(dataset="two")
     (found,) = labelled_for(plan(dataset(one), dataset(two)), [dataset(labels)])
     assert found.graders == ("one:bg", "two:bg")
-    assert [item.key for item in found.items] == [
-        "calibration:labels-bg-l1",
-        "calibration:labels-bg-l2",
-    ]
+    keys = [f"labels-bg-l{number}" for number in range(20)]
+    assert [item.key for item in found.items] == [f"calibration:{key}" for key in keys]
     assert found.of({"two:bg", "x:bg"}).graders == ("two:bg",)
-    assert found.planned_in({"labels-bg-l1", "labels-bg-l2", "other"})
-    assert not found.planned_in({"labels-bg-l1"})
+    assert found.planned_in({*keys, "other"})
+    assert not found.planned_in({*keys[1:]})
 
 
 def test_only_gates_need_a_judge_that_is_measured(labels: Slice) -> None:
@@ -132,8 +131,9 @@ def test_graders_are_not_measured_by_ratings(labels: Slice) -> None:
 
 
 def outcomes(found: Labelled, *grades: str) -> dict[str, Outcome]:
+    """Return the verdicts on labelled items: these grades in turn; an empty one is an ERROR."""
     ends = {}
-    for item, grade in zip(found.items, grades, strict=True):
+    for item, grade in zip(found.items, cycle(grades), strict=False):
         passed = grade == item.case.label
         ends[item.key] = Outcome(
             key=item.key,
@@ -154,18 +154,18 @@ def test_a_judge_at_its_floor_is_trusted(labels: Slice) -> None:
     """Measures, confusion, and what the replies took are those of the labelled items."""
     found = labelled(labels)
     one = calibrate(found, outcomes(found, CORRECT, INCORRECT))
-    assert (one.trusted, one.blocks, one.items) == (True, "", 2)
+    assert (one.trusted, one.blocks, one.items) == (True, "", 20)
     assert one.measures["agreement"].value == 1.0
-    assert (one.tokens, one.cost) == (14, 0.5)
+    assert (one.tokens, one.cost) == (140, 5.0)
     assert one.confusion == (
-        ConfusionCell(label=CORRECT, grade=CORRECT, count=1),
-        ConfusionCell(label=INCORRECT, grade=INCORRECT, count=1),
+        ConfusionCell(label=CORRECT, grade=CORRECT, count=10),
+        ConfusionCell(label=INCORRECT, grade=INCORRECT, count=10),
     )
     (note,) = calibration_notes([one])
-    assert note.startswith("judge in bg (for d:bg): agreement 1.000 [0.342, 1.000], kappa 1.000")
-    assert note.endswith("over 2 unit tests of the judge (labels)")
+    assert note.startswith("judge in bg (for d:bg): agreement 1.000 [0.839, 1.000], kappa 1.000")
+    assert note.endswith("over 20 unit tests of the judge (labels)")
     people = replace(one, constructed=1)
-    assert calibration_notes([people])[0].endswith("over 2 labelled items (labels)")
+    assert calibration_notes([people])[0].endswith("over 20 labelled items (labels)")
     earlier = replace(one, source="ledger")  # as runs before this version have it
     assert "(for d:bg), measured earlier: agreement" in calibration_notes([earlier])[0]
 
@@ -175,7 +175,7 @@ def test_a_judge_below_its_floor_blocks_its_gates(labels: Slice) -> None:
     found = labelled(labels)
     one = calibrate(found, outcomes(found, CORRECT, CORRECT))
     assert one.trusted is False
-    assert one.blocks == one.reason == "judge not trusted in bg: agreement 0.5 is below 0.8 (n=2)"
+    assert one.blocks == one.reason == "judge not trusted in bg: agreement 0.5 is below 0.8 (n=20)"
     assert calibration_notes([one])[0].endswith(f"; {one.reason}")
 
 
@@ -199,14 +199,14 @@ def test_an_offline_judge_may_stand_in_for_one_that_reaches_the_floor(labels: Sl
 @pytest.mark.parametrize(
     ("limit", "trusted", "blocks"),
     [
-        (0.3, True, ""),
-        (0.4, None, "judge measured too little in bg: agreement"),
+        (0.8, True, ""),
+        (0.85, None, "judge measured too little in bg: agreement"),
     ],
 )
 def test_the_lower_limit_has_to_reach_its_own_floor(
     labels: Slice, limit: float, trusted: bool | None, blocks: str
 ) -> None:
-    """Two items of two are right, which is 0.342 at the lower end: nothing is shown beyond it."""
+    """Twenty of twenty are right, which is 0.839 at the lower end: nothing is shown beyond it."""
     found = labelled(replace(labels, floor_limit={"agreement": limit}))
     one = calibrate(found, outcomes(found, CORRECT, INCORRECT))
     assert (one.trusted, one.floor_limit) == (trusted, {"agreement": limit})
@@ -233,8 +233,8 @@ def test_labels_without_a_floor_measure_and_block_nothing(labels: Slice) -> None
 @pytest.mark.parametrize(
     ("floor", "trusted", "blocks"),
     [
-        (0.5, True, ""),
-        (0.8, None, "judge measured too little in bg: agreement 1 is at least 0.8, but 1 ungraded"),
+        (0.9, True, ""),
+        (0.96, None, "judge measured too little in bg: agreement 1 is at least 0.96, but 1 ungr"),
     ],
 )
 def test_an_item_without_a_grade_may_have_been_right_or_wrong(
@@ -242,15 +242,15 @@ def test_an_item_without_a_grade_may_have_been_right_or_wrong(
 ) -> None:
     """Refused or never judged: the floor has to hold at worst, and is missed only at best."""
     found = labelled(replace(labels, floor={"agreement": floor}))
-    ends = outcomes(found, CORRECT, "")
+    ends = outcomes(found, *TURNS * 9, CORRECT, "")
     part = {key: end for key, end in ends.items() if end.verdict}
     for known in (ends, part):
         one = calibrate(found, known)
-        assert (one.trusted, one.items, one.measures["agreement"].n) == (trusted, 2, 1)
+        assert (one.trusted, one.items, one.measures["agreement"].n) == (trusted, 20, 19)
         assert one.blocks.startswith(blocks)
         assert bool(one.blocks) is bool(blocks)
         assert (
-            "2 unit tests of the judge (labels), 1 without a grade" in calibration_notes([one])[0]
+            "20 unit tests of the judge (labels), 1 without a grade" in calibration_notes([one])[0]
         )
 
 
@@ -284,9 +284,6 @@ def test_a_sample_of_labels_reaches_a_floor_only_with_its_interval(
     assert bool(calibrate(replace(drawn, items=own), ends).trusted) is (right >= 37)
 
 
-TURNS = (CORRECT, INCORRECT)
-
-
 def test_a_judge_that_no_label_could_measure_blocks_its_gates(labels: Slice) -> None:
     """A floor was asked for, and nothing is known."""
     found = labelled(labels)
@@ -297,24 +294,53 @@ def test_a_judge_that_no_label_could_measure_blocks_its_gates(labels: Slice) -> 
 
 
 @pytest.mark.parametrize(
-    ("label", "counted"),
-    [
-        (CORRECT, "of right answers and none of wrong"),
-        (INCORRECT, "of wrong answers and none of right"),
-    ],
+    "floor", [{"agreement": 0.6}, {"agreement": 0.9}, {"precision": 0.5}, {"recall": 1}]
 )
-def test_labels_of_one_class_show_no_floor_to_be_reached(label: str, counted: str) -> None:
-    """A judge with one verdict for all reaches it there; a floor that is missed stays missed."""
-    slice_ = make_slice("judged", language="bg", floor={"agreement": 0.8})
+@pytest.mark.parametrize("right", [1, 5, 9, 190, 191, 195, 200])
+def test_a_judge_that_says_correct_to_all_is_trusted_by_no_floor(
+    right: int, floor: dict[str, float]
+) -> None:
+    """Most labels may be of right answers, and it agrees with them; so do the labels of one class.
 
-    def measured(*grades: str) -> Calibration:
-        records = numbered([{"label": label, "grade": grade} for grade in grades])
-        return calibration_of(slice_, records, summarise(records, slice_), ())
+    With ten of each it "cannot tell right from wrong answers"; with fewer, too little is known.
+    """
+    slice_ = make_slice("judged", language="bg", floor=floor)
+    rows = [{"label": TURNS[number >= right], "grade": CORRECT} for number in range(200)]
+    records = numbered(rows)
+    one = calibration_of(slice_, records, summarise(records, slice_), ())
+    assert not one.trusted
+    few = "of right answers and" if min(right, 200 - right) < 10 else "cannot tell right from wrong"
+    assert few in one.blocks or "is below" in one.blocks
 
-    one = measured(label, label)
-    assert one.trusted is None
-    assert one.blocks == f"judge measured too little in bg: 2 labels {counted} ones; add some"
-    assert measured(CORRECT, INCORRECT).trusted is False
+
+def test_a_rater_that_gives_all_the_same_is_trusted_by_no_floor() -> None:
+    """Ratings near the labels are no use either where they pass good and bad answers alike."""
+    slice_ = make_slice("judged", floor={"mean_difference": 2}, rubric=rubric("r1", "rate"))
+
+    def trusted(*ratings: int) -> bool | None:
+        rows = [
+            {"label": str(5 + number % 4), "rating": ratings[number % 4]} for number in range(80)
+        ]
+        records = [replace(one, grade=None) for one in numbered(rows)]
+        return calibration_of(slice_, records, summarise(records, slice_), ()).trusted
+
+    assert trusted(5, 6, 7, 8)
+    assert not trusted(7, 7, 7, 7)
+
+
+def test_a_placeholder_judge_needs_labels_of_both_classes_only() -> None:
+    """It decides on recorded answers alone; its floor is what rules reach."""
+    slice_ = make_slice("judged", offline_floor={"agreement": 0.5}, floor={"agreement": 0.9})
+
+    def measured(*labels: str) -> Calibration:
+        records = numbered([{"label": label, "grade": CORRECT} for label in labels])
+        summary = summarise(records, slice_)
+        return calibration_of(slice_, records, summary, (), placeholder=True)
+
+    assert measured(*TURNS).trusted
+    alone = measured(CORRECT, CORRECT)
+    assert alone.trusted is None
+    assert "2 labels of right answers and 0 of wrong ones; add some" in alone.blocks
 
 
 PAIRS = st.tuples(*[st.sampled_from([CORRECT, INCORRECT])] * 2)
@@ -322,8 +348,8 @@ PAIRS = st.tuples(*[st.sampled_from([CORRECT, INCORRECT])] * 2)
 
 @settings(max_examples=60)
 @given(
-    pairs=st.lists(PAIRS, min_size=1, max_size=12),
-    lost=st.integers(0, 11),
+    pairs=st.lists(PAIRS, min_size=1, max_size=40),
+    lost=st.integers(0, 39),
     name=st.sampled_from(["agreement", "kappa", "youden"]),
     lowest=st.floats(-1, 1),
 )
@@ -417,7 +443,7 @@ def test_labels_of_the_run_measure_what_they_are_labels_of(labels: Slice) -> Non
     slices = (one, other, rated, asked(dataset="far", language="en"), labels)
     records = {slice_.name: graded(1) for slice_ in slices}
     records[rated.name] = [replace(graded(1)[0], grade=None, rating=7)]
-    rows = [{"label": grade, "grade": grade} for grade in (CORRECT, INCORRECT)]
+    rows = [{"label": grade, "grade": grade} for grade in TURNS * 10]
     records[labels.name] = numbered(rows)
     summaries = {slice_.name: summarise(records[slice_.name], slice_) for slice_ in slices}
 
