@@ -18,7 +18,7 @@ from evaluators.rubric import Prompt, Rubric
 from evaluators.statistics.metrics import DROP, RISE, USAGE, counts_every_item
 from evaluators.text import digest, shown
 
-Evidence = Literal["estimate", "confident", "audited", "sequential"]
+Evidence = Literal["estimate", "confident", "corrected", "audited", "sequential"]
 Fail = Literal["", "margin", "zero"]
 
 AUDIT_SHARE = 0.25
@@ -35,7 +35,8 @@ class Threshold:
     min: float | None = None
     max: float | None = None
     evidence: Evidence = "estimate"
-    """What must show it: the estimate, its whole 95 % interval (``confident``), verdicts of people
+    """What must show it: the estimate, its whole 95 % interval (``confident``), that interval freed
+    of the judge's errors (``corrected``, for a bar on ``correct``), verdicts of people
     (``audited``, for a ``drop`` of the passing share), or verdicts one by one (``sequential``)."""
     pool: bool = False
     """Whether all languages of the data set are put together."""

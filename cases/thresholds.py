@@ -27,6 +27,7 @@ BAR_KEYS = ("min", "max", "evidence")
 CHANGE_KEYS = ("max", "evidence", "fail", "share")
 _BY_JUDGE: tuple[Evidence, ...] = ("estimate", "confident")
 _SEQUENTIAL: Evidence = "sequential"
+_CORRECTED: Evidence = "corrected"
 METRICS_KEY = "metrics"
 CHECKS_KEY = "checks"
 _CHECK_NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
@@ -109,7 +110,7 @@ def _margin(
         raise part.problem(key="max", what=what)
     known = (*_BY_JUDGE, *((_SEQUENTIAL,) if not of or counts_every_item(of) else ()))
     if change == DROP and not of:  # people say whether an answer passes, and no more
-        known = get_args(Evidence)
+        known = tuple(one for one in get_args(Evidence) if one != _CORRECTED)
     evidence = _word(part, "evidence", known, "confident")
     share = part.number("share", 0.01, 1)
     if share is not None and evidence != "audited":
@@ -171,6 +172,7 @@ def _bar(part: Settings, metric: str, limits: Range) -> Threshold | None:
         raise part.problem(key="min", what=f"{low:g} is above max, {high:g}; no value can pass")
     inner = all(end is None or limits[0] < end < limits[1] for end in (low, high))
     known = (*_BY_JUDGE, *((_SEQUENTIAL,) if inner and counts_every_item(metric) else ()))
+    known += (_CORRECTED,) if metric == "correct" else ()
     evidence = _word(part, "evidence", known, "estimate")
     return Threshold(measure=metric, min=low, max=high, evidence=cast("Evidence", evidence))
 

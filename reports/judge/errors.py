@@ -8,7 +8,7 @@ from cases.dataset import Slice
 from evaluators.kinds import GRADED
 from evaluators.output import plural
 from evaluators.statistics.count_table import correct
-from evaluators.statistics.intervals import Estimate, corrected_rate, wilson
+from evaluators.statistics.intervals import UNDEFINED, Estimate, corrected_rate, span_of, wilson
 from evaluators.statistics.metrics import YOUDEN
 from evaluators.statistics.youden import (
     ClassRate,
@@ -16,11 +16,13 @@ from evaluators.statistics.youden import (
     weighted_mean,
 )
 from reports.compare.pairs import PairedSlice, paired_difference
+from reports.metrics.gate import side_of
 from reports.metrics.summary import tabulate
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration, Corrected
 from reports.run.json_data import decode
 from reports.run.record import Record
+from reports.run.report import GateResult, GateState
 
 ENOUGH = 30
 """The fewest labels of each class that correct a rate. A language with fewer borrows from the
@@ -58,9 +60,54 @@ def correct_rates(
     return tuple(one for one in found if one)
 
 
+def corrected_gates(
+    slice_: Slice,
+    records: Sequence[Record],
+    calibrations: Sequence[Calibration],
+    obstacle: str,
+) -> Iterator[GateResult]:
+    """Yield the bars that the corrected rate decides: its whole interval has to clear them.
+
+    Items without a grade count at either extreme. ``obstacle`` says why nothing can be decided.
+    """
+    gates = [one for one in slice_.thresholds if one.evidence == "corrected"]
+    if not gates:
+        return
+    own = next((one for one in calibrations if slice_.name in one.graders), None)
+    found = [own and _corrected(slice_, records, own, ungraded) for ungraded in (None, False, True)]
+    rates = [one.correct for one in found if one and not one.unfit]
+    rate = found[0].correct if found[0] else UNDEFINED
+    if not obstacle and len(rates) < len(found):
+        unfit = next((one.unfit for one in found if one and one.unfit), "")
+        obstacle = unfit or f"no {ENOUGH} graded labels of each class measure the judge's errors"
+    low, high = (
+        min((one.low or 0.0 for one in rates), default=0.0),
+        max((one.high or 0.0 for one in rates), default=1.0),
+    )
+    for gate in gates:
+        state: GateState = "INCONCLUSIVE" if obstacle else side_of(gate, (low, high))
+        shown = {"PASS": "clears", "FAIL": "misses"}.get(state, "neither clears nor misses")
+        value = rate.text("{value} once the judge's errors are taken out")
+        said = f"correct is {value}, 95 % interval {span_of((low, high))}: it {shown} the bar"
+        yield GateResult(
+            dataset=slice_.dataset,
+            language=slice_.language,
+            threshold=gate,
+            state=state,
+            estimate=rate,
+            worst=None if obstacle else rates[1].value,
+            best=None if obstacle else rates[2].value,
+            reason=obstacle or f"{said} (n={rate.n})",
+        )
+
+
 def _corrected(
-    slice_: Slice, records: Sequence[Record], calibration: Calibration
+    slice_: Slice,
+    records: Sequence[Record],
+    calibration: Calibration,
+    ungraded: bool | None = None,
 ) -> Corrected | None:
+    """Return the rate; items without a grade count as ``ungraded``, or None leaves them out."""
     errors = calibration.separations.get(YOUDEN)
     if errors is None or errors.fewest < ENOUGH or calibration.ungraded:
         return None
@@ -69,23 +116,38 @@ def _corrected(
     judged = _called(slice_, [one for one in graded if not one.adjudicated_by])
     if judged is None:
         return None
+    if ungraded is not None:
+        judged = _filled(judged, len(records) - len(graded), ungraded)
     sensitivity, specificity = errors.rates
-    right, wrong = sensitivity.independent, specificity.independent
-    rate = corrected_rate(judged.independent, right, wrong)
-    if rate is None:
+    if sensitivity.value + specificity.value <= 1:
         return None
-    parts = [(Estimate.of(rate.value, rate.interval, judged.trials), float(judged.trials))]
-    if people:
+    rate = corrected_rate(judged.independent, sensitivity.independent, specificity.independent)
+    unfit = "" if rate else "the labels do not fit these answers"
+    if rate and rate.interval == (0.0, 1.0):
+        unfit = "the judge's errors leave nothing to conclude from"
+    parts = []
+    if rate and not unfit:
+        parts = [(Estimate.of(rate.value, rate.interval, judged.trials), float(judged.trials))]
+    if people and parts:
         own = Estimate.of(people.value, wilson(*people.independent), people.trials)
         parts.append((own, float(people.trials)))
     return Corrected(
         slice=slice_.name,
         correct=weighted_mean(parts),
+        unfit=unfit,
         labelled=sum(one.trials for one in errors.rates),
         sensitivity=sensitivity.value,
         specificity=specificity.value,
         by_people=people.trials if people else 0,
         constructed=calibration.constructed,
+    )
+
+
+def _filled(rate: ClassRate, more: int, hit: bool) -> ClassRate:
+    """Return the rate with ``more`` trials, all of them hits or none."""
+    trials = rate.trials + more
+    return ClassRate(
+        hits=rate.hits + more * hit, trials=trials, size=rate.size * trials / rate.trials
     )
 
 
@@ -100,7 +162,8 @@ def _called(slice_: Slice, records: Sequence[Record]) -> ClassRate | None:
 def corrected_notes(found: Sequence[Corrected]) -> list[str]:
     """Return a line for each corrected rate."""
     return [
-        f"{one.slice}: correct {one.correct.text()} once the judge's errors are taken out "
+        f"{one.slice}: correct {one.correct.text(undefined='cannot be said')} once the judge's "
+        "errors are taken out "
         f"(sensitivity {one.sensitivity:.3f}, specificity {one.specificity:.3f} over "
         f"{plural(one.labelled, 'labelled item')}){f'; {one.caution}' if one.caution else ''}"
         for one in found

@@ -277,7 +277,7 @@ def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResu
     state: GateState = "INCONCLUSIVE"
     sentence = obstacle or f"{name} has no {missing} over these items"
     if bounds:
-        state = _state(threshold, bounds)
+        state = side_of(threshold, bounds)
         sentence = inputs.sentence(threshold, state, estimate, bounds)
     low, high = (one if math.isfinite(one) else None for one in values or (math.nan, math.nan))
     return GateResult(
@@ -292,7 +292,8 @@ def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResu
     )
 
 
-def _state(threshold: Threshold, bounds: Interval) -> GateState:
+def side_of(threshold: Threshold, bounds: Interval) -> GateState:
+    """Return PASS where all of an interval keeps to the bar, FAIL where none of it does."""
     low, high = bounds
     floor = -math.inf if threshold.min is None else threshold.min - ROUNDING
     ceiling = math.inf if threshold.max is None else threshold.max + ROUNDING

@@ -48,7 +48,8 @@ def _table(cards: Sequence[Calibration], names: dict[str, str]) -> Iterator[str]
     rows = []
     for one in cards:
         floor = ", ".join(f"{name} {words.floor(name, bar)}" for name, bar in one.floor.items())
-        state = f"{floor}: {STATES[one.trusted]}" if floor else "none"
+        reached = f"{STATES[one.trusted]}{' by a placeholder judge' if one.stand_in else ''}"
+        state = f"{floor}: {reached}" if floor else "none"
         lost = f", {plural(one.ungraded, 'label')} without a verdict" if one.ungraded else ""
         shown = [one.measures[name].text() if name in one.measures else "–" for name in names]
         rates = one.separations[YOUDEN].rates if YOUDEN in one.separations else ()

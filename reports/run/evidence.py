@@ -378,10 +378,13 @@ class Corrected:
 
     slice: str
     correct: Estimate
+    """Undefined where ``unfit``."""
     labelled: int
     """Labelled items that measure these errors."""
     sensitivity: float
     specificity: float
+    unfit: str = ""
+    """Why the labels correct nothing here; else empty."""
     by_people: int = 0
     """Answers that a person judged: they count as they are."""
     constructed: int = 0
@@ -390,7 +393,7 @@ class Corrected:
     @property
     def caution(self) -> str:
         """What else to know before the figure is used, empty where there is nothing."""
-        said = []
+        said = [self.unfit] if self.unfit else []
         if self.by_people:
             said.append(f"{plural(self.by_people, 'answer')} by people as they are")
         if self.constructed:

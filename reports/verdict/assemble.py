@@ -16,7 +16,7 @@ from reports.gates.change import change_gates
 from reports.gates.decide import SessionFacts, decide, listed, shard_notes
 from reports.gates.power import ceiling_notes, margin_warnings, paired_gates
 from reports.gates.sequential import SequentialGate, sequential_gates, settled_notes
-from reports.judge.errors import drift_notes, measuring
+from reports.judge.errors import corrected_gates, drift_notes, measuring
 from reports.judge.judging import judging, judging_notes
 from reports.judge.measured import measured_among
 from reports.judge.trust import distrust
@@ -339,6 +339,8 @@ def _gates(run: CountedRun, compared: Sequence[Mapping[str, PairedSlice]]) -> It
             yield from slice_gates(
                 one, run.records[name], run.summaries[name], run.distrusted[name]
             )
+            why = run.summaries[name].obstacle or run.distrusted[name]
+            yield from corrected_gates(one, run.records[name], run.calibrations, why)
         for sides in filter(None, compared):
             scope = [sides[one.name] for one in own]
             yield from change_gates(dataset, scope)

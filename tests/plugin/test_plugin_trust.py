@@ -29,21 +29,21 @@ __all__ = ["capitals"]
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_judge_below_its_floor_decides_nothing(capitals: Project, workers: int) -> None:
     """Only the tests of one dataset are run; the labelled items beside it are judged as well."""
-    with_labels(capitals)
+    with_labels(capitals, count=20)
     with loopback(handler=truthful(wrong_in="bg")) as server:
         result = capitals.run_with(workers, "--judge", spec(server), "qa/capital")
         assert result.ret == 6
-        assert server.count == 2 * 4 + 2 * 4
+        assert server.count == 2 * 4 + 2 * 20
         gates = {gate["language"]: gate for gate in capitals.report()["gates"]}
         assert gates["en"]["state"] == "PASS"
         assert gates["bg"]["state"] == "INCONCLUSIVE"
-        assert gates["bg"]["reason"] == "judge not trusted in bg: kappa 0 is below 0.6 (n=4)"
+        assert gates["bg"]["reason"] == "judge not trusted in bg: kappa 0 is below 0.6 (n=20)"
         assert capitals.report()["counts"]["plan"] == 8
         assert "judge in en (for capital:en): agreement 1.000" in capitals.notes()
         assert capitals.report()["tokens"] > sum(one["tokens"] for one in capitals.records())
         again = capitals.run_with(workers, "--judge", spec(server), "qa/capital")
     assert again.ret == 6
-    assert server.count == 16
+    assert server.count == 48
 
 
 def test_where_nothing_is_selected_nothing_is_measured(capitals: Project) -> None:
@@ -56,15 +56,15 @@ def test_where_nothing_is_selected_nothing_is_measured(capitals: Project) -> Non
 
 def test_a_measured_judge_lets_its_gates_pass(capitals: Project) -> None:
     """Above its floor nothing is in the way; where no gate asks, nothing is measured."""
-    with_labels(capitals)
+    with_labels(capitals, count=20)
     with loopback(handler=truthful()) as server:
         assert capitals.run_in_process("--judge", spec(server), "qa/capital").ret == 0
-        assert server.count == 16
+        assert server.count == 48
         assert capitals.run_in_process("--judge", spec(server), "qa").ret == 0
-        assert server.count == 16  # the same requests, now as tests of their own
+        assert server.count == 48  # the same requests, now as tests of their own
         ungated = ("--judge", spec(server, "k"), "--gates", "off", "qa/capital")
         assert capitals.run_in_process(*ungated).ret == 0
-        assert server.count == 16 + 8
+        assert server.count == 48 + 8
 
 
 def test_calibration_may_be_switched_off(capitals: Project) -> None:

@@ -4,13 +4,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cases.dataset import Slice
+from cases.dataset import Slice, Threshold
 from evaluators.core import CORRECT, INCORRECT
+from evaluators.statistics.intervals import corrected_rate, wilson
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.judge.errors import (
     correct_rates,
+    corrected_gates,
     corrected_notes,
     drift_notes,
     measuring,
@@ -19,10 +23,11 @@ from reports.judge.measured import separations
 from reports.metrics.gate import gate_inputs
 from reports.metrics.summary import summarise
 from reports.run.baseline import Baseline
-from reports.run.evidence import Calibration
+from reports.run.evidence import Calibration, Corrected
 from reports.run.record import Record
 from tests.support.made_records import graded, make_slice, numbered
 
+BAR = Threshold(measure="correct", evidence="corrected")
 JUDGED = make_slice("judged", dataset="labels")
 
 
@@ -83,7 +88,9 @@ def by_people(records: Sequence[Record], count: int) -> list[Record]:
     ]
 
 
-def corrected(records: Sequence[Record], labels: Sequence[Record], **fields: object) -> object:
+def corrected(
+    records: Sequence[Record], labels: Sequence[Record], **fields: object
+) -> Corrected | None:
     found = correct_rates([make_slice()], {"d:bg": records}, [measured(labels, **fields)])
     return found[0] if found else None
 
@@ -110,6 +117,68 @@ def test_a_rate_is_corrected_where_each_class_has_thirty_labels() -> None:
 def test_it_does_not_pretend_to_correct(labels: Sequence[Record]) -> None:
     """Too few of a class, a judge no better than chance, or a lost label correct nothing."""
     assert corrected(graded(60, 40), labels) is None
+
+
+def test_labels_that_do_not_fit_the_answers_correct_nothing() -> None:
+    """60 of 60 called right by a judge that finds 6 in 10: no share from 0 to 1 explains that."""
+    found = corrected(graded(60, 0), labelled((24, 16), (1, 39)))
+    assert found is not None
+    assert (found.correct.value, found.correct.interval) == (None, None)
+    (note,) = corrected_notes([found])
+    assert note.startswith("d:bg: correct cannot be said once the judge's errors are taken out (s")
+    assert note.endswith("; the labels do not fit these answers")
+    weak = corrected(graded(3, 3), labelled((20, 20), (16, 24)))
+    assert weak is not None
+    assert (weak.unfit, weak.correct.value) == (
+        "the judge's errors leave nothing to conclude from",
+        None,
+    )
+
+
+@given(
+    *[st.tuples(st.integers(0, 60), st.integers(0, 60)).filter(lambda one: sum(one) > 0)] * 3,
+)
+def test_a_correction_is_never_more_certain_than_the_figure_it_corrects(
+    judged: tuple[int, int], right: tuple[int, int], wrong: tuple[int, int]
+) -> None:
+    """Whatever the labels: an interval within 0 to 1, and not narrower than the judged share's."""
+    counts = [(float(one[0]), float(sum(one))) for one in (judged, right, wrong)]
+    found = corrected_rate(*counts)
+    if found:
+        low, high = found.interval
+        bottom, top = wilson(*counts[0]) or (0.0, 1.0)
+        assert 0 <= low <= found.value <= high <= 1
+        assert high - low >= min(top - bottom, 1 - low, high) - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("bar", "letters", "state", "said"),
+    [
+        ({"min": 0.3}, (60, 40, 0), "PASS", "it clears the bar"),
+        ({"min": 0.8}, (60, 40, 0), "FAIL", "it misses the bar"),
+        ({"min": 0.55}, (60, 40, 0), "INCONCLUSIVE", "it neither clears nor misses the bar"),
+        ({"max": 0.8}, (60, 40, 0), "PASS", "it clears the bar"),
+        ({"min": 0.3}, (30, 20, 50), "INCONCLUSIVE", "it neither clears nor misses the bar"),
+        ({"min": 0.3}, (100, 0, 0), "INCONCLUSIVE", "the labels do not fit these answers"),
+    ],
+)
+def test_a_bar_may_be_decided_on_the_corrected_rate(
+    bar: dict[str, float], letters: tuple[int, int, int], state: str, said: str
+) -> None:
+    """With its whole interval; items without a grade count at either extreme."""
+    right, wrong, lost = letters
+    slice_ = make_slice("graded", replace(BAR, **bar))  # type: ignore[arg-type]
+    records = graded(right, wrong)
+    records += [replace(one, id=f"e{one.id}", grade=None, outcome="error") for one in graded(lost)]
+    judge = measured(labelled((54, 6), (12, 48)))
+    if lost == 0 and wrong == 0:
+        judge = measured(labelled((36, 24), (1, 59)))
+    (gate,) = corrected_gates(slice_, records, [judge], "")
+    assert (gate.state, said in gate.reason) == (state, True)
+    (blocked,) = corrected_gates(slice_, records, [judge], "judge not trusted")
+    assert (blocked.state, blocked.reason) == ("INCONCLUSIVE", "judge not trusted")
+    (bare,) = corrected_gates(slice_, records, [], "")
+    assert bare.reason == "no 30 graded labels of each class measure the judge's errors"
 
 
 def test_what_people_decided_is_not_corrected() -> None:

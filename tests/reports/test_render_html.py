@@ -300,6 +300,12 @@ def test_calibration_stands_against_its_floor() -> None:
                  "no sample of real answers",
                  "No labelled answers measure the judge of simpleqa:hu"):  # fmt: skip
         assert word in text, word
+    reached = replace(judging, calibrations=(replace(known, trusted=True),))
+    page = Page(html.render(replace(made, judging=reached)))
+    badges = [one.get("class") for name, one in page.tags if "badge" in (one.get("class") or "")]
+    assert "placeholder judge" in page.text
+    assert "trusted" not in page.text.replace("not trusted", "").replace("untrusted", "")
+    assert "badge INCONCLUSIVE" in badges
 
 
 def test_every_id_is_there_once() -> None:
