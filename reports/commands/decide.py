@@ -10,9 +10,9 @@ from cases.gates_file import load_gates
 from cases.labels import Scale
 from evaluators.output import say
 from reports.commands.recorded_runs import OUT, Parser
+from reports.imports.foreign import Choice
 from reports.imports.forms import FORMS, load
 from reports.imports.runs import MARGIN, ImportedRun, slug, tasks_of
-from reports.imports.samples import Choice
 from reports.imports.score_tables import ROLES
 from reports.render import console
 from reports.render.writer import Files, write, write_files

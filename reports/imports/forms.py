@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports.imports import deepeval_runs, inspect_logs, lm_eval, promptfoo, score_tables
-from reports.imports.samples import Choice, ForeignRun, ResultFile, document, problem
+from reports.imports.foreign import Choice, ForeignRun, ResultFile, document, problem
 from reports.run.report_folder import RUN
 
 

@@ -1,150 +1,112 @@
 """Logs of inspect_ai, ``.eval`` and ``.json`` (log format version 2)."""
 
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 from evaluators.text import canonical
-from reports.imports.samples import (
-    Choice,
-    ForeignRun,
-    Json,
-    ResultFile,
-    ScoredSample,
-    Scorer,
-    declines,
-    member,
-    number,
-    only,
-    problem,
-    text_of,
-)
+from reports.imports import foreign
+from reports.imports.foreign import Json, part
 
 
-def recognises(found: ResultFile) -> bool:
+def recognises(found: foreign.ResultFile) -> bool:
     """Return whether a file is such a log."""
     if isinstance(found.data, zipfile.ZipFile):
         return any(name.startswith(("samples/", "_journal/")) for name in found.data.namelist())
     return {"eval", "plan", "status"} <= found.keys
 
 
-def read(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
+def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign.ForeignRun:
     """Return the run of these logs, one a task. Raises UsageError."""
     heads = [_head(one) for one in found]
     named = [head["eval"].get("model", "") for head in heads]
-    model = only(found[0].path, named, "model", choice.provider, "--new or --old MODEL")
-    samples: list[ScoredSample] = []
-    scorers: dict[str, Sequence[Scorer]] = {}
-    planned: dict[str, int] = {}
-    notes = []
-    for one, head in zip(found, heads, strict=True):
-        task, about = head["eval"].get("task", ""), head["eval"]
-        if about.get("model", "") != model:
+    model = foreign.only(found[0].path, named, "model", choice.provider, "--new or --old MODEL")
+    samples: dict[str, list[foreign.ScoredSample]] = {}
+    scorers, planned, notes = {}, {}, []
+    for one, head, name in zip(found, heads, named, strict=True):
+        task = head["eval"].get("task", "")
+        if name != model:
             continue
         if task in scorers:
-            raise problem(one.path, f"a second log of task {task}; name one log")
-        own = [_sample(task, row) for row in _rows(one, head)]
-        samples += own
-        scorers[task] = _scorers(head, own)
-        planned[task] = _planned(about)
+            raise foreign.problem(one.path, f"a second log of task {task}; name one log")
+        samples[task] = [_sample(task, row) for row in _rows(one, head)]
+        scorers[task] = _scorers(head, samples[task])
+        planned[task] = _planned(head["eval"])
         if head.get("status") != "success":
             notes.append(f"{one.path}: the log's status is {head.get('status')}")
-    version = heads[0]["eval"].get("packages", {}).get("inspect_ai", "")
-    return ForeignRun(
-        tool=f"inspect_ai {version}".strip(),
+    return foreign.ForeignRun(
+        tool=f"inspect_ai {part(heads[0]['eval'], 'packages').get('inspect_ai', '')}".strip(),
         model=model,
-        samples=samples,
+        samples=[one for own in samples.values() for one in own],
         scorers=scorers,
         planned=planned,
         notes=tuple(notes),
     )
 
 
-def _head(found: ResultFile) -> Json:
-    if not isinstance(found.data, zipfile.ZipFile):
-        head: Json = found.data
-        return head
+def _head(found: foreign.ResultFile) -> Json:
+    if isinstance(found.data, Mapping):
+        return found.data
     with suppress(ImportError):
         import zipfile_zstd  # noqa: F401, PLC0415  # teaches zipfile what inspect_ai writes
-    names = found.data.namelist()
-    if "header.json" in names:
-        header: Json = member(found, "header.json")
+    if "header.json" in found.data.namelist():
+        header: Json = foreign.member(found, "header.json")
         return header
-    start = member(found, "_journal/start.json")  # a run that did not end has no header
+    start = foreign.member(found, "_journal/start.json")  # a run that did not end has no header
     return {**start, "status": "cut short"}
 
 
-def _rows(found: ResultFile, head: Json) -> Iterator[Json]:
-    if isinstance(found.data, zipfile.ZipFile):
-        names = (name for name in found.data.namelist() if name.startswith("samples/"))
-        yield from (member(found, name) for name in names)
-    else:
+def _rows(found: foreign.ResultFile, head: Json) -> Iterator[Json]:
+    if isinstance(found.data, Mapping):
         yield from head.get("samples") or ()
+    else:
+        names = (name for name in found.data.namelist() if name.startswith("samples/"))
+        yield from (foreign.member(found, name) for name in names)
 
 
 def _planned(about: Json) -> int:
-    data = about.get("dataset") or {}
+    data = part(about, "dataset")
     items = len(data.get("sample_ids") or ()) or int(data.get("samples") or 0)
-    return items * int((about.get("config") or {}).get("epochs") or 1)
+    return items * int(part(about, "config").get("epochs") or 1)
 
 
-def _scorers(head: Json, samples: Sequence[ScoredSample]) -> Sequence[Scorer]:
+def _scorers(head: Json, samples: Sequence[foreign.ScoredSample]) -> list[foreign.Scorer]:
     """Return the scorers, the one of the log's headline first."""
     about = head["eval"]
-    declared = {one["name"]: one.get("options") for one in about.get("scorers") or ()}
-    version = f"task {about.get('task_version', 0)}"
-    results = head.get("results") or {}
-    main = (results.get("headline") or {}).get("score", "")
-    seen = dict.fromkeys(name for sample in samples for name in sample.scores)
-    names = sorted(seen, key=lambda name: name != main)
+    options = {one["name"]: one.get("options") for one in about.get("scorers") or ()}
+    main = part(part(head, "results"), "headline").get("score", "")
+    names = dict.fromkeys(name for sample in samples for name in sample.scores)
+    task = f"task {about.get('task_version', 0)}"
     return [
-        Scorer(name=name, version=f"{version} {canonical(declared.get(name.partition('/')[0]))}")
-        for name in names
+        foreign.Scorer(name=name, version=f"{task} {canonical(options.get(name.split('/')[0]))}")
+        for name in sorted(names, key=lambda name: name != main)
     ]
 
 
-def _sample(task: str, row: Json) -> ScoredSample:
-    scores, reasons, declined = {}, [], False
-    for name, score in (row.get("scores") or {}).items():
-        declined |= declines(score.get("value"))
-        scores.update(_values(name, score.get("value")))
-        reasons.append(str(score.get("explanation") or ""))
-    output = row.get("output") or {}
-    limit = (row.get("limit") or {}).get("type")
-    error = (row.get("error") or {}).get("message") or (f"limit: {limit}" if limit else "")
-    usage = (row.get("model_usage") or {}).values()
-    return ScoredSample(
+def _sample(task: str, row: Json) -> foreign.ScoredSample:
+    given = {name: score.get("value") for name, score in part(row, "scores").items()}
+    reasons = (score.get("explanation") for score in part(row, "scores").values())
+    scores = {
+        f"{name}/{key}" if key else name: foreign.number(one)
+        for name, value in given.items()
+        for key, one in (value if isinstance(value, dict) else {"": value}).items()
+    }
+    output, limit = part(row, "output"), part(row, "limit").get("type")
+    error = part(row, "error").get("message") or (f"limit: {limit}" if limit else "")
+    used = part(row, "model_usage").values()
+    sums = [sum(int(one.get(f"{way}_tokens") or 0) for one in used) for way in ("input", "output")]
+    return foreign.ScoredSample(
         task=task,
         id=str(row["id"]),
         repeat=int(row.get("epoch") or 1),
         scores={} if error else scores,
-        question=text_of(row.get("input")),
-        expected=text_of(row.get("target")),
-        answer=_completion(output),
-        declined=declined,
+        question=foreign.text_of(row.get("input")),
+        expected=foreign.text_of(row.get("target")),
+        answer=str(output["completion"]) if "completion" in output else None,
+        declined=any(map(foreign.declines, given.values())),
         error=str(error),
-        reason=next(filter(None, reasons), ""),
-        metadata=row.get("metadata") or {},
+        reason=next((str(one) for one in reasons if one), ""),
+        metadata=part(row, "metadata"),
         seconds=float(row.get("total_time") or 0),
-        tokens=(
-            sum(int(one.get("input_tokens") or 0) for one in usage),
-            sum(int(one.get("output_tokens") or 0) for one in usage),
-        )
-        if usage
-        else None,
+        tokens=(sums[0], sums[1]) if used else None,
     )
-
-
-def _completion(output: Json) -> str | None:
-    choices = output.get("choices") or ()
-    if "completion" in output:
-        return str(output["completion"])
-    return text_of((choices[0].get("message") or {}).get("content")) if choices else None
-
-
-def _values(name: str, value: Any) -> dict[str, float | None]:
-    """Return a score by its scorer's name, or several where one scorer gives a mapping."""
-    if isinstance(value, dict):
-        return {f"{name}/{key}": number(part) for key, part in value.items()}
-    return {name: number(value)}

@@ -1,91 +1,74 @@
-"""``samples_*.jsonl`` of lm-evaluation-harness, with their ``results_*.json``."""
+"""``samples_*.jsonl`` of lm-evaluation-harness (from 0.4.3), with their ``results_*.json``."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evaluators.text import digest
-from reports.imports.samples import (
-    Choice,
-    ForeignRun,
-    Json,
-    ResultFile,
-    ScoredSample,
-    Scorer,
-    document,
-    number,
-    problem,
-    text_of,
-)
+from reports.imports import foreign
+from reports.imports.foreign import Json, part
 
-_NAME = re.compile(
-    r"(?P<kind>samples|results)_(?:(?P<task>.+)_)?(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+)"
-)
+_NAME = re.compile(r"(samples|results)_(?:(?P<task>.+)_)?(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+)")
+_OWN = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter"})
+"""The keys of a row that are no metric, with those that end in ``_hash``."""
 
 
-def recognises(found: ResultFile) -> bool:
+def recognises(found: foreign.ResultFile) -> bool:
     """Return whether a file is one of the two."""
     return {"doc_id", "doc"} <= found.keys or {"results", "versions", "configs"} <= found.keys
 
 
-def read(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
+def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign.ForeignRun:
     """Return the run that these files belong to. Raises UsageError."""
-    first = found[0].path
+    home = found[0].path.parent
     times = {_part(one.path, "time") for one in found}
     if len(times) > 1:
-        raise problem(first.parent, f"holds {len(times)} runs; name one results_….json of them")
-    results, tasks = _files(found, times.pop())
-    model = str(results.get("model_name") or (results.get("config") or {}).get("model") or "")
-    samples, scorers = [], {}
-    for task, rows in tasks.items():
-        scorers[task] = _scorers(task, rows, results)
-        samples += list(_samples(task, rows))
-    planned = {
-        task: int(counts["effective"])
-        for task, counts in (results.get("n-samples") or {}).items()
-        if task in tasks
-    }
-    version = f"lm-evaluation-harness {results.get('lm_eval_version') or ''}".strip()
-    return ForeignRun(tool=version, model=model, samples=samples, scorers=scorers, planned=planned)
+        raise foreign.problem(home, f"holds {len(times)} runs; name one results_….json of them")
+    here = {one.path: one for one in found}
+    time = times.pop()
+    for path in home.glob(f"*{time}*.json*") if time else ():
+        here.setdefault(path, foreign.document(path))
+    known = [here[path] for path in sorted(here)]
+    tasks = {_part(one.path, "task") or one.path.stem: one for one in known if "doc_id" in one.keys}
+    if not tasks:
+        what = "no samples_….jsonl with it; run lm_eval with --log_samples"
+        raise foreign.problem(found[0].path, what)
+    results: Json = next((one.data for one in known if "versions" in one.keys), {})
+    planned = part(results, "n-samples").items()
+    return foreign.ForeignRun(
+        tool=f"lm-evaluation-harness {results.get('lm_eval_version') or ''}".strip(),
+        model=str(results.get("model_name") or part(results, "config").get("model") or ""),
+        samples=[one for task, file in tasks.items() for one in _samples(task, file)],
+        scorers={task: _scorers(task, file.data, results) for task, file in tasks.items()},
+        planned={task: int(counts["effective"]) for task, counts in planned},
+    )
 
 
 def _part(path: Path, name: str) -> str:
     match = _NAME.match(path.name)
-    return match[name] or "" if match else ""
+    return (match[name] or "") if match else ""
 
 
-def _files(found: Sequence[ResultFile], time: str) -> tuple[Json, Mapping[str, Sequence[Json]]]:
-    """Return the results, and the rows of every task of this time."""
-    first = found[0].path
-    here = {one.path: one for one in found}
-    if time:
-        for path in sorted(first.parent.glob(f"*{time}*.json*")):
-            here.setdefault(path, document(path))
-    tasks = {
-        _part(one.path, "task") or one.path.stem: one.data
-        for one in here.values()
-        if "doc_id" in one.keys
-    }
-    if not tasks:
-        raise problem(first, "no samples_….jsonl with it; run lm_eval with --log_samples")
-    results = [one.data for one in here.values() if "versions" in one.keys]
-    return (results[0] if results else {}), tasks
+def _filter(row: Json) -> str:
+    return str(row.get("filter", "none"))
 
 
-def _scorers(task: str, rows: Sequence[Json], results: Json) -> list[Scorer]:
-    up = (results.get("higher_is_better") or {}).get(task) or {}
-    version = (results.get("versions") or {}).get(task, "")
-    shots = (results.get("n-shot") or {}).get(task, "")
-    filters = dict.fromkeys(str(row.get("filter", "none")) for row in rows)
-    names = dict.fromkeys(name for row in rows for name in row.get("metrics") or ())
+def _metrics(row: Json) -> list[str]:
+    named = row.get("metrics")  # since 0.4.5
+    return named or [key for key in row if key not in _OWN and not key.endswith("_hash")]
+
+
+def _scorers(task: str, rows: Sequence[Json], results: Json) -> list[foreign.Scorer]:
+    up = part(part(results, "higher_is_better"), task)
+    about = [part(results, name).get(task, "") for name in ("versions", "n-shot")]
+    pairs = dict.fromkeys((_filter(row), metric) for row in rows for metric in _metrics(row))
     return [
-        Scorer(
-            name=_name(metric, one),
-            version=f"task {version}, {shots}-shot, filter {one}",
+        foreign.Scorer(
+            name=_name(metric, chosen),
+            version=f"task {about[0]}, {about[1]}-shot, filter {chosen}",
             lower_is_better=up.get(metric) is False,
         )
-        for one in filters
-        for metric in names
+        for chosen, metric in pairs
     ]
 
 
@@ -94,34 +77,36 @@ def _name(metric: str, chosen: str) -> str:
     return metric if chosen == "none" else f"{metric},{chosen}"
 
 
-def _samples(task: str, rows: Sequence[Json]) -> Iterator[ScoredSample]:
-    """Yield the documents, each with the scores of all its filters."""
-    by_doc: dict[str, list[Json]] = {}
-    for row in rows:
-        by_doc.setdefault(str(row["doc_id"]), []).append(row)
-    for name, own in by_doc.items():
-        first = own[0]
-        scores = {
-            _name(metric, str(row.get("filter", "none"))): number(row.get(metric))
-            for row in own
-            for metric in row.get("metrics") or ()
-        }
+def _samples(task: str, file: foreign.ResultFile) -> Iterator[foreign.ScoredSample]:
+    """Yield the documents, each with the scores of all its filters. Raises UsageError."""
+    docs: dict[str, dict[str, Json]] = {}
+    for row in file.data:
+        name, chosen = str(row["doc_id"]), _filter(row)
+        if docs.setdefault(name, {}).setdefault(chosen, row) is not row:
+            raise foreign.problem(
+                file.path, f"doc_id {name} stands twice; give the file of one run"
+            )
+    for name, filters in docs.items():
+        first = next(iter(filters.values()))
         hashes = [first.get(key) for key in ("doc_hash", "prompt_hash", "target_hash")]
-        doc = first.get("doc")
-        yield ScoredSample(
+        yield foreign.ScoredSample(
             task=task,
             id=name,
-            scores=scores,
+            scores={
+                _name(metric, chosen): foreign.number(row.get(metric))
+                for chosen, row in filters.items()
+                for metric in _metrics(row)
+            },
             question=_question(first),
-            expected=text_of(first.get("target")),
-            answer=text_of(first.get("filtered_resps")),
+            expected=foreign.text_of(first.get("target")),
+            answer=foreign.text_of(first.get("filtered_resps")),
             content=digest(hashes) if any(hashes) else "",
-            metadata=doc if isinstance(doc, dict) else {},
+            metadata=part(first, "doc"),
         )
 
 
 def _question(row: Json) -> str:
-    arguments = row.get("arguments")
-    if isinstance(arguments, Mapping):  # since 0.4.4; a list of lists before
-        arguments = [list(one.values()) for one in arguments.values()]
-    return text_of(arguments[0][0]) if arguments and arguments[0] else text_of(row.get("doc"))
+    asked = row.get("arguments")
+    if isinstance(asked, Mapping):  # a list of lists before 0.4.3
+        asked = [list(one.values()) for one in asked.values()]
+    return foreign.text_of(asked[0][0] if asked and asked[0] else row.get("doc"))

@@ -3,91 +3,71 @@
 from collections.abc import Sequence
 
 from evaluators.text import digest
-from reports.imports.samples import (
-    Choice,
-    ForeignRun,
-    Json,
-    ResultFile,
-    ScoredSample,
-    Scorer,
-    number,
-    only,
-    problem,
-    text_of,
-)
+from reports.imports import foreign
+from reports.imports.foreign import Json, part
 
-PASS = "pass"
+_PASS = "pass"
 _BY_ERROR = 2
 """The ``failureReason`` of a test that could not be run."""
 
 
-def recognises(found: ResultFile) -> bool:
+def recognises(found: foreign.ResultFile) -> bool:
     """Return whether a file is such an output."""
-    results = found.data.get("results") if isinstance(found.data, dict) else None
-    return isinstance(results, dict) and isinstance(results.get("results"), list)
+    return isinstance(found.data, dict) and isinstance(
+        part(found.data, "results").get("results"), list
+    )
 
 
-def read(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
+def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign.ForeignRun:
     """Return the results of one provider. Raises UsageError."""
-    path, data = found[0].path, found[0].data
-    if len(found) > 1:
-        raise problem(path.parent, "holds several results of promptfoo; name one file")
+    path, data = foreign.single(found, "results of promptfoo")
     rows = data["results"]["results"]
-    names = [_provider(row) for row in rows]
     option = "which with --new or --old PROVIDER"
-    model = only(path, names, "provider", choice.provider, option)
-    own = [row for row, name in zip(rows, names, strict=True) if name == model]
-    labels = {_label(row) for row in own}
-    task = str((data.get("config") or {}).get("description") or "promptfoo")
-    samples = [_sample(task, row, _label(row) if len(labels) > 1 else "") for row in own]
-    scorers = dict.fromkeys((PASS, *(name for one in samples for name in one.scores)))
-    version = str((data.get("metadata") or {}).get("promptfooVersion") or "")
-    return ForeignRun(
-        tool=f"promptfoo {version}".strip(),
+    model = foreign.only(path, map(_provider, rows), "provider", choice.provider, option)
+    own = [row for row in rows if _provider(row) == model]
+    several = len({_prompt(row) for row in own}) > 1
+    task = str(part(data, "config").get("description") or "promptfoo")
+    samples = [_sample(task, row, _prompt(row) if several else "") for row in own]
+    names = dict.fromkeys((_PASS, *(name for one in samples for name in one.scores)))
+    return foreign.ForeignRun(
+        tool=f"promptfoo {part(data, 'metadata').get('promptfooVersion') or ''}".strip(),
         model=model,
         samples=samples,
-        scorers={task: [Scorer(name=name) for name in scorers]},
+        scorers={task: [foreign.Scorer(name=name) for name in names]},
     )
 
 
 def _provider(row: Json) -> str:
-    provider = row.get("provider") or {}
+    provider = row.get("provider")
     if isinstance(provider, str):
         return provider
-    return str(provider.get("label") or provider.get("id") or "")
+    return str(part(row, "provider").get("label") or part(row, "provider").get("id") or "")
 
 
-def _label(row: Json) -> str:
-    return str((row.get("prompt") or {}).get("label") or "")
+def _prompt(row: Json) -> str:
+    return str(part(row, "prompt").get("label") or "")
 
 
-def _sample(task: str, row: Json, prompt: str) -> ScoredSample:
+def _sample(task: str, row: Json, prompt: str) -> foreign.ScoredSample:
     """Return the result of one test; ``prompt`` tells several prompts of one test apart."""
-    test = row.get("testCase") or {}
-    variables = row.get("vars") or test.get("vars") or {}
-    response, graded = row.get("response") or {}, row.get("gradingResult")
+    test, response, graded = (part(row, key) for key in ("testCase", "response", "gradingResult"))
+    variables = row.get("vars") or part(test, "vars")
     failed = response.get("error") or row.get("failureReason") == _BY_ERROR or not graded
-    error = str(response.get("error") or row.get("error") or "not graded") if failed else ""
-    usage = response.get("tokenUsage") or {}
-    named = {name: number(value) for name, value in (row.get("namedScores") or {}).items()}
-    scores = {PASS: number(row.get("success")), "score": number(row.get("score")), **named}
-    output = response.get("output")
+    usage, output = part(response, "tokenUsage"), response.get("output")
     asserted = test.get("assert") or ()
-    return ScoredSample(
+    about = test.get("description") or ""
+    named = {_PASS: row.get("success"), "score": row.get("score"), **part(row, "namedScores")}
+    return foreign.ScoredSample(
         task=task,
-        id=digest([test.get("description") or "", variables, prompt])[:16],
-        scores={} if error else scores,
-        question=text_of((row.get("prompt") or {}).get("raw")),
-        expected=text_of([one.get("value") for one in asserted]) if asserted else "",
+        id=digest([about, variables, prompt])[:16],
+        scores={} if failed else {name: foreign.number(one) for name, one in named.items()},
+        question=foreign.text_of(part(row, "prompt").get("raw")),
+        expected=foreign.text_of([one.get("value") for one in asserted]) if asserted else "",
         content=digest([variables, asserted]),
-        answer=None if output is None else text_of(output),
-        error=error,
-        reason=str((graded or {}).get("reason") or ""),
-        metadata={
-            **variables,
-            **(row.get("metadata") or test.get("metadata") or {}),
-            "test": test.get("description") or "",
-        },
+        answer=None if output is None else foreign.text_of(output),
+        error=str(response.get("error") or row.get("error") or "not graded") if failed else "",
+        reason=str(graded.get("reason") or ""),
+        metadata={**variables, **(part(row, "metadata") or part(test, "metadata")), "test": about},
         seconds=float(row.get("latencyMs") or 0) / 1000,
         cost=row.get("cost"),
         tokens=(int(usage.get("prompt") or 0), int(usage.get("completion") or 0))

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from cases.dataset import Dataset, Slice, Threshold
 from cases.gates_file import GatesFile, with_gates
@@ -18,7 +19,7 @@ from evaluators.rubric import Rubric
 from evaluators.statistics.metrics import DROP, RISE
 from evaluators.text import digest, hint, shown
 from reports.gates.decide import SessionFacts
-from reports.imports.samples import Choice, ForeignRun, ScoredSample, Scorer, text_of
+from reports.imports.foreign import Choice, ForeignRun, ScoredSample, Scorer, text_of
 from reports.run.record import Record, safe
 from reports.verdict.assemble import Facts, ReportInputs
 
@@ -126,6 +127,11 @@ class ImportedRun:
         """The samples of these tasks."""
         return [one for one in self.run.samples if one.task in self.tasks]
 
+    @property
+    def judge(self) -> str:
+        """The tool, whose scorers stand in the version of each slice's rubric."""
+        return slug(self.run.tool.partition(" ")[0])
+
     def short(self, task: str) -> int:
         """Return how many samples of a task the tool planned and did not score."""
         found = sum(one.task == task for one in self.run.samples)
@@ -157,10 +163,12 @@ class ImportedRun:
         planned = Counter(f"{one.dataset}:{one.language}" for one in records)
         short = {slug(task): self.short(task) for task in self.tasks}
         whole = {name: n + short[name.partition(":")[0]] for name, n in planned.items()}
-        datasets = [self._dataset(task, planned, measured=bool(labels)) for task in self.tasks]
+        datasets = [self._dataset(task, planned, bare=gates is not None) for task in self.tasks]
         if gates is not None:
-            datasets = _gated(datasets, gates)
+            gates.check_names([one.name for one in datasets], "--gates")
+            datasets = [with_gates(one, gates) for one in datasets]
         if labels is not None:
+            datasets = [replace(one, judge_unmeasured=False) for one in datasets]
             extra = list(_labelled(labels, records))
             records += extra
             whole |= Counter(f"{one.dataset}:{one.language}" for one in extra)
@@ -213,7 +221,7 @@ class ImportedRun:
             error=f"tool: {error}" if error else "",
             label=None,
             model=self.run.model,
-            judge=task.metric,
+            judge=self.judge,
             tokens=(sent or 0) + (received or 0),
             cost=sample.cost,
             seconds=round(sample.seconds, 3),
@@ -234,11 +242,11 @@ class ImportedRun:
         known[task.metric] = score
         return {name: known.get(name) for name in self.metrics(sample.task)}
 
-    def _dataset(self, name: str, planned: Mapping[str, int], *, measured: bool) -> Dataset:
-        """Return the declaration of one task: a slice for each value of the field that divides."""
+    def _dataset(self, name: str, planned: Mapping[str, int], *, bare: bool) -> Dataset:
+        """Return the declaration of one task; ``bare`` has no gates."""
         task, scorers = self.tasks[name], self.run.scorers[name]
         own = _scorer(name, scorers, task.scorer.name)
-        ours = [part.partition(":")[2] for part in planned if part.startswith(f"{slug(name)}:")]
+        parts = [part.partition(":")[2] for part in planned if part.startswith(f"{slug(name)}:")]
         slices = {
             part: Slice(
                 dataset=slug(name),
@@ -247,18 +255,19 @@ class ImportedRun:
                 path=self.path,
                 rubric=_rubric(part, f"{own.name} {own.version}".strip()),
                 metrics=tuple(MetricSpec(name=metric) for metric in self.metrics(name)),
-                thresholds=(task.threshold,),
+                thresholds=() if bare else (task.threshold,),
                 cluster=self.choice.cluster,
             )
-            for part in sorted(ours)
+            for part in sorted(parts)
         }
+        pooled = () if bare or len(slices) < 2 else (replace(task.threshold, pool=True),)
         return Dataset(
             name=slug(name),
             folder=self.path.parent,
             kind=GRADED,
             slices=slices,
-            pooled=(replace(task.threshold, pool=True),) if len(slices) > 1 else (),
-            judge_unmeasured=not measured,
+            pooled=pooled,
+            judge_unmeasured=True,
         )
 
     def facts(self, inputs: ReportInputs) -> Facts:
@@ -266,7 +275,7 @@ class ImportedRun:
         slices = (one for data in inputs.datasets for one in data.slices.values())
         return Facts(
             model=self.run.model or self.path.stem,
-            judge=slug(self.run.tool.partition(" ")[0]),
+            judge=self.judge,
             session=SessionFacts(),
             provenance={
                 "tool": self.run.tool,
@@ -296,16 +305,6 @@ class ImportedRun:
 def _rubric(part: str, version: str) -> Rubric:
     name = version.partition(" ")[0]
     return Rubric(name=name, language=part, protocol="letter", system="", user="", version=version)
-
-
-def _gated(datasets: Sequence[Dataset], gates: GatesFile) -> list[Dataset]:
-    """Return the data sets with the gates of a file alone. Raises UsageError as ``with_gates``."""
-    gates.check_names([one.name for one in datasets], "--gates")
-    found = []
-    for one in datasets:
-        bare = {name: replace(part, thresholds=()) for name, part in one.slices.items()}
-        found.append(with_gates(replace(one, slices=bare, pooled=()), gates))
-    return found
 
 
 def _labelled(path: Path, records: Sequence[Record]) -> Iterator[Record]:
@@ -349,16 +348,7 @@ def _label(record: Record, *, right: bool) -> Record:
 
 def _judged(datasets: Sequence[Dataset], parts: set[str]) -> Dataset:
     """Return the data set of the labels: a slice for each slice that has any."""
+    floor: Any = {"kind": JUDGED, "floor": {"agreement": FLOOR}, "thresholds": (), "metrics": ()}
     every = (part for one in datasets for part in one.slices.values() if part.language in parts)
-    slices = {
-        part.language: replace(
-            part,
-            dataset=LABELS,
-            kind=JUDGED,
-            thresholds=(),
-            metrics=(),
-            floor={"agreement": FLOOR},
-        )
-        for part in every
-    }
+    slices = {part.language: replace(part, dataset=LABELS, **floor) for part in every}
     return Dataset(name=LABELS, folder=Path(), kind=JUDGED, slices=slices)

@@ -2,19 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from cases.tables import TableRow, normal, read_table
+from cases.tables import Table, TableRow, normal, read_table
 from evaluators.text import shown
-from reports.imports.samples import (
-    Choice,
-    ForeignRun,
-    ResultFile,
-    ScoredSample,
-    Scorer,
-    declines,
-    number,
-    problem,
-    text_of,
-)
+from reports.imports import foreign
 
 ROLES: Mapping[str, str] = {
     "id": "which item it is, the same in both files",
@@ -31,56 +21,48 @@ ROLES: Mapping[str, str] = {
 _SPELLINGS = {"score": ("score", "label", "grade", "verdict", "passed")}
 
 
-def recognises(found: ResultFile) -> bool:
+def recognises(found: foreign.ResultFile) -> bool:
     """Return whether a file is a table: any other text of rows."""
     return found.data is None or isinstance(found.data, list)
 
 
-def read(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
+def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign.ForeignRun:
     """Return the run of one table. Raises UsageError naming file, row and column."""
-    if len(found) > 1:
-        raise problem(found[0].path.parent, "holds several tables; name one file")
-    table = read_table(found[0].path)
-    columns = {role: _column(role, table.names, choice) for role in ROLES}
+    path, _ = foreign.single(found, "tables")
+    table = read_table(path)
+    columns = {role: _column(role, table, choice) for role in ROLES}
     for role in ("id", "score"):
         if columns[role] not in table.names:
-            there = ", ".join(table.names.values())
-            what = f"no column {role!r}; say --column {role}=NAME, of {there}"
-            raise problem(table.path, what)
+            what = f"no column {role!r}; say --column {role}=NAME"
+            raise foreign.problem(path, f"{what}, of {', '.join(table.names.values())}")
     samples = [_sample(row, columns) for row in table.records]
     for row, sample in zip(table.records, samples, strict=True):
         if not sample.error and sample.scores["score"] is None:
-            said = shown(text_of(row.values.get(columns["score"])))
+            said = shown(foreign.text_of(row.values.get(columns["score"])))
             what = f"{said} is no score; give a number, or fill the column 'error'"
             raise table.problem(row, columns["score"], what)
-    return ForeignRun(
-        tool="table",
-        model="",
-        samples=samples,
-        scorers={sample.task: [Scorer(name="score")] for sample in samples},
-    )
+    scorers = {sample.task: [foreign.Scorer(name="score")] for sample in samples}
+    return foreign.ForeignRun(tool="table", model="", samples=samples, scorers=scorers)
 
 
-def _column(role: str, names: Mapping[str, str], choice: Choice) -> str:
-    given = choice.columns.get(role)
-    if given is not None:
-        return normal(given)
-    return next((one for one in _SPELLINGS.get(role, (role,)) if one in names), role)
+def _column(role: str, table: Table, choice: foreign.Choice) -> str:
+    if role in choice.columns:
+        return normal(choice.columns[role])
+    return next((one for one in _SPELLINGS.get(role, ()) if one in table.names), role)
 
 
-def _sample(row: TableRow, columns: Mapping[str, str]) -> ScoredSample:
-    cell = {role: text_of(row.values.get(column)).strip() for role, column in columns.items()}
-    used = set(columns.values())
-    return ScoredSample(
+def _sample(row: TableRow, columns: Mapping[str, str]) -> foreign.ScoredSample:
+    cell = {role: foreign.text_of(row.values.get(name)).strip() for role, name in columns.items()}
+    return foreign.ScoredSample(
         task=cell["task"] or "table",
         id=cell["id"],
         repeat=int(cell["repeat"]) if cell["repeat"].isdigit() else 1,
-        scores={} if cell["error"] else {"score": number(row.values.get(columns["score"]))},
+        scores={} if cell["error"] else {"score": foreign.number(row.values[columns["score"]])},
         question=cell["question"],
         expected=cell["expected"],
         answer=cell["answer"] or None,
-        declined=declines(cell["score"]),
+        declined=foreign.declines(cell["score"]),
         error=cell["error"],
         reason=cell["reason"],
-        metadata={key: value for key, value in row.values.items() if key not in used},
+        metadata={key: one for key, one in row.values.items() if key not in columns.values()},
     )

@@ -14,9 +14,9 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from evaluators.command_line import PROGRAMS
+from reports.imports.foreign import Choice
 from reports.imports.forms import load
 from reports.imports.runs import ImportedRun, slug, tasks_of
-from reports.imports.samples import Choice
 from reports.run.record import Record
 from reports.run.report import Report
 from reports.run.run_json import load_report
@@ -64,6 +64,7 @@ FORMS = {
     "inspect": ("inspect-new.eval", "inspect-old.eval", 12, 2),
     "inspect of before": ("inspect-0.3.60-new.json", "inspect-0.3.60-old.json", 12, 2),
     "lm_eval": ("lm_eval-new", "lm_eval-old", 24, 0),
+    "lm_eval of before": ("lm_eval-0.4.3-new", "lm_eval-0.4.3-old", 12, 0),
     "promptfoo": ("promptfoo-3.json", "promptfoo-3.json", 6, 1),
     "promptfoo of before": ("promptfoo-2.json", "promptfoo-2.json", 6, 1),
     "deepeval": ("deepeval-new.json", "deepeval-old.json", 12, 1),
