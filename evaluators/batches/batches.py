@@ -124,6 +124,7 @@ class Batches:
         self._parked: list[ParkedCall] = []
         self._live: dict[str, LiveWave] = {}
         self._left: dict[str, int] = {}  # by batch, the calls that are not waited for
+        self._given_up = 0  # calls that no batch answered
         self._tasks: set[asyncio.Task[None]] = set()
         self._busy: set[asyncio.Task[Any]] = set()  # those that send or read a wave now
         self._reading = 0
@@ -361,10 +362,8 @@ class Batches:
         if poller.wave.state != "sent" and not await poller.recover(self._known_batches()):
             return {}
         if not await poller.wait(self._until or 0.0, tell):
-            self._left[poller.wave.named] = len(live.calls)
-            line = still_out(self._left, is_on=self.takes_all)
-            self._sender.stops[KIND] = line
-            raise StoppedError(KIND, line)
+            self._left[poller.wave.named] = poller.wave.calls
+            raise StoppedError(KIND, self._note_left())
         task = asyncio.current_task()
         assert task is not None
         self._busy.add(task)
@@ -441,12 +440,24 @@ class Batches:
         elif not self.takes_all:
             call.end(None)
         elif error is not None and call.rounds + 1 >= ROUNDS:
+            self._given_up += 1
+            self._note_left()
             call.end(error)
         else:
             call.rounds += error is not None
             self._add(call)
             if error is not None:
                 self._sender.retried[error.kind] += 1
+
+    def _note_left(self) -> str:
+        """Note and return which calls are left to another run."""
+        said = [still_out(self._left, is_on=self.takes_all)] if self._left else []
+        if self._given_up:
+            verb = "call was" if self._given_up == 1 else "calls were"
+            what = f"{self._given_up:,} {verb} not answered in {ROUNDS} batches"
+            said.append(f"{what}; the same command asks again")
+        self._sender.stops[KIND] = "; ".join(said)
+        return self._sender.stops[KIND]
 
     def _fail(self, calls: Collection[ParkedCall], error: Exception) -> None:
         """End calls with an error; an error that only the user can mend ends the run."""

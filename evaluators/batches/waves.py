@@ -55,7 +55,7 @@ class BatchSettings:
     wait: float | None = None
     """How long a run waits for its batches; None: to the end."""
     settle: float = 30.0
-    """A batch that the provider does not list so long after it was sent has not arrived."""
+    """A batch that the provider has not listed after so long has not arrived."""
     quiet: float = 0.15
     """A wave is sent when nothing has happened for so long."""
     pause: float = 1.0
@@ -73,7 +73,7 @@ class Wave:
     id: str
     spec: str
     at: float
-    """When it was sent, in seconds since 1970."""
+    """When it was sent, in seconds since 1970; shown to users alone."""
     calls: int
     keys: tuple[str, ...] = ()
     """The ledger keys of its calls, dropped once it is over."""
@@ -82,6 +82,8 @@ class Wave:
     """The provider's id."""
     was_found: bool = False
     """The provider's answer with the id was lost, and the batch was looked for."""
+    after: str = ""
+    """The provider's newest batch before this one was sent."""
     others: tuple[str, ...] = ()
     """Batches that were found like that and held other calls."""
     done: int = 0
@@ -178,12 +180,18 @@ class BatchPoller:
         name = self.wave.id
         try:
             file = await self._tried(lambda: self._model.upload(name, lines))
-            await self.note("sending", at=time.time())
+            await self.note("sending", at=time.time(), after=await self._newest())
             batch, was_found = await self._created(file, lines, others)
         except (FatalError, RefusedError) as error:
             await self.give_up()
             raise refused(error.kind, str(error)) from None
         await self.note("sent", batch=batch, was_found=was_found)
+
+    async def _newest(self) -> str:
+        try:
+            return await self._tried(self._model.newest)
+        except (FatalError, RefusedError):  # a server that lists none: all are looked at then
+            return ""
 
     async def _created(
         self, file: str, lines: Sequence[bytes], others: Sequence[str]
@@ -207,16 +215,16 @@ class BatchPoller:
 
         Raises StoppedError if that cannot be found out.
         """
-        wave = self.wave
+        wave, end = self.wave, time.monotonic() + self._settings.settle
         while True:
             try:
-                ids = await self._tried(lambda: self._model.find(wave.id, wave.calls, wave.at))
+                ids = await self._tried(lambda: self._model.find(wave.id, wave.calls, wave.after))
             except (FatalError, RefusedError) as error:
                 unknown = "it cannot be told whether the provider has the batch"
                 msg = f"{error}; {unknown}; {_how_to_give_up(wave)}"
                 raise StoppedError(KIND, msg) from None
             new = [one for one in ids if one not in {*others, *wave.others}]
-            left = wave.at + self._settings.settle - time.time()
+            left = end - time.monotonic()
             if new or left <= 0:
                 return new[-1] if new else ""
             await asyncio.sleep(min(left, 1.0))

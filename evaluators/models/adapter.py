@@ -90,10 +90,13 @@ class BatchApi(Protocol):
     async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
         """Start a batch and return its id: from here on it is paid for."""
 
-    async def find(self, name: str, calls: int, since: float) -> list[str]:
+    async def newest(self) -> str:
+        """Return the id of the newest batch; empty if there is none."""
+
+    async def find(self, name: str, calls: int, after: str) -> list[str]:
         """Return the ids of the batches that may be this one, newest first.
 
-        It has this number of ``calls`` and was started at ``since``, in seconds since 1970.
+        It has this number of ``calls`` and is newer than the batch ``after``: no clock is asked.
         """
 
     async def status(self, batch: str) -> BatchStatus:

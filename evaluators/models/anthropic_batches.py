@@ -5,8 +5,10 @@ of its calls, and for certain by its results.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import httpx2
 
 from evaluators.core import CallError, TransientError
 from evaluators.models import failures
@@ -29,7 +31,6 @@ STATUSES: Mapping[str, int] = {
 }
 """The HTTP status by which the API answers a single call with this error."""
 UNKNOWN = 500
-CLOCK_SKEW_S = 600.0  # by which the provider's clock may be wrong
 PAGE = 100
 
 
@@ -60,12 +61,16 @@ class AnthropicBatches:
         )
         return batch.id
 
-    async def find(self, name: str, calls: int, since: float) -> list[str]:
-        """Return the ids of the batches of ``calls`` calls that were created since then."""
+    async def newest(self) -> str:
+        """Return the id of the newest batch; empty if there is none."""
+        page = await self._sdk.messages.batches.list(limit=1)
+        return page.data[0].id if page.data else ""
+
+    async def find(self, name: str, calls: int, after: str) -> list[str]:
+        """Return the ids of the batches of ``calls`` calls that are newer than that one."""
         found = []
-        earliest = datetime.fromtimestamp(since - CLOCK_SKEW_S, UTC)
         async for batch in self._sdk.messages.batches.list(limit=PAGE):
-            if batch.created_at < earliest:
+            if batch.id == after:
                 break
             counts = batch.request_counts
             ended = counts.succeeded + counts.errored + counts.canceled + counts.expired
@@ -84,11 +89,21 @@ class AnthropicBatches:
         )
 
     async def results(self, batch: str) -> AsyncIterator[bytes]:
-        """Yield the file of results."""
-        opening = self._sdk.messages.batches.with_streaming_response.results(batch)
-        async with opening as response:
-            async for part in response.iter_bytes():
+        """Yield the file of results, from the server that took the batch.
+
+        The SDK would go where ``results_url`` leads, which a gateway passes on as it is.
+        """
+        response: httpx2.Response = await self._sdk.get(
+            f"/v1/messages/batches/{quote(batch, safe='')}/results",
+            cast_to=httpx2.Response,
+            options={"headers": {"accept": "application/binary"}},
+            stream=True,
+        )
+        try:
+            async for part in response.aiter_bytes():
                 yield part
+        finally:
+            await response.aclose()
 
     def read(self, line: JsonObject) -> tuple[str, JsonObject | CallError]:
         """Return a line's key, and the message or why there is none."""

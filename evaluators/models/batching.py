@@ -71,9 +71,13 @@ class BatchedModel:
         """
         return await self._asked(lambda api: api.create(name, file, lines))
 
-    async def find(self, name: str, calls: int, since: float) -> list[str]:
+    async def newest(self) -> str:
+        """Return the id of the newest batch; empty if there is none."""
+        return await self._asked(lambda api: api.newest())
+
+    async def find(self, name: str, calls: int, after: str) -> list[str]:
         """Return the ids of the batches that may be this one, newest first."""
-        return await self._asked(lambda api: api.find(name, calls, since))
+        return await self._asked(lambda api: api.find(name, calls, after))
 
     async def status(self, batch: str) -> BatchStatus:
         """Return how far a batch is."""

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 OVER = frozenset({"completed", "expired", "cancelled", "failed"})
 LABEL = "qagate"
 """The metadata key of a batch's name."""
-CLOCK_SKEW_S = 3600.0  # by which the provider's clock may be wrong
 PAGE = 100
 
 
@@ -45,11 +44,16 @@ class OpenAIBatches:
         )
         return batch.id
 
-    async def find(self, name: str, calls: int, since: float) -> list[str]:
+    async def newest(self) -> str:
+        """Return the id of the newest batch; empty if there is none."""
+        page = await self._sdk.batches.list(limit=1)
+        return page.data[0].id if page.data else ""
+
+    async def find(self, name: str, calls: int, after: str) -> list[str]:
         """Return the ids of the batches with this name."""
         found = []
         async for batch in self._sdk.batches.list(limit=PAGE):
-            if batch.created_at < since - CLOCK_SKEW_S:
+            if batch.id == after:
                 break
             if (batch.metadata or {}).get(LABEL) == name:
                 found.append(batch.id)

@@ -8,6 +8,7 @@ keep their replies: a task that was killed and is repeated goes on with what it 
 """
 
 import asyncio
+import math
 from collections.abc import Mapping
 from uuid import uuid4
 
@@ -48,6 +49,7 @@ class Budget:
         self._most_paid = 0.0  # for one reply
         self._longest: dict[str, int] = {}
         self._dearest: dict[str, float] = {}  # of the replies that say themselves what they cost
+        self._left_out = 0, 0.0  # calls that did not fit into a batch, and their most
         self._urgent: list[_Waiting] = []
         self._waiting: list[_Waiting] = []
         self.refusal = ""
@@ -70,8 +72,9 @@ class Budget:
         """Set aside the most that this request can cost, in USD, and return it.
 
         Waits while the request would fit if calls in flight cost less than was set aside for them.
-        An ``urgent`` request goes before others. A request in a ``batch`` has its own price. Raises
-        StoppedError ("budget") once it cannot fit; nothing is started after that.
+        An ``urgent`` request goes before others. Raises StoppedError ("budget") once it cannot fit;
+        nothing is started after that. A request in a ``batch`` has its own price and does not wait,
+        as a wave takes hours: what does not fit is left out.
         """
         spec, pricing = self._models[model.spec]
         price = pricing.way(batch=batch)
@@ -81,12 +84,14 @@ class Budget:
             usual = max(USUAL_OUTPUT, self._longest.get(model.spec, 0))
             most = price.most(tokens, usual if limit is None else limit)
             most = max(most, self._dearest.get(model.spec, 0.0))
+            fits = self.spent + self._held + most <= self.limit + ROUNDING
+            if batch and not fits and not self.refusal:
+                raise StoppedError(BUDGET, self._leave_out(most))
             if not self.refusal and self.spent + most > self.limit + ROUNDING:
                 self.refusal = self._refusal(model.spec, most)
             if self.refusal:
                 self._wake()
                 raise StoppedError(BUDGET, self.refusal)
-            fits = self.spent + self._held + most <= self.limit + ROUNDING
             if fits and (urgent or not self._urgent):
                 self._held += most
                 self._in_flight += 1
@@ -112,6 +117,16 @@ class Budget:
             self._longest[spec] = max(self._longest.get(spec, 0), reply.output_tokens)
             self._dearest[spec] = max(self._dearest.get(spec, 0.0), reply.cost or 0.0)
         self._wake()
+
+    def _leave_out(self, most: float) -> str:
+        """Return why a batch takes no more calls, for all that it left out so far."""
+        self._left_out = calls, usd = self._left_out[0] + 1, self._left_out[1] + most
+        needed = math.ceil(100 * (self.spent + self._held + usd)) / 100
+        return (
+            f"--max-cost {money(self.limit)} has no room for {calls:,} calls: with them the "
+            f"batches could cost {money(needed)}; give --max-cost {needed:.2f}, or a smaller "
+            "max_tokens in the models file, and run again to go on"
+        )
 
     def _refusal(self, spec: str, most: float) -> str:
         return (

@@ -166,7 +166,7 @@ class Sender:
         try:
             return await self.budget.reserve(model, request, urgent=urgent, batch=batch)
         except StoppedError as error:
-            self.stops.setdefault(error.kind, str(error))
+            self.stops[error.kind] = str(error)
             raise
 
     def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:

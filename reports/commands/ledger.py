@@ -219,7 +219,7 @@ async def _cancel(ledger: Ledger, wave: Wave, model: LazyModel, known: Iterable[
     api = model.batches()
     try:
         if not wave.batch and wave.state != "planned":  # it may have been sent all the same
-            ids = await api.find(wave.id, wave.calls, wave.at)
+            ids = await api.find(wave.id, wave.calls, wave.after)
             if new := [one for one in ids if one not in {*known, *wave.others}]:
                 wave = replace(wave, batch=new[-1], was_found=True)
         if wave.batch:

@@ -1,15 +1,18 @@
 """Calls in batches, over a server of both APIs: what is sent once, waited for, and asked again."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date
 from json import dumps
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from evaluators.batches import waves
 from evaluators.batches.batches import Batches, find_batches
 from evaluators.batches.waves import keep_wave
 from evaluators.core import Reply, StoppedError
@@ -22,10 +25,11 @@ from evaluators.runtime.caller import Caller, CallSettings, Meter
 from evaluators.runtime.prices import pricing_of
 from evaluators.secrets import Key
 from tests.support.batch_runs import QUICK, BatchRuns
-from tests.support.batch_server import Batch, BatchServer, Step, batch_server
+from tests.support.batch_server import Batch, BatchServer, batch_server
 from tests.support.loopback import Answer, Seen
 from tests.support.model_calls import PROVIDERS, SECRET, asked, spec_of
 
+DAY = 86_400.0
 TEXTS = [f"What is number {number}? [[answer=n{number}]]" for number in range(12)]
 ANSWERS = [f"n{number}" for number in range(12)]
 
@@ -83,6 +87,8 @@ def test_a_call_is_part_of_three_waves_at_most(tmp_path: Path, provider: str) ->
     with batch_server(fault=failing("expired", 3, batches=99)) as server:
         done = BatchRuns(tmp_path, server, provider).run(TEXTS)
         assert done.texts == [*ANSWERS[:3], "expired", *ANSWERS[4:]]
+        said = "1 call was not answered in 3 batches; the same command asks again"
+        assert done.stops == {"batch": said}
         assert [len(batch.lines) for batch in server.batches.values()] == [12, 1, 1]
 
 
@@ -132,7 +138,8 @@ def test_a_run_that_does_not_wait_leaves_its_batch_to_the_next(
         assert first.texts == ["batch"] * 12
         line = "12 calls are still with the provider; run the same command again"
         assert first.stops == {"batch": line}
-        assert runs.run(TEXTS[:4], replace(QUICK, wait=0.0)).texts == ["batch"] * 4
+        part = runs.run(TEXTS[:4], replace(QUICK, wait=0.0))
+        assert (part.texts, part.stops) == (["batch"] * 4, {"batch": line})
         assert runs.run(TEXTS).texts == ANSWERS
         assert len(server.batches) == 1
         assert server.repeats == 0
@@ -226,11 +233,11 @@ def test_a_refused_batch_says_so_and_names_the_direct_way(
 
 
 @wires
-@pytest.mark.parametrize("was_taken", [True, False])
+@pytest.mark.parametrize(("was_taken", "ahead"), [(True, 0), (True, DAY), (True, -DAY), (False, 0)])
 def test_a_creation_without_an_answer_is_looked_up_before_it_is_tried_again(
-    tmp_path: Path, provider: str, was_taken: bool
+    tmp_path: Path, provider: str, was_taken: bool, ahead: float
 ) -> None:
-    """The line breaks while a batch is made: one that was made is found, another one is made."""
+    """The line breaks while a batch is made: one that was made is found, at any time of day."""
     broken: list[str] = []
 
     def step(name: str, seen: Seen) -> Answer | None:
@@ -241,42 +248,35 @@ def test_a_creation_without_an_answer_is_looked_up_before_it_is_tried_again(
 
     with batch_server(step=step) as server:
         runs = BatchRuns(tmp_path, server, provider)
-        assert runs.run(TEXTS).texts == ANSWERS
-        assert len(server.batches) == 1
+        runs.run(TEXTS[:2])
+        broken.clear()
+        with pytest.MonkeyPatch.context() as patch:
+            clock = SimpleNamespace(time=lambda: time.time() + ahead, monotonic=time.monotonic)
+            patch.setattr(waves, "time", clock)
+            assert runs.run(TEXTS).texts == ANSWERS
+        assert len(server.batches) == 2
         assert server.repeats == 0
-    (wave,) = runs.waves
-    assert wave.was_found == was_taken
+    assert [wave.was_found for wave in runs.waves] == [was_taken] * 2
 
 
 def test_a_batch_of_others_that_looks_alike_is_not_taken_for_ones_own(tmp_path: Path) -> None:
     """Anthropic's batches have no name: one of as many calls is read, and known by its results."""
     with batch_server() as server:
-        BatchRuns(tmp_path / "other", server, "anthropic").run(
-            [text.replace("number", "letter") for text in TEXTS], replace(QUICK, wait=0.0)
-        )
+        begun: list[str] = []
 
         def step(name: str, seen: Seen) -> Answer | None:
-            broken = name == "create" and len(server.batches) == 1 and not server.refusal
-            server.refusal = "" if not broken else server.refusal
-            return Answer(status=500, body={"error": {"message": "later"}}) if broken else None
+            if name != "create" or begun:
+                return None
+            begun.append(name)
+            calls = [{**one, "custom_id": f"x{one['custom_id']}"} for one in seen.body["requests"]]
+            server.create_messages(replace(seen, body={"requests": calls}))
+            return Answer(status=500, body={"error": {"message": "later"}})
 
-        server.step = once(step)
+        server.step = step
         runs = BatchRuns(tmp_path, server, "anthropic")
         assert runs.run(TEXTS).texts == ANSWERS
         assert len(server.batches) == 2
         assert server.repeats == 0
-
-
-def once(step: Step) -> Step:
-    """Return the step that answers in the server's place one time only."""
-    said: list[Answer] = []
-
-    def guarded(name: str, seen: Seen) -> Answer | None:
-        answer = None if said else step(name, seen)
-        said.extend([answer] if answer else [])
-        return answer
-
-    return guarded
 
 
 @wires
@@ -316,7 +316,7 @@ def test_a_batch_that_the_key_does_not_know_is_not_sent_again(
 
 @wires
 def test_money_holds_at_the_batch_price(tmp_path: Path, provider: str) -> None:
-    """What does not fit beside what is under way waits for the next wave; prices are halved."""
+    """One wave takes what fits, at half the price, and one line says what the rest would need."""
     with batch_server() as server:
         prices = Prices(input=0.0, output=2_000_000.0)  # 2 USD a token, half of it in a batch
         spec = spec_of(provider, server.loopback, prices=prices, parameters={"max_tokens": 10})
@@ -325,15 +325,18 @@ def test_money_holds_at_the_batch_price(tmp_path: Path, provider: str) -> None:
         assert budget is not None
         runs, short = BatchRuns(tmp_path, server, provider), {"max_tokens": 10}
         done = runs.run(TEXTS, budget=budget, prices=prices, parameters=short)
-        assert [len(batch.lines) for batch in server.batches.values()] == [6, 3, 1, 1]
-        assert done.texts[-1] == "budget"
-        replies = [one for one in done.results if isinstance(one, Reply)]
-        assert budget.spent == pytest.approx(5.0 * len(replies))  # five tokens each
-        assert budget.spent <= 61.0
+        assert [len(batch.lines) for batch in server.batches.values()] == [6]
+        assert done.texts == [*ANSWERS[:6], *["budget"] * 6]
+        assert budget.spent == pytest.approx(5.0 * 6)  # five tokens each
+        why = done.stops["budget"]
+        assert why.startswith("--max-cost $61.00 has no room for 6 calls: with them the batches")
+        assert "could cost $120.00; give --max-cost 120.00" in why
+        given = budget_of(120.0, {spec.text: spec}, pricing)
+        assert runs.run(TEXTS, budget=given, prices=prices, parameters=short).texts == ANSWERS
 
 
 def test_no_key_is_shown_or_sent_elsewhere(tmp_path: Path) -> None:
-    """A results address on another host is not followed; no document holds a key."""
+    """Results come from the server that was asked, wherever their address leads; no key is kept."""
     with batch_server() as server, batch_server() as thief:
         shown = server.shown_message
         server.shown_message = lambda seen, batch: {  # type: ignore[method-assign]
@@ -343,7 +346,7 @@ def test_no_key_is_shown_or_sent_elsewhere(tmp_path: Path) -> None:
         runs = BatchRuns(tmp_path, server, "anthropic")
         done = runs.run(TEXTS, replace(QUICK, wait=0.2))
         assert thief.loopback.count == 0
-        assert not any(isinstance(one, Reply) for one in done.results)
+        assert done.texts == ANSWERS
         assert SECRET not in repr(runs.waves) + repr(done)
 
 

@@ -88,6 +88,29 @@ def test_a_run_that_does_not_wait_ends_with_6_and_goes_on(project: Project) -> N
         assert server.direct == []
 
 
+PRICED = """
+answerer: {{provider: openai, model: m, base_url: "{0}/v1", {1}}}
+judge: {{provider: anthropic, model: j, base_url: "{0}", {1}}}
+"""
+OF_TEN_TOKENS = "parameters: {max_tokens: 10}, prices: {input: 0, output: 100}"
+
+
+def test_a_limit_of_the_cost_cuts_one_wave(project: Project) -> None:
+    """Two batches at most, whatever does not fit is MISSING, and one line says what it needs."""
+    with served(project) as server:
+        project.write("models.yaml", PRICED.format(server.url, OF_TEN_TOKENS))
+        words = ("--model=answerer", "--judge=judge", "--models=models.yaml", "--batch", "qa")
+        done = project.run_in_process(*words, "--max-cost=0.0022")
+        assert [len(batch.lines) for batch in server.batches.values()] == [4, 2]
+        assert project.outcomes() == {"passed": 2, "missing": 4}
+        assert done.ret == 6
+        assert "4 items ungraded: budget: --max-cost $0.0022 has no room for" in project.notes()
+        assert project.report()["run"]["spent"] <= 0.0022
+        assert project.run_in_process(*words, "--max-cost=1").ret == 0
+        assert [len(batch.lines) for batch in server.batches.values()] == [4, 2, 2, 2, 2]
+        assert server.repeats == 0
+
+
 def test_without_gates_calls_that_are_out_are_exit_6_too(project: Project) -> None:
     """pytest calls a session of skipped tests passed; the run is not over."""
     with served(project, looks=9) as server:

@@ -189,7 +189,7 @@ class BatchServer:
         over = self.is_over(batch)
         failed = sum(bool(self.fault_of(batch, key)) for key in batch.lines)
         at = datetime.fromtimestamp(batch.created, UTC).isoformat()
-        url = f"{self.url}/v1/messages/batches/{batch.id}/results"
+        url = f"https://api.example/v1/messages/batches/{batch.id}/results"  # as gateways do
         return {
             "id": batch.id,
             "type": "message_batch",
