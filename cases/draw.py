@@ -148,21 +148,17 @@ class _Part:
         if self.kind == "value":
             return tuple(left[:1])
         for _ in range(TRIES if left else 0):
-            group = self._group(left, chance.choice(left))
-            if len(group) < OFFERED:
-                continue
-            some = chance.sample(group, OFFERED)
-            if self._is_apart(some) and not (self.kind == "which" and self._share_a_name(some)):
+            shared = self._shared(chance.choice(left))
+            group = [row for row in left if self._shared(row) == shared]
+            some = chance.sample(group, OFFERED) if len(group) >= OFFERED else []
+            if some and self._is_apart(some) and not self._share_a_name(some):
                 return tuple(some)
         return ()
 
-    def _group(self, left: Sequence[TableRow], one: TableRow) -> list[TableRow]:
-        """Return the rows that may stand in a question with this one."""
+    def _shared(self, row: TableRow) -> str:
+        """Return what all rows of a question have in common."""
         column = self.own.text("same")
-        if not column:
-            return [*left]
-        shared = self.recipe.cell(one, column, self.own, "same")
-        return [row for row in left if self.recipe.cell(row, column, self.own, "same") == shared]
+        return self.recipe.cell(row, column, self.own, "same") if column else ""
 
     def _is_apart(self, some: Sequence[TableRow]) -> bool:
         """Return whether what is asked is beyond doubt, and the rows near enough to be hard."""
@@ -172,17 +168,17 @@ class _Part:
         return not far and all(self._reaches("apart", *gap) for gap in gaps)
 
     def _share_a_name(self, some: Sequence[TableRow]) -> bool:
-        """Return whether one row's name stands in that of another, as ``Paris`` in ``New Paris``.
+        """Return whether a name that is asked for stands in another, as ``Paris`` in ``New Paris``.
 
-        Nobody could tell which of the two an answer names.
+        Nobody could tell which of the two an answer means. An order is told by digits.
         """
         names = self.own.values.get("name", "name")
         columns = [names] if isinstance(names, str) else self.own.part("name").values.values()
-        for column in map(str, columns):
-            texts = [self.recipe.cell(row, column, self.own, "name").casefold() for row in some]
-            if any(one in two for one, two in permutations(texts, 2)):
-                return True
-        return False
+        texts = [
+            [self.recipe.cell(row, f"{column}", self.own, "name").casefold() for row in some]
+            for column in (columns if self.kind == "which" else ())
+        ]
+        return any(one in two for own in texts for one, two in permutations(own, 2))
 
     def _reaches(self, key: str, one: float, two: float) -> bool:
         """Return whether numbers differ by what the key says: ``20%`` is of the smaller one."""

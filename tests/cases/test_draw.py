@@ -194,6 +194,17 @@ def test_the_bundled_recipe_spells_names_for_each_language(
         assert all(name in one["Question"] for name in wanted)
 
 
+def test_the_recipe_of_the_documents_draws(tmp_path: Path) -> None:
+    """Every key that it shows is read; its table has the columns that it names."""
+    text = Path("docs/data.md").read_text(encoding="utf-8")
+    shown = text[text.index("# towns.yaml") :].split("```")[0]
+    rows = "".join(f"t{n},Town{n:03d}x,r{n % 3},{1000 + n * n}\n" for n in range(90))
+    made = recipe(tmp_path, shown.replace("count: 60", "count: 5"), HEAD + rows, "")
+    found = made.draw(7)["en"]
+    assert len(found) == 5
+    assert all(one["Answers"] in one["Question"] and one["part"] == "hard" for one in found)
+
+
 def test_bundled_hard_items_are_of_this_recipe() -> None:
     """Each has the place of its gold among its options, and the part it belongs to."""
     for path in sorted(VILLAGES.parents[1].glob("*.csv")):
