@@ -33,7 +33,8 @@ CSV_REASONS: Mapping[str, str] = {
     "expected after": "text or a space after a closing quote; double the quotes inside a cell",
 }
 """What the messages of the csv module mean."""
-OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+OTHER_SEPARATORS = (";", "\t")
+"""What a CSV is separated by where commas are decimal: spreadsheets write so in most of Europe."""
 SUFFIXES = (".csv", ".jsonl", ".json", ".yaml", ".yml")
 SPACE = re.compile(r"[ \t\r\n]*")
 
@@ -102,7 +103,8 @@ def read_table(path: Path) -> Table:
 def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = False) -> Table:
     """Return the table of a CSV text; raises UsageError for rows of another length or no rows.
 
-    ``literal`` says that a quote is text like any other: no cell holds a separator or a line break.
+    A header without a comma may be separated by semicolons or tabs. ``literal`` says that a quote
+    is text like any other: no cell holds a separator or a line break.
     """
     with long_cells(MAX_CELL):
         reader = csv.reader(
@@ -112,6 +114,9 @@ def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = Fal
             quoting=csv.QUOTE_NONE if literal else csv.QUOTE_MINIMAL,
         )
         header = _header(path, reader)
+        for mark in OTHER_SEPARATORS:
+            if len(header) == 1 and mark in header[0] and separator == ",":
+                return read_csv(path, text, mark)
         names: dict[str, str] = {}
         for name in header:
             if normal(name) in names:
@@ -130,11 +135,9 @@ def _header(path: Path, reader: "Reader") -> list[str]:
         raise problem(path, 1, f"header: not valid CSV: {error}") from None
     if header is None:
         raise UsageError(f"{path}: the file is empty; a header line and rows are needed")
-    if len(header) == 1:
-        for mark, word in OTHER_SEPARATORS.items():
-            if mark in header[0]:
-                what = f"separated by {word}: {shown(header[0])}; save it with commas"
-                raise problem(path, 1, what)
+    if len(header) == 1 and "|" in header[0]:
+        what = f"separated by vertical bars: {shown(header[0])}; save it with commas"
+        raise problem(path, 1, what)
     return [name.strip() for name in header]
 
 
@@ -150,7 +153,9 @@ def _records(path: Path, reader: "Reader", header: list[str]) -> Iterator[TableR
             if row > MAX_ROWS:
                 raise problem(path, line, TOO_MANY)
             if len(cells) != len(columns):
-                what = f"more after column {shown(header[-1])}; put cells with commas in quotes"
+                what = (
+                    f"more after column {shown(header[-1])}; put cells with a separator in quotes"
+                )
                 if len(cells) < len(columns):
                     what = f"nothing for column {shown(header[len(cells)])}"
                 found = f"{len(cells)} cells for {len(columns)} columns"

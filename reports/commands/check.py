@@ -27,8 +27,8 @@ def main(argv: Sequence[str]) -> int:
     except UsageError as problem:
         say(sys.stderr, str(problem))
         return USAGE
-    errors = sum(finding.severity == "error" for finding in result.findings)
-    warnings = len(result.findings) - errors
+    found = sum(finding.severity == "error" for finding in result.findings)
+    errors, warnings = found + len(result.refused), len(result.findings) - found
     refused = f", {len(result.refused)} not loaded" if result.refused else ""
     checked = f"{plural(result.items, 'item')} in {plural(result.files, 'file')}{refused}"
     summary = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}: {checked}"

@@ -49,6 +49,17 @@ def test_columns_are_found_whatever_their_case_and_spaces(tmp_path: Path) -> Non
     assert table.names == {"answers": "ANSWERS", "predicted_answers": "Predicted Answers"}
 
 
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_file_of_a_spreadsheet_with_decimal_commas_is_read(tmp_path: Path, mark: str) -> None:
+    """Semicolons or tabs in the header separate all rows; a comma is text then."""
+    path = tmp_path / "excel.csv"
+    rows = [["Question", "Answers"], ["How long, in m?", "1,5"], [f"a{mark}b", 'He said "x"']]
+    with path.open("w", newline="", encoding="utf-8-sig") as file:
+        csv.writer(file, delimiter=mark).writerows(rows)
+    found = [list(row.values.values()) for row in read_table(path).records]
+    assert found == rows[1:]
+
+
 def test_rows_and_lines_differ_where_cells_hold_line_breaks(tmp_path: Path) -> None:
     """``row`` counts records, ``line`` the physical line on which a record begins."""
     table = read_table(write(tmp_path, "a.csv", 'q,a\nQ1,"x\ny"\n\nQ2,A2\n'))

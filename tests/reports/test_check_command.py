@@ -109,7 +109,7 @@ def test_a_file_that_cannot_be_loaded_hides_no_other(project: Path, capsys: Capt
     printed = capsys.readouterr()
     assert "facts/en.csv:2: row 1, column 'answer': empty" in printed.err
     assert "mixed-scripts" in printed.out
-    assert printed.out.endswith("1 error, 0 warnings: 2 items in 2 files, 1 not loaded\n")
+    assert printed.out.endswith("2 errors, 0 warnings: 2 items in 2 files, 1 not loaded\n")
 
 
 def test_a_data_file_is_checked_as_a_bundled_slice(project: Path, capsys: Captured) -> None:
