@@ -94,8 +94,8 @@ PYTHON = "python:"
 class Score:
     """The result of a check."""
 
-    value: float
-    """From 0 to 1."""
+    value: float | None
+    """From 0 to 1; None where the check cannot tell, and the answer does not count."""
     reason: str = ""
 
 
@@ -155,6 +155,8 @@ def load_check(spec: CheckSpec) -> Callable[[Case, str], object]:
 
 def _score(said: object) -> Score:
     """Return True, False, a number from 0 to 1 or a Score as a Score. Raises ValueError."""
+    if isinstance(said, Score) and said.value is None:
+        return said
     score = said if isinstance(said, Score) else Score(value=said)  # type: ignore[arg-type]
     if not isinstance(score.value, bool | int | float) or not 0 <= score.value <= 1:
         raise ValueError(f"want a Score, true, false or a number from 0 to 1, got {said!r:.60}")
@@ -165,6 +167,18 @@ def _exact(text: str) -> Callable[[Case, str], Score]:
     return lambda case, answer: Score(
         value=answer.strip() in case.golds, reason="compared to the golds to the letter"
     )
+
+
+def _language(text: str) -> Callable[[Case, str], Score]:
+    from evaluators.languages import is_in  # noqa: PLC0415  # reads its table of words
+
+    def check(case: Case, answer: str) -> Score:
+        found = is_in(answer, case.language)
+        words = {True: "is in", False: "is not in", None: "is too short to tell whether it is in"}
+        value = None if found is None else float(found)
+        return Score(value=value, reason=f"the answer {words[found]} {case.language}")
+
+    return check
 
 
 def _regex(text: str) -> Callable[[Case, str], Score]:
@@ -213,6 +227,7 @@ def _wording(name: str, text: str) -> Callable[[Case, str], float]:
 
 BUNDLED: Mapping[str, Callable[[str], Callable[[Case, str], object]]] = {
     "exact": _exact,
+    "language": _language,
     "regex": _regex,
     "json_schema": _json_schema,
     **{name: partial(_wording, name) for name in WORDING_METRICS},

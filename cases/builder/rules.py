@@ -10,8 +10,8 @@ from rapidfuzz import fuzz, process, utils
 
 from cases.builder.recipe import QuestionRules, Recipe, SpellingRules
 from cases.builder.work_folder import DraftItem, Values
-from cases.check.alphabets import Language, has, known, language_of, words
 from evaluators.core import YES, UsageError
+from evaluators.languages import Language, has, known, language_of, words
 from evaluators.statistics.intervals import wilson
 
 Fault = tuple[str, str]
@@ -36,7 +36,7 @@ def known_language(code: str) -> Language:
     found = language_of(code)
     if found is None:
         raise UsageError(
-            f"language {code!r}: add its alphabet and frequent words to cases/check/languages.yaml"
+            f"language {code!r}: add its alphabet and frequent words to evaluators/languages.yaml"
         )
     return found
 

@@ -2,21 +2,12 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from cases.check.alphabets import (
-    TWINNED,
-    TWINS,
-    Language,
-    has,
-    known,
-    language_of,
-    mixed_words,
-    words,
-)
 from cases.check.findings import (
     Finding,
     Subject,
@@ -28,7 +19,9 @@ from cases.check.findings import (
 )
 from cases.config import FILE, load_dataset
 from cases.loading import GOOD_ID, load_cases
+from cases.rows import LOOK_ALIKES
 from evaluators.core import Case
+from evaluators.languages import SCRIPTS, Language, has, known, language_of, words
 from evaluators.text import INVISIBLE, listed, shown
 
 BUNDLED = Path(__file__).parents[1]
@@ -46,6 +39,13 @@ CLEAR = 4
 """How many frequent words of another language settle it where there is none of the own."""
 AROUND = 12
 """Characters shown on either side of an invisible one."""
+
+# Small Greek letters stand in Latin words as symbols; only these cannot be told from Latin ones.
+_GREEK = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο"
+TWINS = frozenset(filter(SCRIPTS["Cyrillic"].match, map(chr, LOOK_ALIKES))) | set(_GREEK)
+"""Cyrillic and Greek letters that are drawn like Latin ones."""
+TWINNED = frozenset("".join(TWINS).translate(LOOK_ALIKES))
+"""Latin letters that are drawn like Cyrillic or Greek ones."""
 
 _OUTER = ".,;:!?\"'`“”„«»()[]"
 _TOKEN = re.compile(r"\w+")
@@ -197,6 +197,25 @@ def _compared(case: Case) -> _Compared:
     found = set(_TOKEN.findall(_folded(case.question))) - (language.stops if language else set())
     golds = frozenset(map(_flat, case.golds))
     return _Compared(_flat(case.question), golds, frozenset(word[:STEM] for word in found))
+
+
+def mixed_words(text: str, home: str) -> Iterator[tuple[str, str]]:
+    """Yield the words with letters of two scripts, and the letters that are out of place.
+
+    Those are of the rarer script of the word; in a tie, not of ``home``, the script of the text.
+    Greek letters that look like nothing else are symbols (``TNFα``) and no fault.
+    """
+    for word in () if text.isascii() else words(text):
+        found = Counter(script for letter in word for script in SCRIPTS if has(script, letter))
+        if len(found) < 2:
+            continue
+        host, guest = (script for script, _ in found.most_common(2))
+        if found[host] == found[guest] and guest == home:
+            host, guest = guest, host
+        odd = "".join(letter for letter in word if has(guest, letter))
+        symbols = not set(odd) <= TWINS | TWINNED or (host == "Greek" and found[host] < 3)
+        if "Greek" not in found or not symbols:
+            yield word, odd
 
 
 def mixed_scripts(subject: Subject) -> Iterator[Finding]:

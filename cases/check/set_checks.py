@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from difflib import SequenceMatcher
 
-from cases.check.alphabets import words
 from cases.check.findings import Finding, Subject, error, rows_listed, warning
 from cases.dataset import Dataset, Slice, Threshold, clusters_in
 from evaluators.core import GRADES, NO, UNANSWERED, YES, Case, Verdict
 from evaluators.judges.lexical.judge import grade
 from evaluators.judges.offline import rate
+from evaluators.languages import words
 from evaluators.replies import Invalid, read_yes_no
 from evaluators.statistics.paired import smallest_n
 from evaluators.text import shown

@@ -192,9 +192,9 @@ class CheckedJudge:
         Checks run first, so that a check that fails saves the judge's call.
         """
         found = {check.metric: await score(check, case, answer, ask) for check in self.checks}
-        scores = {name: one.value for name, one in found.items()}
+        scores = {name: one.value for name, one in found.items() if one.value is not None}
         if self.behind:
             return replace(await self.behind.judge(case, answer, ask), scores=scores)
-        below = [f"{name}: {one.reason}" for name, one in found.items() if one.value < 1]
+        below = [f"{name}: {found[name].reason}" for name, value in scores.items() if value < 1]
         reason = "; ".join(below) or "every check holds"
         return Verdict(grade=FAILED if below else PASSED, reason=reason, scores=scores)

@@ -257,9 +257,15 @@ def count_table(
 
 
 def missing_extras(records: Sequence[Record]) -> dict[str, int]:
-    """Return how many items lack each extra metric, items without a grade included."""
+    """Return how many items lack each extra metric, items without a grade included.
+
+    An item with a grade of which a metric does not even stand has nothing to measure.
+    """
     return {
-        name: sum(record.measures.get(name) is None for record in records)
+        name: sum(
+            record.measures.get(name) is None and (name in record.measures or not record.is_graded)
+            for record in records
+        )
         for name in _extra_names(records)
     }
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from cases.check.alphabets import known, language_of
 from cases.check.findings import rows_listed
 from cases.check.item_checks import (
     conflicts,
@@ -16,6 +15,7 @@ from cases.check.item_checks import (
     other_language,
     overlap,
 )
+from evaluators.languages import known, language_of
 from tests.support.linting import asked, found, from_file, item, said, subject
 
 CAPITAL = "What is the capital of Bulgaria?"

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,37 @@ def test_the_bundled_checks(check: str, text: str, answer: str, value: float) ->
     found = said_of(CheckSpec(name="c", check=check, text=text), answer)
     assert found.value == value
     assert found.reason
+
+
+SAID = {
+    "en": ["I don't know.", "It was signed in Vienna.", "Two giraffes."],
+    "bg": ["Не знам.", "През 1953 г. в София.", "Подписан е във Виена."],
+    "pl": ["Nie wiem.", "W 1953 roku.", "Został podpisany w Wiedniu.", "słonie"],
+    "hu": ["Nem tudom.", "Bécsben kötötték meg.", "Egyik sem."],
+    "be": ["Не ведаю.", "У 1953 годзе.", "Яго падпісалі ў Вене.", "27 лістапада 1919 года"],
+    "ru": ["Не знаю.", "В 1953 году.", "Его подписали в Вене.", "27 ноября 1919 года"],
+}
+"""Answers by the language they are in."""
+
+
+@pytest.mark.parametrize("language", [*SAID][:5])
+def test_the_language_of_an_answer_is_told_or_left_open(language: str) -> None:
+    """Own answers are in it, no other's are; names, numbers and quotations are in any language.
+
+    An answer that cannot be told has no score, and does not count in the metric or as a failure.
+    """
+    item, spec = replace(CASE, language=language), CheckSpec(name="own", check="language")
+
+    def told(answer: str) -> float | None:
+        return asyncio.run(score(spec, item, answer, no_model)).value
+
+    said = [(one, told(answer)) for one, answers in SAID.items() for answer in answers]
+    assert {value for one, value in said if one == language} == {1.0}
+    assert {value for one, value in said if one != language} <= {0.0, None}
+    assert [told(one) for one in ("Annibale de Gasparis", "1953", "3 m/s", "")] == [None] * 4
+    judge = CheckedJudge(checks=[spec])
+    verdict = asyncio.run(judge.judge(item, "1953", no_model))
+    assert (verdict.grade, dict(verdict.scores)) == ("PASS", {})
 
 
 def test_a_pattern_that_never_ends_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,9 +37,8 @@ def test_means_have_intervals_over_items() -> None:
     assert 0.8 < alike.low < 0.9
     nothing = extra_estimates(with_measure(None), RATED)["bias"]
     assert (nothing.value, nothing.low, nothing.n) == (None, None, 0)
-    assert missing_extras([*with_measure(0.5, None), make_record(3, outcome="error")]) == {
-        "bias": 2
-    }
+    some = [*with_measure(0.5, None), make_record(3, outcome="error"), make_record(4)]
+    assert missing_extras(some) == {"bias": 2}  # the last one has nothing to measure
 
 
 @pytest.mark.parametrize(

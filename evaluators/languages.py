@@ -1,34 +1,28 @@
-"""Scripts, letters that look the same in two of them, and what is known of each language."""
+"""What is known of a language, and whether an answer is in it: scripts, letters, frequent words."""
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from cases.rows import LOOK_ALIKES
 from evaluators.reading import load_yaml
 
 FILE = Path(__file__).parent / "languages.yaml"
 
 # A word is letters, each with the marks that stand on it.
 _WORD = re.compile("(?:[^\\W\\d_][\u0300-\u036f]*+)+")
-_LETTERS = {
+SCRIPTS = {
     "Latin": re.compile("[A-Za-zªº\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]"),
     "Cyrillic": re.compile("[\u0400-\u0481\u048a-\u052f\u1c80-\u1c88]"),
     "Greek": re.compile(
         "[\u0370-\u0373\u0376\u0377\u037b-\u037d\u037f\u0386\u0388-\u03ff\u1f00-\u1fff]"
     ),
 }
-
-# Small Greek letters stand in Latin words as symbols; only these cannot be told from Latin ones.
-_GREEK = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο"
-TWINS = frozenset(filter(_LETTERS["Cyrillic"].match, map(chr, LOOK_ALIKES))) | set(_GREEK)
-"""Cyrillic and Greek letters that are drawn like Latin ones."""
-TWINNED = frozenset("".join(TWINS).translate(LOOK_ALIKES))
-"""Latin letters that are drawn like Cyrillic or Greek ones."""
+"""The letters of each script."""
+_QUOTED = re.compile(r"[\"“”„«»][^\"“”„«»]*[\"“”„«»]")
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz")  # of a language whose letters are not listed
 
 
 def words(text: str) -> list[str]:
@@ -38,26 +32,7 @@ def words(text: str) -> list[str]:
 
 def has(script: str, text: str) -> bool:
     """Return whether a text has a letter of this script."""
-    return _LETTERS[script].search(text) is not None
-
-
-def mixed_words(text: str, home: str) -> Iterator[tuple[str, str]]:
-    """Yield the words with letters of two scripts, and the letters that are out of place.
-
-    Those are of the rarer script of the word; in a tie, not of ``home``, the script of the text.
-    Greek letters that look like nothing else are symbols (``TNFα``) and no fault.
-    """
-    for word in () if text.isascii() else words(text):
-        found = Counter(script for letter in word for script in _LETTERS if has(script, letter))
-        if len(found) < 2:
-            continue
-        host, guest = (script for script, _ in found.most_common(2))
-        if found[host] == found[guest] and guest == home:
-            host, guest = guest, host
-        odd = "".join(letter for letter in word if has(guest, letter))
-        symbols = not set(odd) <= TWINS | TWINNED or (host == "Greek" and found[host] < 3)
-        if "Greek" not in found or not symbols:
-            yield word, odd
+    return SCRIPTS[script].search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +58,14 @@ class Language:
     expected: frozenset[str]
     """Every long text has at least one of these letters, where there are any."""
     respelling: Respelling | None = None
+
+    def speaks(self, word: str, other: "Language") -> bool:
+        """Return whether a word, in small letters, is one of this language and not of the other."""
+        frequent = word in self.stops and word not in other.stops
+        return frequent or (self._spells(word) and not other._spells(word))
+
+    def _spells(self, word: str) -> bool:
+        return (self.letters or _PLAIN).issuperset(word)
 
 
 def language_of(code: str) -> Language | None:
@@ -110,3 +93,23 @@ def known() -> Mapping[str, Language]:
             respelling=respelling,
         )
     return found
+
+
+def is_in(text: str, code: str) -> bool | None:
+    """Return whether a text is in a language; None where nothing in it can tell.
+
+    A word in small letters speaks for a language if only its alphabet has all of its letters, or if
+    only its frequent words have it. Names and quotations may be in any language.
+    """
+    own, found = language_of(code), words(_QUOTED.sub(" ", text))
+    first = [word.casefold() for word in found[:1]]
+    known_first = [word for word in first if any(word in one.stops for one in known().values())]
+    said = known_first + [word for word in found[len(known_first) :] if word.islower()]
+    if own is None or not any(len(word) > 2 for word in said):  # "de Gasparis", "m/s"
+        return None
+    if 2 * sum(has(own.script, word) for word in said) < len(said):
+        return False
+    others = [one for one in known().values() if one.script == own.script and one is not own]
+    leads = [sum(own.speaks(word, one) - one.speaks(word, own) for word in said) for one in others]
+    lead = min(leads, default=0)
+    return lead > 0 if lead else None
