@@ -29,7 +29,7 @@ from reports.run.report import Role
 
 Lone = Literal["added", "changed", "ungraded", "repeat"]
 MOST_UNPAIRED = 0.05
-"""The largest share of a slice's items in either run that may lack a partner; new data apart."""
+"""The largest share of a slice's items in either run that may lack a partner or have other data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class PairedRecords:
     """The old records that the new run should have asked again; none for a sample."""
 
     def obstacle(self, role: Role) -> str:
-        """Return that too many items have no partner, changed data apart; empty if few."""
+        """Return that too many items have no partner, or other data than then; empty if few."""
         if self.gone > MOST_UNPAIRED:
             return (
                 f"{self.gone:.0%} of the {role}'s items are not in this run, more than "
@@ -70,6 +70,11 @@ class PairedRecords:
         why = Counter(self.lone.values())
         lost = why["added"] + why["ungraded"]
         items = len(self.pairs) + lost + why["changed"]
+        if why["changed"] > MOST_UNPAIRED * items:
+            return (
+                f"the data of {why['changed']:,} of {plural(items, 'item')} changed since the "
+                f"{role}, more than {MOST_UNPAIRED:.0%}; `qagate rejudge` judges its answers anew"
+            )
         if not lost or lost / items <= MOST_UNPAIRED:
             return ""
         reasons = f"{why['added']:,} not asked, {why['ungraded']:,} ungraded there"

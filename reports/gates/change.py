@@ -69,6 +69,13 @@ class ChangeGate:
         """The number of items of the old run that should have been asked again."""
         return sum(len(one.pairing.dropped) for one in self.sides)
 
+    @property
+    def pairs(self) -> str:
+        """How many items pair, where the data of some changed; else empty."""
+        lone, pairs = self.lone, sum(len(one.pairing.pairs) for one in self.sides)
+        every = pairs + sum(lone.values()) - lone["repeat"]
+        return f"{pairs:,} of {plural(every, 'pair')}" if lone["changed"] else ""
+
     def harm(self, found: Estimate) -> Estimate:
         """Return the harm of a difference new - old, with its interval."""
         low, high = sorted(self.sign * end for end in found.interval or (0.0, 0.0))
@@ -298,4 +305,5 @@ def _result(gate: ChangeGate, found: ChangeEvidence | str, p_value: float) -> Ga
         best=known.values[-1] if known else None,
         reason=f"{lost}; all languages: {reason}" if lost else reason,
         anchored=gate.role == "anchor",
+        pairs=gate.pairs,
     )

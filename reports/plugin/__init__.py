@@ -145,7 +145,12 @@ def _plan(config: pytest.Config, options: RunOptions, files: list[Path]) -> Work
     from cases.plan import make_plan  # noqa: PLC0415  # workers are given the plan
 
     with gc_paused():
-        plan = make_plan(files, options.choice)
+        if options.answers is None:
+            plan = make_plan(files, options.choice)
+        else:
+            from reports.plugin import rejudge  # noqa: PLC0415  # only for such a run
+
+            options, plan = rejudge.planned(files, options)
     if options.until_decided:
         if options.gates_off:
             raise UsageError(

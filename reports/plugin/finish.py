@@ -20,6 +20,7 @@ from evaluators.text import digest
 from reports.gates.audited import REVIEW
 from reports.gates.decide import SessionFacts
 from reports.metrics.summary import extra_notes
+from reports.plugin import rejudge
 from reports.plugin.options import RunOptions
 from reports.plugin.results import SessionResults
 from reports.plugin.run import EngineRun
@@ -83,6 +84,8 @@ def finish(
             one and replace(one, people=run.adjudications, plan=run.audit_plan)
             for one in end.earlier
         )
+        if options.answers is not None:
+            outcomes, facts = rejudge.ended(options.answers, plan, outcomes, facts)
         return _publish(assemble(plan, outcomes, facts, *earlier), options)
 
 
@@ -90,12 +93,16 @@ def _facts(
     options: RunOptions, plan: Plan, run: EngineRun, end: SessionEnd, found: OutcomeFacts
 ) -> Facts:
     """Return what only the session knows; ``found`` is counted from its outcomes."""
-    named = {"model": options.model, "judge": " ".join(options.judges)}
-    specs: dict[str, object] = {**named, "sent": clean.masked(ordered(run.sent))}
+    specs: dict[str, object] = {
+        "model": options.model,
+        "judge": " ".join(options.judges),
+        "sent": clean.masked(ordered(run.sent)),
+    }
     if labels := {key: one.label for key, one in run.adjudications.items()}:
         specs["adjudications"] = {"verdicts": len(labels), "sha256": digest(labels)}
     return Facts(
-        **named,
+        model=options.model,
+        judge=" ".join(options.judges),
         session=SessionFacts(
             other_failures=end.other_failures,
             interrupted=end.interrupted,

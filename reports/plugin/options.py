@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import pytest
 
 from cases.dataset import Selection, SliceFile, parse_shard
+from evaluators.answerers import RECORDED
 from evaluators.command_line import REMOVED, CommandParser, removed
 from evaluators.core import UsageError
 from evaluators.ledger_place import Place, read_place
@@ -39,6 +40,8 @@ class RunOptions:
     """Whether at least one of our options was given."""
     choice: Selection
     model: str
+    answers: Path | None
+    """The run whose answers are judged anew; None where a model is asked, or the data has them."""
     models: Path | None
     judges: tuple[str, ...]
     allow_self_judge: bool
@@ -149,7 +152,8 @@ def _slice_files(name: str, texts: Collection[str], here: Path) -> tuple[SliceFi
 
 _ONCE = (
     ("model", "SPEC", "model under test: provider:name[@URL], a name from evaluators/models.yaml, "
-     "or recorded: the answers in the data files (default: recorded)"),
+     "or recorded: the answers in the data files (default: recorded); recorded:RUN: those of "
+     "that run, as `qagate rejudge RUN` says"),
     ("models", "FILE", MODELS_FILE),
     ("languages", "LANG,LANG", "only these languages; be/test: that split of a frozen data set"),
     ("limit", "N", "at most N items a slice, chosen by a hash of id and seed: a sample, which "
@@ -303,7 +307,6 @@ def read_options(config: CommandLine, here: Path) -> RunOptions:
         here=here,
         touched=bool(given),
         choice=choice,
-        model=given.get("model", "recorded"),
         models=path("models"),
         judges=tuple(given.get("judge", ["lexical"])),
         calibration=value("calibration", _labels),
@@ -321,8 +324,17 @@ def read_options(config: CommandLine, here: Path) -> RunOptions:
         deadline=value("deadline", _amount),
         batch_wait=value("batch-wait", _seconds),
         report_dir=here / given.get("report-dir", REPORT_DIR),
-        **{name.replace("-", "_"): name in given for name, _ in _FLAGS},
+        **_answering(given, here) | {name.replace("-", "_"): name in given for name, _ in _FLAGS},
     )
+
+
+def _answering(given: Mapping[str, Any], here: Path) -> dict[str, Any]:
+    """Return the model under test, and the run that recorded its answers, if any."""
+    model = given.get("model", RECORDED)
+    run = model.removeprefix(f"{RECORDED}:")
+    if run == model:
+        return {"model": model, "answers": None}
+    return {"model": RECORDED, "answers": find_run(run, here)}
 
 
 def shares(options: RunOptions) -> list[str]:

@@ -72,8 +72,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         commands |= PROGRAMS[name].commands
     what = "pytest with qagate's plugin, and all options of both"
     commands["run"] = Command(what, __name__, "run")
+    what = "judge the answers of an earlier run anew, by today's golds; then a run like any other"
+    commands["rejudge"] = Command(what, __name__, "rejudge")
     what = "May this language-model upgrade ship?"
     return Program(what=what, commands=commands, note=NOTE).run(argv)
+
+
+def rejudge(arguments: Sequence[str]) -> int:
+    """Run over the answers of an earlier run, in a report folder of its own."""
+    from evaluators.command_line import CommandParser  # noqa: PLC0415  # ours by now
+
+    parser = CommandParser(
+        prog="qagate rejudge",
+        description="Judge all answers of an earlier run anew, by the data as they are now: a run "
+        "that asks its judge alone, and a baseline. All other words are those of `qagate run`.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("run", metavar="RUN", help="a report folder, or a promoted run's name")
+    parser.add_argument("--report-dir", metavar="DIR", default="reports/rejudged")
+    given, words = parser.parse_known_args(arguments)
+    return run([f"--model=recorded:{given.run}", f"--report-dir={given.report_dir}", *words])
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -86,7 +86,7 @@ class EngineRun:
             labelled,
             connected.judges,
             is_on=options.calibration != 0,
-            answers_recorded=connected.model is None,
+            answers_recorded=connected.model is None and options.answers is None,
         )
         self._stopping = _early_stopping(options, plan, self._calibrator, earlier)
         self._connected = connected

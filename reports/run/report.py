@@ -113,6 +113,8 @@ class GateResult:
     """One sentence; of an INCONCLUSIVE gate it says what would decide it."""
     anchored: bool = False
     """Whether a paired gate compares with the anchor, not with the baseline."""
+    pairs: str = ""
+    """How many pairs a paired gate has, where data that changed leave some out."""
     audit: AuditTrail | None = None
     """What people's verdicts showed, where they decide the gate."""
 

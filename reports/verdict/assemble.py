@@ -166,6 +166,8 @@ class Facts:
     notes: tuple[str, ...] = ()
     complete: bool = True
     calibrations: tuple[Calibration, ...] = ()
+    kept: tuple[Record, ...] = ()
+    """Records of a run judged anew whose items are no longer in the data."""
 
     @property
     def every_judge(self) -> str:
@@ -187,8 +189,9 @@ def assemble(
     items = [item for key, item in plan.items.items() if key in outcomes]
     inputs = ReportInputs(
         datasets=plan.datasets,
-        records=tuple(make_record(item, outcomes[item.key]) for item in items),
-        whole=Counter(item.slice.name for item in plan.items.values()),
+        records=(*(make_record(item, outcomes[item.key]) for item in items), *facts.kept),
+        whole=Counter(item.slice.name for item in plan.items.values())
+        + Counter(f"{one.dataset}:{one.language}" for one in facts.kept),
         samples=plan.samples,
         outside=facts.calibrations,
         shards=plan.shard,

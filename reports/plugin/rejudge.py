@@ -1,0 +1,146 @@
+"""``--model recorded:RUN``: the answers of an earlier run, judged anew by today's golds.
+
+Every answer of the run is judged, so nothing can be chosen; no answer is asked for again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from cases.dataset import Plan, PlannedItem, Selection
+from cases.plan import make_plan
+from evaluators.core import Outcome, Usage, UsageError
+from reports.plugin.options import RunOptions
+from reports.run.baseline import Baseline, load_baseline
+from reports.run.record import Record
+from reports.verdict.assemble import Facts
+
+Name = tuple[str | int, ...]
+"""Data set, language, repeat, and the id of an item or its question and context."""
+Answers = Mapping[Name, Record]
+
+
+def planned(files: Sequence[Path], options: RunOptions) -> tuple[RunOptions, Plan]:
+    """Return the plan of all items with the run's answers, and the options with its sample.
+
+    Raises UsageError if the run cannot be read, or the data sets lack a slice of it.
+    """
+    assert options.answers is not None
+    earlier = load_baseline(options.answers)
+    options = replace(options, choice=_same_choice(options.choice, earlier))
+    plan, before = make_plan(files, options.choice), _answers(earlier)
+    there = {item.slice.name for item in plan.items.values()}
+    if lost := sorted({f"{one.dataset}:{one.language}" for one in earlier.records} - there):
+        raise UsageError(
+            f"{earlier.path} also has answers of {', '.join(lost)}; name the paths of all its data "
+            "sets, as no part of a run may be chosen"
+        )
+    items = {key: _with_answer(item, before) for key, item in plan.items.items()}
+    return options, replace(plan, items=items)
+
+
+def ended(
+    run: Path, plan: Plan, outcomes: Mapping[str, Outcome], facts: Facts
+) -> tuple[dict[str, Outcome], Facts]:
+    """Return outcomes and facts with the run's word on whose answers they are and what they took.
+
+    The run's records of items that are no longer in the data stay as they were.
+    """
+    earlier = load_baseline(run)
+    before = _answers(earlier)
+    found = {key: _as_answered(plan.items[key], one, before) for key, one in outcomes.items()}
+    there = {name for item in plan.items.values() for name in (_identity(item), _words(item))}
+    gone = (one for one in earlier.records if there.isdisjoint(_names(one)))
+    note = f"the answers of {earlier.path}, judged anew; no model was asked for an answer"
+    facts = replace(
+        facts,
+        model=str(earlier.run.get("model", "")),
+        provenance=_origin(facts.provenance, earlier),
+        notes=(*facts.notes, note),
+        kept=tuple(gone),
+    )
+    return found, facts
+
+
+def _answers(earlier: Baseline) -> Answers:
+    return {name: one for one in reversed(earlier.records) for name in _names(one)}
+
+
+def _names(one: Record) -> tuple[Name, Name]:
+    place = one.dataset, one.language, one.repeat
+    return (*place, one.id), (*place, one.question, one.context)
+
+
+def _identity(item: PlannedItem) -> Name:
+    return item.case.dataset, item.case.language, item.repeat, item.case.id
+
+
+def _words(item: PlannedItem) -> Name:
+    """Return the item by its question: without an id of its own, a new gold gives it another."""
+    return *_identity(item)[:3], item.case.question, item.case.context
+
+
+def _same_choice(choice: Selection, earlier: Baseline) -> Selection:
+    """Return the selection with the sample and the repeats of the run."""
+    origin = _block(earlier.run, "provenance")
+    limit, seed, repeats = (origin.get(name) for name in ("limit", "seed", "repeats"))
+    return replace(
+        choice,
+        limit=limit if isinstance(limit, int) else None,
+        seed=seed if isinstance(seed, int) else 0,
+        repeats=repeats if isinstance(repeats, int) else 1,
+        first=None,
+    )
+
+
+def _old(item: PlannedItem, before: Answers) -> Record | None:
+    """Return the record of an item that was asked in the same words; None for labelled answers."""
+    old = before.get(_identity(item))
+    if old is None or _names(old)[1] != _words(item):
+        old = before.get(_words(item))
+    return old if item.slice.kind.answered else None
+
+
+def _with_answer(item: PlannedItem, before: Answers) -> PlannedItem:
+    if not item.slice.kind.answered:
+        return item
+    old = _old(item, before)
+    return replace(item, case=replace(item.case, recorded=old.answer if old else None))
+
+
+def _as_answered(item: PlannedItem, outcome: Outcome, before: Answers) -> Outcome:
+    old = _old(item, before)
+    if old is None or outcome.answer is None:
+        return outcome
+    taken = Usage(
+        input_tokens=old.answer_tokens_in or 0,
+        output_tokens=old.answer_tokens_out or 0,
+        seconds=old.answer_seconds or 0.0,
+        cost=old.answer_cost,
+    )
+    return replace(outcome, model=old.model, answering=taken)
+
+
+def _origin(provenance: Mapping[str, object], earlier: Baseline) -> dict[str, object]:
+    """Return the provenance with what the run says of the answers: its prompts and parameters."""
+    before = _block(earlier.run, "provenance")
+    slices = {
+        name: {**_block({name: part}, name), "prompt": _prompt(before, name)}
+        for name, part in _block(provenance, "slices").items()
+    }
+    return {
+        **provenance,
+        "model": earlier.run.get("model"),
+        "sent": {**_block(before, "sent"), **_block(provenance, "sent")},
+        "slices": slices,
+        "rejudged": earlier.sha256,
+    }
+
+
+def _block(origin: Mapping[str, object], name: str) -> Mapping[str, object]:
+    found = origin.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _prompt(origin: Mapping[str, object], name: str) -> object:
+    return _block(_block(origin, "slices"), name).get("prompt", "")
