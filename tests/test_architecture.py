@@ -2,15 +2,21 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import packages_distributions
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("evaluators", "cases", "reports")
@@ -184,3 +190,57 @@ def test_loading_the_plugin_loads_nothing_heavy() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert set(json.loads(done.stdout)).isdisjoint(HEAVY)
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+EXTRAS: Mapping[str, list[str]] = PROJECT["project"]["optional-dependencies"]
+LOCKS = {
+    "requirements.lock": [],
+    **{f"requirements/{name}.lock": wanted for name, wanted in EXTRAS.items()},
+    "tests/requirements.lock": [*chain(*EXTRAS.values()), *PROJECT["dependency-groups"]["dev"]],
+}
+"""What each lock holds beyond the dependencies of the core."""
+PINNED = re.compile(
+    r"^([\w.-]+)==([\w.]+)(?: ; [^\\]+)? \\\n((?:    --hash=sha256:\w{64}(?: \\)?\n)+)",
+    re.MULTILINE,
+)
+
+
+def pins(lock: str) -> dict[str, set[str]]:
+    """Return the versions in a lock by name; each has hashes, and nothing else stands there."""
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    found: dict[str, set[str]] = defaultdict(set)
+    for name, version, _ in PINNED.findall(text):
+        found[name].add(version)
+    assert PINNED.sub("", text) == "--only-binary :all:\n\n"
+    return found
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_holds_what_the_project_asks_for(lock: str) -> None:
+    """Wheels with hashes alone, in versions that fit, and the core's versions in all of them."""
+    found, core = pins(lock), pins("requirements.lock")
+    for text in (*PROJECT["project"]["dependencies"], *LOCKS[lock]):
+        wanted = Requirement(text)
+        assert all(wanted.specifier.contains(version) for version in found[wanted.name]), text
+        assert found[wanted.name], text
+    assert {name: found[name] for name in core} == core
+
+
+def test_the_core_needs_no_extra() -> None:
+    """What modules import is in the core's lock, but for what one extra each is for."""
+    known, core = packages_distributions(), pins("requirements.lock")
+    ours = {*PACKAGES, *sys.stdlib_module_names, "_typeshed"}
+    used = {name: path for path, tree in product().items() for name in imported(tree) - ours}
+    lacking = {
+        name: path
+        for name, path in used.items()
+        if not {canonicalize_name(one) for one in known.get(name, [])} & core.keys()
+    }
+    assert lacking == {
+        "mwparserfromhell": "cases/builder/sampling.py",
+        "psycopg": "evaluators/ledger/postgres.py",
+        **{name: path for name, path in lacking.items() if name == "ray"},
+    }
+    extra = {Requirement(one).name for wanted in EXTRAS.values() for one in wanted}
+    assert not core.keys() & {*extra, "scipy", "statsmodels"}

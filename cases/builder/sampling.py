@@ -13,8 +13,9 @@ from hashlib import sha256
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, Any
 from urllib.parse import quote
+from xml.etree.ElementTree import Element, iterparse
 
 from cases.builder.recipe import ParagraphRules, Recipe, SourceGroup
 from cases.builder.rules import comparable, known_language, language_fault, nearest, sentences
@@ -25,9 +26,6 @@ from cases.tables import Table, read_table
 from evaluators.core import UsageError
 from evaluators.reading import file_hash, read_text
 from evaluators.text import hint, sendable, without_invisible
-
-if TYPE_CHECKING:
-    from mwxml import Dump, Page
 
 SIMILAR = 80.0  # percentage from which two paragraphs count as nearly the same
 DUMPS = (".xml", ".xml.bz2", ".xml.gz")
@@ -132,39 +130,53 @@ class TextSource:
 
     def _dump(self, say: Say) -> Iterator[Article]:
         """Stream the articles of a dump: namespace 0, no redirects, the last revision."""
-        import mwxml  # noqa: PLC0415  # only dumps need it
-        from mwxml.errors import MalformedXML  # noqa: PLC0415
-
-        broken = (AssertionError, MalformedXML, SyntaxError, OSError, EOFError, ValueError)
         self._origin(page="", title="")  # the licence is missing before the dump is read
         try:
             with OPENERS.get(self.path.suffix, Path.open)(self.path, "rb") as file:
-                dump = mwxml.Dump.from_file(file)
-                for count, page in enumerate(dump.pages, 1):
+                for count, (base, page, last) in enumerate(_pages(file), 1):
                     if count % PAGES_A_LINE == 0:
                         say(f"sample: {self.path.name}: {count:,} pages read")
-                    if article := self._dumped(dump, page):
-                        yield article
-        except broken as error:
+                    text = last.findtext("{*}text")
+                    if page.findtext("{*}ns") == "0" and page.find("{*}redirect") is None and text:
+                        yield self._dumped(base, page, last, text)
+        except (SyntaxError, OSError, EOFError, ValueError) as error:
             what = f"{error}".splitlines()[0][:120] if f"{error}" else type(error).__name__
             raise UsageError(
                 f"{self.path}: not a whole MediaWiki dump ({what}); fetch it again"
             ) from None
 
-    def _dumped(self, dump: "Dump", page: "Page") -> Article | None:
-        if page.namespace != 0 or page.redirect:
-            return None
-        last = None
-        for revision in page:
-            last = revision
-        if last is None or not last.text:
-            return None
-        title = str(page.title)
+    def _dumped(self, base: str, page: Element, last: Element, text: str) -> Article:
+        title, number = page.findtext("{*}title", ""), page.findtext("{*}id", "")
         # The wiki's base is the address of its main page.
-        folder, slash, _ = str(dump.site_info.base or "").rpartition("/")
+        folder, slash, _ = base.rpartition("/")
         url = f"{folder}/{quote(title.replace(' ', '_'))}" if slash else ""
-        origin = self._origin(page=str(page.id), title=title, url=url, revision=str(last.id))
-        return Article(origin=origin, text=str(last.text), is_wiki=True)
+        revision = last.findtext("{*}id", "")
+        origin = self._origin(page=number, title=title, url=url, revision=revision)
+        return Article(origin=origin, text=text, is_wiki=True)
+
+
+def _pages(file: IO[bytes]) -> Iterator[tuple[str, Element, Element]]:
+    """Yield the wiki's base, and each page with its last revision. Raises ValueError or so."""
+    events = iterparse(file, events=("start", "end"))
+    _, top = next(events)
+    base, last = None, Element("revision")
+    for event, element in events:
+        name = element.tag.rpartition("}")[2]
+        if event == "start":
+            continue
+        if name == "siteinfo":
+            base = element.findtext("{*}base", "")
+        elif name == "revision":
+            last.clear()  # of a page's whole history one revision at a time is kept
+            last = element
+        elif name == "page":
+            if base is None:
+                raise ValueError("no <siteinfo> before its pages")
+            yield base, element, last
+            top.clear()
+            last = Element("revision")
+    if base is None:
+        raise ValueError("no <siteinfo>")
 
 
 def _column(table: Table, value: str) -> str:

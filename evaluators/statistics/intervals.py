@@ -10,6 +10,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evaluators.statistics.special import student_quantile
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -58,9 +60,7 @@ def quantile(clusters: float, trials: float) -> float:
     """
     if trials <= clusters:
         return Z95
-    from scipy.special import stdtrit
-
-    return float(stdtrit(max(1.0, clusters - 1), 0.975))
+    return student_quantile(max(1.0, clusters - 1))
 
 
 def clustered_rate(hits: Array, sizes: Array, items: Array) -> Interval | None:

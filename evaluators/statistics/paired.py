@@ -27,6 +27,7 @@ from evaluators.statistics.intervals import (
     percentile,
     unseen_share,
 )
+from evaluators.statistics.special import at_most, beta_quantile, chance, root
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     Ratio = Callable[[Array], tuple[Array, Array]]
 
 
-_FAR = 1e9  # an infinite score; brentq needs finite ends
+_FAR = 1e9  # an infinite score
 
 
 def tango(fixed: float, broke: float, n: float, z: float = Z95) -> Interval | None:
@@ -46,16 +47,14 @@ def tango(fixed: float, broke: float, n: float, z: float = Z95) -> Interval | No
     """
     if n <= 0:
         return None
-    from scipy.optimize import brentq
-
     difference = (fixed - broke) / n
 
     def beyond(delta: float, target: float) -> float:
         return tango_score(fixed, broke, n, delta) - target
 
-    low = -1.0 if difference <= -1 else brentq(beyond, -1.0, difference, args=(z,))
-    high = 1.0 if difference >= 1 else brentq(beyond, difference, 1.0, args=(-z,))
-    return float(low), float(high)
+    low = -1.0 if difference <= -1 else root(lambda at: beyond(at, z), -1.0, difference)
+    high = 1.0 if difference >= 1 else root(lambda at: beyond(at, -z), difference, 1.0)
+    return low, high
 
 
 def tango_score(fixed: float, broke: float, n: float, delta: float) -> float:
@@ -78,10 +77,7 @@ def mcnemar(fixed: int, broke: int) -> float:
     """
     if fixed + broke == 0:
         return 1.0
-    from scipy.special import bdtr
-
-    tail = float(bdtr(min(fixed, broke), fixed + broke, 0.5))
-    return min(1.0, 2 * tail)
+    return min(1.0, 2 * at_most(min(fixed, broke), fixed + broke, 0.5))
 
 
 def odds_ratio(fixed: int, broke: int) -> tuple[float | None, float | None, float | None]:
@@ -93,10 +89,8 @@ def odds_ratio(fixed: int, broke: int) -> tuple[float | None, float | None, floa
     """
     if fixed + broke == 0:
         return None, None, None
-    from scipy.special import betaincinv
-
-    low = float(betaincinv(fixed, broke + 1, 0.025)) if fixed else 0.0
-    high = float(betaincinv(fixed + 1, broke, 0.975)) if broke else 1.0
+    low = beta_quantile(fixed, broke + 1, 0.025) if fixed else 0.0
+    high = beta_quantile(fixed + 1, broke, 0.975) if broke else 1.0
     value = fixed / broke if broke else None
     return value, low / (1 - low), high / (1 - high) if high < 1 else None
 
@@ -230,18 +224,13 @@ def power(n: int, bound: float, discordance: float, difference: float = 0.0) -> 
     """
     if difference < bound:
         return power(n, -bound, discordance, -difference)
-    import numpy as np
-    from scipy.special import bdtr, gammaln, xlog1py, xlogy
-
     rate = min(1.0, max(discordance, abs(difference)))
     centre, reach = n * rate, _TAIL * math.sqrt(n * rate * (1 - rate)) + 1
     totals = range(max(0, math.floor(centre - reach)), min(n, math.ceil(centre + reach)) + 1)
-    differ, most = np.array(totals), np.array(_most_broke(n, bound, totals))
-    ways = gammaln(n + 1) - gammaln(differ + 1) - gammaln(n - differ + 1)
-    weights = np.exp(ways + xlogy(differ, rate) + xlog1py(n - differ, -rate))
     share = (rate - difference) / (2 * rate) if rate else 0.0  # of the pairs that differ, broke
-    clears = np.where(most < 0, 0.0, bdtr(np.maximum(most, 0.0), differ, share))
-    return float(min(1.0, (weights * clears).sum()))
+    most = zip(totals, _most_broke(n, bound, totals), strict=True)
+    chances = (chance(it, n, rate) * at_most(broke, it, share) for it, broke in most)
+    return min(1.0, math.fsum(chances))
 
 
 def _most_broke(n: int, bound: float, totals: Sequence[int]) -> list[int]:

@@ -24,6 +24,7 @@ from evaluators.statistics.intervals import (
     quantile,
     unseen_share,
 )
+from evaluators.statistics.special import chance
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
@@ -116,7 +117,6 @@ def quantile_interval(values: Array, clusters: Sequence[Hashable], share: float)
     has an upper end from 72 independent items on.
     """
     import numpy as np
-    from scipy.special import bdtr
 
     ranked = np.sort(values)
     below = values <= ranked[_rank(share, len(values)) - 1]
@@ -127,7 +127,7 @@ def quantile_interval(values: Array, clusters: Sequence[Hashable], share: float)
         rate = float(below.mean())
         spread = hits - rate * sizes
         size = int(effective_size(spread, sizes, np.ones(len(sizes)), rate * (1 - rate)))
-    chances = bdtr(np.arange(size + 1), size, share)
+    chances = np.cumsum([chance(hits, size, share) for hits in range(size + 1)])
     low, high = (int(np.searchsorted(chances, tail)) for tail in (0.025, 0.975))
     first, last = (math.floor(low * len(values) / size), math.ceil((high + 1) * len(values) / size))
     if first < 1 or last > len(values) or not math.isfinite(ranked[last - 1]):

@@ -29,7 +29,7 @@ from reports.run.record import Record
 from reports.run.report import Report, SliceSummary
 from reports.run.run_json import load_report
 
-PARSERS = ("mwxml", "mwparserfromhell")  # of dumps, and of an article's markup
+PARSER = "mwparserfromhell"  # of an article's markup
 STEPS: Mapping[str, type[BuildStep]] = {
     "sample": SampleStep,
     "generate": GenerateStep,
@@ -90,8 +90,8 @@ def main(argv: Sequence[str]) -> int:
     Raises UsageError for wrong arguments and files, BuildError if a step is not finished.
     """
     options = read_options(argv)
-    if missing := [name for name in PARSERS if find_spec(name) is None]:
-        raise UsageError(f"{', '.join(missing)}: not installed; pip install 'qagate[builder]'")
+    if find_spec(PARSER) is None:
+        raise UsageError(f"{PARSER}: not installed; pip install 'qagate[builder]'")
     recipe = load_recipe(options.recipe or find_recipe(options.language))
     if options.language not in (None, recipe.language):
         raise UsageError(

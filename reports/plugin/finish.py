@@ -62,7 +62,7 @@ class SessionEnd:
 
 def prepare() -> None:
     """Load what the report will need."""
-    for name in ("numpy.random", "scipy.special", "msgspec"):
+    for name in ("numpy.random", "msgspec"):
         import_module(name)
     html.prepare()
 

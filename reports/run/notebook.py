@@ -50,7 +50,7 @@ class Run:
         try:
             import pandas as pd
         except ImportError:
-            raise ImportError("a frame needs pandas; pip install 'qagate[notebook]'") from None
+            raise ImportError("a frame needs pandas; pip install pandas") from None
         cells = {name: list(map(_encodable, one)) for name, one in _columns(self.report).items()}
         keys = pd.Index([record.key for record in self.report.records], name="key")
         frame = pd.DataFrame(cells, index=keys)

@@ -15,7 +15,7 @@ from evaluators.extra_metrics import CheckSpec, MetricSpec
 from evaluators.rubric import Protocol, Rubric
 from reports.run.json_data import decode, encode
 
-PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "scipy")
+PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "numpy")
 
 
 @dataclass(slots=True, kw_only=True)
