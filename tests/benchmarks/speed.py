@@ -3,7 +3,8 @@
 ``python -m tests.benchmarks.speed`` prints the wall time of each way to start pytest as a multiple
 of a bare client that makes the same calls, the time before the first call and after the last
 reply, the time of a re-run from the ledger, and that of recorded items as a multiple of as many
-empty tests. ``--quick`` is a tenth of the items.
+empty tests. ``--only shards`` prints what two shards, their merge and Ray take an item. ``--quick``
+is a tenth of the items.
 """
 
 import argparse
@@ -26,6 +27,7 @@ LATENCY = 0.2
 ITEMS = 4326  # as many as SimpleQA has
 WRITE = sys.stdout.write
 QUIET = ("-q", "--tb=no", "--no-header", "-p", "no:cacheprovider")
+QAGATE = "import sys; from reports.plugin.qagate import main; sys.exit(main(sys.argv[1:]))"
 EMPTY = """
 import pytest
 
@@ -65,7 +67,11 @@ class Bench:
 
     def pytest(self, *options: str) -> Spent:
         """Run pytest from the repository's own configuration; its output is not shown."""
-        command = [sys.executable, "-m", "pytest", *QUIET, *options]
+        return self.spend("-m", "pytest", *QUIET, *options)
+
+    def spend(self, *words: str) -> Spent:
+        """Run Python with these words of the command line."""
+        command = [sys.executable, *words]
         env = {**os.environ, "OPENAI_API_KEY": "none", "PYTHONPATH": str(ROOT)}
         start = time.monotonic()
         with (self.folder / "output.txt").open("w") as output:
@@ -81,15 +87,14 @@ class Bench:
             memory=usage.ru_maxrss / 1024,
         )
 
-    def run(self, items: Path, *options: str) -> Spent:
+    def run(self, items: Path, *options: str, report: str = "report") -> Spent:
         """Run the suite over a file of items; the exit code is pytest's own."""
-        return self.pytest(
-            "cases/simpleqa",
-            f"--items=simpleqa:en={items}",
-            "--gates=off",
-            f"--report-dir={self.folder / 'report'}",
-            *options,
-        )
+        return self.pytest(*self.words(items, report), *options)
+
+    def words(self, items: Path, report: str) -> list[str]:
+        """Return what is run, over which items, without gates, and where the report goes."""
+        given = (f"--items=simpleqa:en={items}", "--gates=off")
+        return ["cases/simpleqa", *given, f"--report-dir={self.folder / report}"]
 
     def empty(self, count: int, *options: str) -> Spent:
         """Run as many parametrised tests that do nothing."""
@@ -152,6 +157,29 @@ def recorded(bench: Bench, counts: Sequence[int]) -> None:
             _line(f"{count} recorded items, -n {workers}", spent, empty.wall, None)
 
 
+def shards(bench: Bench, count: int, *options: str) -> None:
+    """Print what two shards, their merge, and two shards on Ray take for this many items."""
+    items, merging = bench.items(count, recorded=not options), ("-m", "reports", "merge")
+    names = [f"shards-{count}-{bool(options)}-{number}" for number in (1, 2)]
+    for number, name in enumerate(names, start=1):
+        ledger = f"--ledger={bench.folder / name}.sqlite3"
+        spent = bench.run(items, "-n2", ledger, f"--shard={number}/2", *options, report=name)
+        _item_line(f"{count} items, shard {number} of 2", spent, count / 2)
+    folders = [str(bench.folder / name) for name in names]
+    spent = bench.spend(*merging, *folders, f"--to={bench.folder / 'merged'}")
+    _item_line(f"{count} items, merge", spent, count)
+    words = [*bench.words(items, "ray"), "--on=ray", "--shards=2", *options]
+    ledger = f"--ledger={bench.folder / f'ray-{count}'}.sqlite3"
+    spent = bench.spend("-c", QAGATE, "run", *words, ledger)
+    _item_line(f"{count} items, --on ray --shards 2", spent, count)
+
+
+def _item_line(name: str, spent: Spent, count: float) -> None:
+    each = f"{1000 * spent.wall / count:6.2f} ms an item"
+    WRITE(f"{name:34} {spent.wall:7.1f} s  {each}  memory {spent.memory:4.0f} MB\n")
+    sys.stdout.flush()
+
+
 def _line(name: str, spent: Spent, unit: float, load: Load | None) -> None:
     parts = [f"{name:34} {spent.wall:7.1f} s = {spent.wall / unit:4.2f} x {unit:6.1f} s"]
     if spent.cpu:
@@ -169,16 +197,24 @@ def main() -> None:
     """Print the whole table."""
     parser = argparse.ArgumentParser(description="Whole runs against a slow server.")
     parser.add_argument("--quick", action="store_true", help="a tenth of the items")
-    parser.add_argument("--only", choices=("asking", "recorded"), help="one half of the table")
+    parser.add_argument("--only", choices=("asking", "recorded", "shards"), help="one part")
     given = parser.parse_args()
     share = 10 if given.quick else 1
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
-        if given.only != "recorded":
+        if given.only in (None, "asking"):
             with serving(LATENCY) as server:
                 asking(bench, server, ITEMS // share)
-        if given.only != "asking":
+        if given.only in (None, "recorded"):
             recorded(bench, [1_000 // share, 10_000 // share, 50_000 // share])
+        if given.only in (None, "shards"):
+            for count in (1_000, 10_000, 100_000):
+                shards(bench, count // share)
+            with serving(LATENCY) as server:
+                asked = (f"--model=openai:any@{server.url}/v1", "--calibration=off")
+                judged = (f"--judge=openai:judge@{server.url}/v1", "--concurrency=128")
+                for count in (1_000, 10_000):
+                    shards(bench, count // share, *asked, *judged)
 
 
 if __name__ == "__main__":
