@@ -2,12 +2,21 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from cases.dataset import Dataset, Slice
 from evaluators.kinds import FACT, Cluster
 from evaluators.output import plural
+from evaluators.statistics.intervals import Estimate
 from reports.compare.differences import differences, usage_shifts
-from reports.compare.pairs import MOST_UNPAIRED, Lone, PairedSlice, difference_of, paired_difference
+from reports.compare.pairs import (
+    MOST_UNPAIRED,
+    Lone,
+    PairedSlice,
+    difference_of,
+    interval_at_any_look,
+    paired_difference,
+)
 from reports.run.baseline import Baseline
 from reports.run.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
 from reports.run.provenance import named_model
@@ -76,6 +85,11 @@ def anchor_notes(since: Comparison | None) -> Iterator[str]:
 def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
     """Return the comparison of one slice, or of all slices of a dataset together."""
     found = paired_difference(sides)
+    stopped = any(p.new.outcome == "stopped" for one in sides for p in one.pairing.pairs)
+    estimate, others = found.estimate, differences(sides)
+    if stopped:  # what is for a fixed number of items does not hold
+        others = {name: replace(one, low=None, high=None) for name, one in others.items()}
+        estimate = Estimate.of(estimate.value, interval_at_any_look(sides), estimate.n)
     right_before = sum(bool(p.old.passes(one.bar)) for one in sides for p in one.graded)
     both_right = right_before - found.broke
     pairs = sum(len(one.pairing.pairs) for one in sides)
@@ -83,9 +97,9 @@ def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
     return SliceComparison(
         dataset=sides[0].slice_.dataset,
         language=sides[0].slice_.language if len(sides) == 1 else "",
-        difference=found.estimate,
-        p_value=found.p_value if found.n else None,
-        odds=found.odds,
+        difference=estimate,
+        p_value=found.p_value if found.n and not stopped else None,
+        odds=replace(found.odds, low=None, high=None) if stopped else found.odds,
         fixed=found.fixed,
         broke=found.broke,
         both_right=both_right,
@@ -95,9 +109,9 @@ def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
         changed=lone["changed"],
         repeats=lone["repeat"],
         removed=sum(one.pairing.removed for one in sides),
-        differences=differences(sides),
+        differences=others,
         usage=usage_shifts(sides),
-        detectable=found.detectable,
+        detectable=None if stopped else found.detectable,
         blocked="; ".join(dict.fromkeys(one.changed for one in sides if one.changed)),
     )
 

@@ -33,6 +33,7 @@ from reports.compare.pairs import Hit, PairedDifference, PairedSlice, paired_dif
 from reports.metrics.summary import (
     axes_of,
     count_table,
+    counted_outcomes,
     gold_of,
     is_counted,
     missing_extras,
@@ -103,17 +104,6 @@ def blank_table(sides: Sides) -> CountTable:
     golds, outcomes = axes_of(every, slice_)
     counts = np.zeros((len(golds), len(outcomes)))
     return count_table(slice_, counts, (golds, outcomes), scores_of(graded, slice_))
-
-
-def counted_outcomes(row: Metric, side: PairedSlice) -> set[tuple[str, str]]:
-    """Return the (gold label, outcome) pairs that a share of all items counts."""
-    import numpy as np
-
-    blank = blank_table([side])
-    cells = [(gold, outcome) for gold in blank.golds for outcome in blank.outcomes]
-    alone = np.eye(len(cells)).reshape(-1, *blank.counts.shape)
-    hits, _ = row.parts(replace(blank, counts=alone))
-    return {cell for cell, hit in zip(cells, hits, strict=True) if hit}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -402,7 +392,7 @@ def _are_alike(sides: Sides) -> bool:
 
 def _hit(row: Metric, sides: Sides) -> Hit:
     """Return which records a share of all items counts."""
-    counted = {side.slice_.name: counted_outcomes(row, side) for side in sides}
+    counted = {side.slice_.name: counted_outcomes(row, blank_table([side])) for side in sides}
     blank = blank_table(sides)
 
     def hit(side: PairedSlice, record: Record) -> bool | None:

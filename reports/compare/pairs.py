@@ -14,6 +14,7 @@ from cases.dataset import Slice
 from evaluators.judges.adjudicated import Adjudications
 from evaluators.kinds import Cluster
 from evaluators.output import plural
+from evaluators.statistics.betting import Ends, Evidence
 from evaluators.statistics.intervals import UNDEFINED, Z95, Estimate, Interval, quantile
 from evaluators.statistics.paired import (
     confirmed_margin,
@@ -305,6 +306,23 @@ Hit = Callable[[PairedSlice, Record], bool | None]
 def passes(side: PairedSlice, record: Record) -> bool | None:
     """Return whether a record passes by the new run's bar, None where it has no grade."""
     return record.passes(side.bar)
+
+
+def change_ends(before: bool | None, now: bool | None) -> Ends:
+    """Return the lowest and the highest that new - old can be; None is unknown."""
+    return int(now or False) - int(before is not False), int(now is not False) - int(
+        before or False
+    )
+
+
+def interval_at_any_look(sides: Sequence[PairedSlice]) -> Interval | None:
+    """Return the interval of the share that passes, new - old, that holds at any look."""
+    units: dict[str, list[Ends]] = defaultdict(list)
+    for one in sides:
+        for old, new in one.matches:
+            ends = change_ends(old.passes(one.bar) if old else None, new.passes(one.bar))
+            units[one.slice_.place_of(new)].append(ends)
+    return Evidence.of(units[place] for place in sorted(units)).interval
 
 
 def paired_difference(

@@ -16,7 +16,7 @@ from evaluators.statistics.betting import Ends, Evidence, Sides, first_verdict
 from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
 from reports.compare.differences import ShareChange, change_of, elsewhere, not_asked, scopes
-from reports.compare.pairs import Hit, PairedRecords, PairedSlice, passes
+from reports.compare.pairs import Hit, PairedRecords, PairedSlice, change_ends, passes
 from reports.judge.scale import JudgeScale, judge_scale
 from reports.run.record import Record
 from reports.run.report import GateResult, GateState, SliceSummary
@@ -102,12 +102,9 @@ class SequentialGate:
     def _ends(self, side: PairedSlice, old: Record | None, new: Record) -> Ends:
         """Return the lowest and the highest value that an item can have."""
         now = self.hit(side, new)
-        most, least = (unknown if now is None else now for unknown in (True, False))
         if not self.threshold.paired:
-            return 2 * least - 1, 2 * most - 1
-        before = self.hit(side, old) if old else None
-        low, high = (unknown if before is None else before for unknown in (False, True))
-        return least - high, most - low
+            return (-1, 1) if now is None else (2 * now - 1, 2 * now - 1)
+        return change_ends(self.hit(side, old) if old else None, now)
 
     def result(self) -> GateResult:
         """Return the verdict with the sentence that says why; items not asked are unknown."""

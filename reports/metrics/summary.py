@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cases.dataset import Slice
 from evaluators.core import CORRECT, QAError
 from evaluators.kinds import NOT_CORRECT, TWO_WAY, Axes, Cluster, Kind, is_right
 from evaluators.output import plural
+from evaluators.statistics.betting import Ends, Evidence
 from evaluators.statistics.count_table import CountTable, count_patterns
 from evaluators.statistics.intervals import Estimate
-from evaluators.statistics.metrics import SELF_AGREEMENT, USAGE
+from evaluators.statistics.metrics import SELF_AGREEMENT, USAGE, Metric, metrics_of
 from evaluators.statistics.sample import (
     ALL,
     ANY,
@@ -108,12 +111,14 @@ def summarise(
     sample = tabulate(records, slice_)
     brief = for_gates and slice_.kind.answered
     measures = _gated(sample, records, slice_) if brief else _measures(sample, records, slice_)
-    totals = sample.whole.counts.sum(axis=0)
+    totals, counts = sample.whole.counts.sum(axis=0), count(records)
+    if counts.stopped and not for_gates:
+        measures = _at_any_look(measures, sample.whole, records, slice_)
     return SliceSummary(
         dataset=slice_.dataset,
         language=slice_.language,
         kind=slice_.kind,
-        counts=count(records),
+        counts=counts,
         measures=measures,
         labels={label: int(n) for label, n in zip(sample.patterns.outcomes, totals, strict=True)},
         confusion=_confusion(sample) if slice_.kind.has_labels else (),
@@ -254,6 +259,46 @@ def count_table(
         passing=slice_.passing,
         attacks=slice_.attacks,
     )
+
+
+def counted_outcomes(row: Metric, table: CountTable) -> set[tuple[str, str]]:
+    """Return the (gold label, outcome) pairs that a share of all items counts."""
+    import numpy as np
+
+    cells = [(gold, outcome) for gold in table.golds for outcome in table.outcomes]
+    shape = (len(table.golds), len(table.outcomes))
+    hits, _ = row.parts(replace(table, counts=np.eye(len(cells)).reshape(-1, *shape)))
+    return {cell for cell, hit in zip(cells, hits, strict=True) if hit}
+
+
+def _at_any_look(
+    measures: Mapping[str, Estimate], table: CountTable, records: Sequence[Record], slice_: Slice
+) -> dict[str, Estimate]:
+    """Return the metrics of a slice that was stopped once it was decided.
+
+    Shares of all items have an interval that holds at any look, with ungraded items at either end.
+    Other metrics have none: theirs would be for a number of items that was fixed before.
+    """
+    rows, found = metrics_of(slice_.kind, table), {}
+    units: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        units[slice_.place_of(record)].append(record)
+    for name, one in measures.items():
+        found[name] = replace(one, low=None, high=None)
+        row = rows.get(name)
+        if row and row.every_item and one.value is not None:
+            hits = counted_outcomes(row, table)
+
+            def ends(record: Record, hits: AbstractSet[tuple[str, str]] = hits) -> Ends:
+                gold = on_axis(gold_of(record, slice_.kind), table.golds, slice_)
+                hit = (gold, on_axis(record.result, table.outcomes, slice_)) in hits
+                return (2 * hit - 1, 2 * hit - 1) if record.is_graded else (-1, 1)
+
+            seen = Evidence.of(list(map(ends, units[place])) for place in sorted(units))
+            if seen.interval:
+                low, high = seen.interval
+                found[name] = replace(one, low=(low + 1) / 2, high=(high + 1) / 2)
+    return found
 
 
 def missing_extras(records: Sequence[Record]) -> dict[str, int]:

@@ -87,7 +87,7 @@ def test_a_slice_is_asked_until_its_gates_are_settled(
 
 def test_what_was_not_asked_is_named_in_every_file(capitals: Project, server: Loopback) -> None:
     """STOPPED, with how much of the slice the figures are over; it is no error."""
-    result = capitals.run_in_process(*options(server, "--languages", "en"))
+    result = capitals.run_in_process(*options(server))
     assert result.ret == 0
     stopped = counts(capitals, "capital:en")["stopped"]
     result.stdout.fnmatch_lines(

@@ -281,6 +281,30 @@ def report_of(plan: Plan, outcomes: Sequence[Outcome], old: Sequence[Record]) ->
     return run_of(records, *plan.datasets, baseline=run_of(old, *plan.datasets))
 
 
+def test_figures_of_a_stopped_run_hold_at_any_look() -> None:
+    """Intervals for a number of items that was fixed before are gone; a line says the lean."""
+    old = with_digests("cci" * 100)
+    plan = plan_of(DATASET, old)
+    keys = list(plan.items)
+    truth = {one.key: "ci"[one.outcome == "failed"] for one in old}
+    outcomes = [ended(key, truth[key]) for key in keys[:150]]
+    cut = report_of(plan, [*outcomes, *map(stopped, keys[150:])], old)
+    whole = report_of(plan, [ended(key, truth[key]) for key in keys], old)
+    ((part,), (full,)) = cut.slices, whole.slices
+    correct = part.measures["correct"]
+    wilson = full.measures["correct"]
+    assert correct.low is not None
+    assert wilson.low is not None
+    assert correct.low < wilson.low
+    assert part.measures["f_score"].interval is None
+    assert full.measures["f_score"].interval is not None
+    assert cut.comparison is not None
+    (compared,) = cut.comparison.slices
+    assert (compared.p_value, compared.detectable) == (None, None)
+    assert compared.difference.interval == cut.decision.gates[0].estimate.interval
+    assert any("lean to the side of the verdict" in note for note in cut.notes)
+
+
 def test_only_items_without_a_gap_before_them_count() -> None:
     """However many have ended behind an item that is under way: nothing is settled yet."""
     old = with_digests("c" * N)
