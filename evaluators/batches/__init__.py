@@ -1,1 +1,1 @@
-"""Calls in batches, which providers work through within a day at half the price."""
+"""Calls in batches, which providers work through within a day a wave at half the price."""

@@ -25,7 +25,12 @@ from evaluators.extra_metrics import MetricRunner
 from evaluators.judges.adjudicated import AdjudicatedJudge
 from evaluators.judges.ensemble import CascadeJudge, CheckedJudge, PanelJudge
 from evaluators.models.spec import Spec
-from evaluators.runtime.budget import USUAL_OUTPUT, most_input_tokens, output_limit, text_bytes
+from evaluators.runtime.budget import (
+    longest_reply,
+    most_input_tokens,
+    output_limit,
+    text_bytes,
+)
 from evaluators.runtime.engine import Task
 from evaluators.runtime.prices import Pricing
 from evaluators.text import request_key
@@ -197,7 +202,7 @@ def _forecast(call: Call, spec: Spec, price: Pricing | None, prefixes: Prefixes 
     limit = output_limit(spec, call.request)
     tokens_in = round(text_bytes(call.request) / BYTES_PER_TOKEN)
     tokens_out = REPLY_TOKENS if limit is None else min(REPLY_TOKENS, limit)
-    longest = USUAL_OUTPUT if limit is None else limit
+    longest = longest_reply(spec, call.request, batch=prefixes is None)
     return Forecast(
         calls=1,
         tokens_in=tokens_in,

@@ -24,6 +24,10 @@ ROUNDING = 1e-9  # USD; sums of prices are not exact
 USUAL_OUTPUT = 4096
 """Tokens taken as the longest reply where neither prompt, judge nor models.yaml limits it."""
 
+VERDICT_TOKENS = 512
+"""Tokens taken as a judge's longest reply in a batch, where the models file does not limit it and
+no longer one has come: its function asks for a sentence or two. A wave holds the sum for hours."""
+
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _PER_MESSAGE = 16  # role and separators
 _PER_TOOL = 700  # what a provider writes around a tool; Anthropic documents up to 530
@@ -78,11 +82,10 @@ class Budget:
         """
         spec, pricing = self._models[model.spec]
         price = pricing.way(batch=batch)
-        tokens, limit = most_input_tokens(request), output_limit(spec, request)
+        tokens = most_input_tokens(request)
         while True:
-            # Where nothing limits a reply, the longest one seen teaches what to expect.
-            usual = max(USUAL_OUTPUT, self._longest.get(model.spec, 0))
-            most = price.most(tokens, usual if limit is None else limit)
+            seen = self._longest.get(model.spec, 0)
+            most = price.most(tokens, longest_reply(spec, request, seen, batch=batch))
             most = max(most, self._dearest.get(model.spec, 0.0))
             fits = self.spent + self._held + most <= self.limit + ROUNDING
             if batch and not fits and not self.refusal:
@@ -185,6 +188,15 @@ def text_bytes(request: Request) -> int:
     if request.tool is not None:
         parts += [request.tool.name, request.tool.description, str(dict(request.tool.schema))]
     return sum(len(part.encode("utf-8", "surrogatepass")) for part in parts)
+
+
+def longest_reply(spec: Spec, request: Request, seen: int = 0, *, batch: bool = False) -> int:
+    """Return the tokens of the longest reply to expect, where one of ``seen`` tokens has come."""
+    limit = output_limit(spec, request)
+    longest = max(USUAL_OUTPUT, seen) if limit is None else limit
+    is_own = not {"max_tokens", spec.max_tokens_as, *_LIMITS}.isdisjoint(spec.parameters)
+    is_short = batch and request.tool is not None and not is_own
+    return min(longest, max(VERDICT_TOKENS, seen)) if is_short else longest
 
 
 def output_limit(spec: Spec, request: Request) -> int | None:

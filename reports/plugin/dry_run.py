@@ -30,7 +30,7 @@ from evaluators.ledger import Ledger
 from evaluators.ledger.opening import exists
 from evaluators.models.spec import Spec
 from evaluators.output import plural
-from evaluators.runtime.budget import money
+from evaluators.runtime.budget import VERDICT_TOKENS, money
 from evaluators.runtime.engine import Task
 from evaluators.runtime.prices import Pricing, pricing_of
 from evaluators.text import fresh_key
@@ -61,6 +61,12 @@ REPLIES_PER_QUERY = 1_000
 EXTRAS = (
     "extra metrics: as many calls as they usually take; what they ask depends on the replies, and "
     "the steps of a geval_ metric are asked once for all items"
+)
+
+
+BATCHED = (
+    f"in batches the most counts {VERDICT_TOKENS} tokens a verdict, unless max_tokens in the "
+    "models file says otherwise"
 )
 
 
@@ -116,7 +122,11 @@ class DryRun:
             if shares:
                 yield sequence_line(items, forecasts, shares, judged.cost)
         extras = any(self._tasks[key].metric_runners for key in keys)
-        notes = [*([EXTRAS] if extras else []), *self._distrusted(calibrator)]
+        notes = [
+            *([EXTRAS] if extras else []),
+            *([BATCHED] if self._options.batch else []),
+            *self._distrusted(calibrator),
+        ]
         for text in (*assumptions(self._specs, self._prices), *notes, *self._powers(keys)):
             yield from wrapped(text)
         for text in self._odds(keys):

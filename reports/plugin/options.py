@@ -198,7 +198,7 @@ _FLAGS = (
     ("replay", "no network: answer from the ledger; a call that is not there is an ERROR"),
     ("dry-run", "print items, calls, tokens, cost and how gates may end; call nothing"),
     ("allow-self-judge", "let a model judge its own answers"),
-    ("batch", "give calls to the providers' batch APIs: at half the price, within a day; all "
+    ("batch", "give calls to the providers' batch APIs: half the price, a day at most a wave; all "
      "answers first, then all judgements"),
 )  # fmt: skip
 NAMES = tuple(name for name, *_ in (*_ONCE, *_REPEATED, *_FLAGS))

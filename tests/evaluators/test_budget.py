@@ -1,7 +1,7 @@
 """The budget: no limit is ever passed, nothing is refused that would still fit."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +13,9 @@ from evaluators.ledger_place import Place
 from evaluators.models.spec import Prices, Spec
 from evaluators.runtime.budget import (
     USUAL_OUTPUT,
+    VERDICT_TOKENS,
     Budget,
+    longest_reply,
     money,
     most_input_tokens,
     output_limit,
@@ -198,6 +200,27 @@ def test_a_reply_that_says_its_cost_teaches_what_the_next_may_cost() -> None:
         return held
 
     assert asyncio.run(run()) == [0.0, 0.4]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "seen", "batch", "tokens"),
+    [
+        ({}, 0, True, VERDICT_TOKENS),
+        ({}, 900, True, 900),
+        ({}, 5000, True, 2048),
+        ({}, 0, False, 2048),
+        ({"max_tokens": 1000}, 0, True, 1000),
+        ({"max_completion_tokens": 4000}, 0, True, 2048),
+    ],
+)
+def test_a_verdict_in_a_batch_is_taken_to_be_short(
+    parameters: dict[str, object], seen: int, batch: bool, tokens: int
+) -> None:
+    """But not below what the models file allows, nor below a reply that came."""
+    asked = replace(request(max_tokens=2048), tool=Tool(name="grade", description="", schema={}))
+    assert longest_reply(spec(**parameters), asked, seen, batch=batch) == tokens
+    answer = replace(asked, tool=None)
+    assert longest_reply(spec(), answer, seen, batch=True) == 2048
 
 
 def test_what_a_run_spent_counts_in_its_next_process(place: Place) -> None:
