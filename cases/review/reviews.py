@@ -1,6 +1,7 @@
 """What was issued, and what reviewers sent back: reading it, settling it, and their agreement."""
 
 import json
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from cases.review.form import BETWEEN, RATE, write_sheet
-from cases.review.sheet import Sheet
+from cases.review.sheet import Sheet, name_fault
 from cases.tables import read_csv
 from evaluators.core import UsageError
 from evaluators.output import unguarded, write_texts
@@ -247,6 +248,8 @@ def _review(values: Mapping[str, str], source: str, allowed: Allowed | Sequence[
         raise UsageError(
             f"{source}, column 'reviewer': a name of 1 to {LONGEST_NAME} characters is needed"
         )
+    if fault := name_fault(values["reviewer"]):
+        raise UsageError(f"{source}, column 'reviewer': {fault}")
     item, verdict = values["item"], values["verdict"]
     if isinstance(allowed, Mapping):
         if item not in allowed:
@@ -261,7 +264,7 @@ def _review(values: Mapping[str, str], source: str, allowed: Allowed | Sequence[
         )
     return Review(
         item=item,
-        reviewer=" ".join(values["reviewer"].split()),
+        reviewer=" ".join(unicodedata.normalize("NFC", values["reviewer"]).split()),
         verdict=spelled.get(verdict.casefold(), verdict),
         edited=values["edited"],
         comment=values["comment"],

@@ -2,14 +2,16 @@
 
 import hashlib
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from cases.check.item_checks import mixed_words
 from evaluators.core import UsageError
 from evaluators.reading import Map, Seq, Settings, load_settings, load_yaml, problem
-from evaluators.text import digest, shown
+from evaluators.text import INVISIBLE, digest, shown
 
 UNCLEAR = "UNCLEAR"
 """The verdict of a reviewer who cannot decide."""
@@ -157,6 +159,17 @@ def _criterion(settings: Settings) -> Question:
     )
 
 
+def name_fault(name: str) -> str:
+    """Return what makes a reviewer's name look like another one; empty if nothing does."""
+    plain = unicodedata.normalize("NFC", name)
+    if INVISIBLE.search(plain) or unicodedata.normalize("NFKC", plain) != plain:
+        return f"{shown(name)} has hidden or odd characters; type it again"
+    word, odd = next(mixed_words(plain, "Latin"), ("", ""))
+    if not odd:
+        return ""
+    return f"{shown(word)} mixes scripts (U+{ord(odd[0]):04X}); type it on one keyboard"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duty:
     """How items are shared out; the same seed shares out the same items alike."""
@@ -168,8 +181,10 @@ class Duty:
 
     def __post_init__(self) -> None:
         names = {name.casefold() for name in self.reviewers}
-        what = ""
-        if not names or len(names) < len(self.reviewers):
+        what = next(filter(None, map(name_fault, self.reviewers)), "")
+        if what:
+            what = f"reviewers: {what}"
+        elif not names or len(names) < len(self.reviewers):
             got = ", ".join(self.reviewers) or "none"
             what = f"reviewers: different names are needed, got {got}"
         elif not 0 <= self.overlap <= 1:

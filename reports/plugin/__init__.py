@@ -25,7 +25,7 @@ except ModuleNotFoundError as error:
         "`qagate run` instead of pytest"
     ) from None
 from evaluators.core import UsageError
-from evaluators.text import harmless
+from evaluators.text import encodable, harmless, shown
 from reports.plugin.options import (
     REPORT_DIR,
     RunOptions,
@@ -101,6 +101,9 @@ def pytest_sessionstart() -> None:
 
 def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
     """Start a run in the controller; None where its paths hold no dataset."""
+    for text in (*map(str, config.invocation_params.args), str(here)):
+        if not encodable(text):  # pytest-xdist could not pass it on
+            raise UsageError(f"{shown(text)}: the name is not UTF-8; rename it or use another path")
     files = dataset_files(config.args, here, config.rootpath)
     if (files or given_options(config)) and not config.option.collectonly:
         _claim(config, here)

@@ -78,6 +78,9 @@ def test_form_and_twin_of_one_person_count_once(tmp_path: Path) -> None:
         ({"verdict": "YEP", "reviewer": "A"}, "row 1, column 'verdict': 'YEP' is no choice; did"),
         ({"verdict": "YES", "reviewer": "A" * 101}, "column 'reviewer': a name of 1 to 100"),
         ({"item": "zz", "verdict": "YES", "reviewer": "A"}, "column 'item': 'zz' is no item"),
+        ({"verdict": "YES", "reviewer": "\u0410nna"}, r"'reviewer': .* mixes scripts \(U\+0410\)"),
+        ({"verdict": "YES", "reviewer": "Ann\u200ba"}, "'reviewer': .* hidden or odd characters"),
+        ({"verdict": "YES", "reviewer": "Ａnna"}, "'reviewer': .* hidden or odd characters"),
     ],
 )
 def test_a_wrong_cell_is_named(cells: dict[str, str], message: str, tmp_path: Path) -> None:
@@ -306,6 +309,7 @@ def test_each_reviewer_gets_a_sheet_of_their_own() -> None:
     [
         ({"reviewers": ()}, "different names are needed, got none"),
         ({"reviewers": ("A", "a")}, "different names are needed, got A, a"),
+        ({"reviewers": ("Anna", "\u0410nna")}, "reviewers: .* mixes scripts"),
         ({"reviewers": ("A", "B"), "overlap": 1.5}, "a share from 0 to 1 is needed, got 1.5"),
         ({"reviewers": ("A",)}, "one reviewer cannot see an item twice"),
     ],

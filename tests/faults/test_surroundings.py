@@ -105,3 +105,11 @@ def test_no_code_comes_from_a_file_in_the_ledgers_place(
         Ledger(tmp_path / place)
     assert not (tmp_path / "sprung").exists()
     assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("option", [b"--report-dir=b\xff", b"--ledger=l\xff", b"--models=m\xff"])
+def test_a_path_that_is_not_utf8_is_one_line(project: Project, option: bytes) -> None:
+    """It is named, with workers and without: they could not be told of it."""
+    project.dataset("capital", {"en": ["Sofia"]})
+    for words in (("-n", "2"), ()):
+        assert "the name is not UTF-8" in project.refused(os.fsdecode(option), *words, "qa")
