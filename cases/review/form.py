@@ -5,8 +5,9 @@ The words of the form are in ``texts/``, one YAML file a language.
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from jinja2 import DictLoader, Environment, StrictUndefined
@@ -98,7 +99,10 @@ def form_page(sheet: Sheet) -> str:
         "name": sheet.name,
         "reviewer": visible(sheet.reviewer),
         "texts": {name: {"lang": one.language, **one.form} for name, one in texts.items()},
-        "items": [_item(item, texts[item.language], rubrics) for item in sheet.items],
+        "items": [
+            _screen(list(items), texts, rubrics)
+            for _, items in groupby(sheet.items, key=lambda one: one.pair or one.id)
+        ],
     }
     return environment.get_template("form").render(
         language=first.language,
@@ -110,28 +114,37 @@ def form_page(sheet: Sheet) -> str:
     )
 
 
-def _item(item: SheetItem, texts: Texts, rubrics: list[str]) -> dict[str, object]:
+def _screen(
+    items: Sequence[SheetItem], languages: Mapping[str, Texts], rubrics: list[str]
+) -> dict[str, object]:
+    """Return an item, or both answers of a pair, as the form's script takes them."""
+    item, *others = items
+    texts = languages[item.language]
+    fields = [(texts.titles.get(one.title, visible(one.title)), one.text) for one in item.fields]
+    asked = [(id_, visible(one.text), one) for id_, one in item.asked]
+    if others:  # the last field is the answer, the others are alike
+        title = fields.pop()[0]
+        names = [f"{title} {number}" for number, _ in enumerate(items, start=1)]
+        fields += [(name, one.fields[-1].text) for name, one in zip(names, items, strict=True)]
+        asked = [(one.id, name, one.questions[0]) for name, one in zip(names, items, strict=True)]
     return {
-        "id": next(item.asked)[0],  # text and comment are kept with the first question
+        "id": asked[0][0],  # text and comment are kept with the first question
         "language": item.language,
         "note": visible(texts.why(item)),
         "rules": "\n".join(texts.rules[one.kind] for one in item.questions if one.kind),
         "edit": None if item.edit is None else visible(item.edit),
-        "fields": [
-            {"title": texts.titles.get(one.title, visible(one.title)), "text": visible(one.text)}
-            for one in item.fields
-        ],
+        "fields": [{"title": title, "text": visible(text)} for title, text in fields],
         "rubric": rubrics.index(visible(item.rubric)) if item.rubric else None,
         "questions": [
             {
                 "id": id_,
-                "text": visible(one.text),
+                "text": text,
                 "choices": [
                     {"value": c.value, "key": c.key, "label": texts.verdicts.get(c.value, c.value)}
                     for c in one.choices
                 ],
             }
-            for id_, one in item.asked
+            for id_, text, one in asked
         ],
     }
 

@@ -73,6 +73,8 @@ class SheetItem:
     """Why it is here: keys of the language's reasons, or the reasons themselves."""
     rubric: str = ""
     """What the judge was told; empty if it is not shown."""
+    pair: str = ""
+    """What it shares with the next item if the form shows both on one screen: two answers."""
 
     @property
     def asked(self) -> Iterator[tuple[str, Question]]:

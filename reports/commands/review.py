@@ -273,7 +273,7 @@ def _picks(gates: Sequence[AuditedGate], most: int | None) -> Iterator[Pick]:
                 if known[id_] is None and id_ not in seen:
                     seen.add(id_)
                     part = slices[f"{record.dataset}:{record.language}"]
-                    yield Pick(id=id_, record=record, part=part, reasons=())
+                    yield Pick(id=id_, record=record, part=part, reasons=(), pair=pair.key)
 
 
 def _export(options: argparse.Namespace) -> int:

@@ -43,6 +43,8 @@ class Pick:
     """Some of ``REASONS``."""
     probability: float = 1.0
     """That of being picked."""
+    pair: str = ""
+    """What two answers to one item share that are judged together."""
 
     @property
     def digest(self) -> str:
@@ -208,6 +210,7 @@ def sheet_item(one: Pick, questions: tuple[Question, ...], rubric: str = "") -> 
         fields=(*shown, Field(title="answer", text=record.answer or "")),
         questions=questions,
         rubric=rubric,
+        pair=one.pair,
     )
 
 

@@ -76,6 +76,13 @@ def test_the_form_is_blind_and_in_random_order(tmp_path: Path) -> None:
     first_is_new = [one.startswith("new") for one in shown[::2]]
     assert 0.3 < sum(first_is_new) / len(first_is_new) < 0.7
     assert {row["why"] for row in rows} == {""}
+    page = (tmp_path / "audit.html").read_text(encoding="utf-8")
+    screens = json.loads(page.partition('id="data">')[2].partition("</script>")[0])["items"]
+    assert [[one["id"] for one in screen["questions"]] for screen in screens] == [
+        [first["item"], second["item"]] for first, second in zip(rows[::2], rows[1::2], strict=True)
+    ], "both on one screen"
+    titles = [field["title"] for field in screens[0]["fields"]]
+    assert titles[-2:] == [one["text"] for one in screens[0]["questions"]]
     review(tmp_path, "--pairs", "7")
     with (tmp_path / "audit.csv").open(encoding="utf-8-sig", newline="") as file:
         fewer = [row["item"] for row in csv.DictReader(file)]
