@@ -9,7 +9,7 @@ from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.output import markdown_table, plural
 from evaluators.statistics.intervals import number
 from reports.render import words
-from reports.render.judge_section import judge_section
+from reports.render.judge_section import TITLE, judge_section
 from reports.run import clean
 from reports.run.evidence import Change, Comparison, SliceComparison
 from reports.run.record import Record, in_order
@@ -24,37 +24,80 @@ _PLAIN_LINK = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9.:-]*(?:/[A-Za-z0-9._~/
 _GATES = ("Gate", "Verdict", "Value", "95 % interval", "Bar", "Worst to best", "Why")
 _PAIRS = ("Slice", "Pairs", "Fixed", "Broke", "New - old", "McNemar p", "Odds fixed : broke")
 _SLICES = ("Slice", "Plan", "Passed", "Failed", "Error", "Missing", "Stopped", "Metrics")
+_MOST_OF_A_REASON = 300
+_REGRESSION_SPAN = 60
+_END = "</details>"
 _CUT = "\n*The rest is cut; the report files have it all.*\n"
 
 
 def render(report: Report) -> str:
-    """Return the summary. Text of models and data is in code spans only."""
+    """Return the summary: what decides first, all else folded.
+
+    Text of models and data is in code spans only.
+    """
     compared, since = report.comparison, report.since_anchor
     kinds = words.ungraded(report)[:_MAX_MISSES]
     noted = [f"{part.name}: {part.note}" for part in report.slices if part.note]
     parts = (
         _head(report),
-        _usage(report),
-        _table("Gates", _GATES, map(_gate, words.by_urgency(report.decision.gates))),
         _section(
             "Another judge",
             [f"- **{clean.prose(one)}**" for one in (compared.warnings if compared else ())],
         ),
+        _section("Gates that did not pass", _fitting(map(_undecided, _not_passed(report)))),
+        _section("Slices that lost", _fitting(_lost(compared))),
+        _regressions(report),
+        _table("Gates", _GATES, map(_gate, words.by_urgency(report.decision.gates))),
         _table(
             "Compared with the baseline", _PAIRS, map(_pairs, compared.slices if compared else ())
         ),
-        _compared("anchor", since),
-        _regressions(report),
+        _table("Compared with the anchor", _PAIRS, map(_pairs, since.slices if since else ())),
         _table("Slices", _SLICES, map(_slice, report.slices)),
-        judge_section(report),
-        _section(
+        _fold(TITLE, judge_section(report).partition("\n")[2]),
+        _fold(
             "Not graded",
-            [f"- {count:,} {state}: {clean.span(kind)}" for state, kind, count in kinds],
+            "\n".join(f"- {count:,} {state}: {clean.span(kind)}" for state, kind, count in kinds),
         ),
-        "" if compared else _section("Some of the misses", _misses(report)),
-        _section("Notes", [f"- {clean.prose(note)}" for note in (*report.notes, *noted)]),
+        _fold("Some of the misses", "" if compared else "\n".join(_misses(report))),
+        _usage(report),
+        _fold("Notes", "\n".join(f"- {clean.prose(one)}" for one in (*report.notes, *noted))),
     )
     return _bounded("\n".join(part for part in parts if part))
+
+
+def _not_passed(report: Report) -> list[GateResult]:
+    return [one for one in words.by_urgency(report.decision.gates) if one.state != "PASS"]
+
+
+def _undecided(gate: GateResult) -> str:
+    what = f"{gate.slice} {gate.name} {gate.estimate.text()}, bar {words.bar(gate)}"
+    return f"- **{gate.state}** {clean.prose(what)}: {clean.prose(gate.reason)[:_MOST_OF_A_REASON]}"
+
+
+def _lost(compared: Comparison | None) -> list[str]:
+    """Return the slices that are shown to be worse than in the baseline."""
+    worse = (
+        one
+        for one in (compared.slices if compared else ())
+        if not one.blocked and one.difference.high is not None and one.difference.high < 0
+    )
+    return [
+        f"- {clean.prose(one.name)}: {one.broke:,} broke, {one.fixed:,} fixed of "
+        f"{one.difference.n:,}, {clean.prose(words.signed(one.difference))}"
+        for one in worse
+    ]
+
+
+def _fitting(lines: Iterable[str], room: int = 700) -> list[str]:
+    """Return the first lines that fit into so many characters, and how many do not."""
+    every = list(lines)
+    kept: list[str] = []
+    for line in every:
+        room -= len(line)
+        if kept and room < 0:
+            return [*kept, f"- {len(every) - len(kept):,} more below"]
+        kept.append(line)
+    return kept
 
 
 def _head(report: Report) -> str:
@@ -73,7 +116,7 @@ def _head(report: Report) -> str:
         f"{clean.prose(report.decision.line)}\n\n"
         f"Model {clean.span(words.model(report))}, judge {clean.span(report.judge)}{compared}.\n"
         f"{plural(counts.planned, 'item')} planned: {counts.passed:,} passed, "
-        f"{counts.failed:,} failed, {counts.error:,} error, {counts.missing:,} missing{stopped}. "
+        f"{counts.failed:,} missed, {counts.error:,} error, {counts.missing:,} missing{stopped}. "
         f"Tokens {words.tokens(report)}; cost {words.money(report.cost)}.{origin}{link}\n"
     )
 
@@ -82,7 +125,8 @@ def _usage(report: Report) -> str:
     found = words.usage_rows(report)
     rows = ((one.name, *(" ".join(cell).strip() for cell in one.cells)) for one in found)
     table = _table("Seconds, tokens and cost of answers", words.USAGE_HEADER, rows)
-    return f"{table}\n*{'; '.join(words.usage_notes(report))}*\n" if table else ""
+    note = f"\n*{'; '.join(words.usage_notes(report))}*\n\n{_END}"
+    return table.replace(f"\n{_END}", note) if table else ""
 
 
 def _gate(gate: GateResult) -> tuple[str, ...]:
@@ -97,10 +141,6 @@ def _gate(gate: GateResult) -> tuple[str, ...]:
     )
 
 
-def _compared(role: str, found: Comparison | None) -> str:
-    return _table(f"Compared with the {role}", _PAIRS, map(_pairs, found.slices)) if found else ""
-
-
 def _pairs(one: SliceComparison) -> tuple[str, ...]:
     counts = (one.difference.n, one.fixed, one.broke)
     shown = words.signed(one.difference), words.p_value(one.p_value), words.odds(one.odds)
@@ -109,7 +149,7 @@ def _pairs(one: SliceComparison) -> tuple[str, ...]:
 
 def _regressions(report: Report) -> str:
     broke = words.broke(report)
-    lines = [_item(*pair) for pair in broke[:_MAX_REGRESSIONS]]
+    lines = [_item(*pair, limit=_REGRESSION_SPAN) for pair in broke[:_MAX_REGRESSIONS]]
     rest = f"\n{len(broke) - len(lines):,} more in the report.\n" if len(broke) > len(lines) else ""
     return _section("Worst regressions", lines) + rest
 
@@ -135,16 +175,17 @@ def _misses(report: Report) -> list[str]:
     return [_item(record) for record in islice(taken, _MAX_MISSES)]
 
 
-def _item(record: Record, old: Change | None = None) -> str:
+def _item(record: Record, old: Change | None = None, limit: int = clean.SPAN_LIMIT) -> str:
     """Return one item as a line, with its baseline answer where one is given."""
-    mark, answer = words.mark(record.grade, record.rating), clean.span(record.answer or "")
+    mark, answer = words.mark(record.grade, record.rating), clean.span(record.answer or "", limit)
     got = f"got {answer}"
     if old:
         mark = f"{words.mark(old.grade, old.rating)} → {mark}"
-        got = f"was {clean.span(old.answer or '')} is {answer}"
+        got = f"was {clean.span(old.answer or '', limit)} is {answer}"
     return (
         f"- {clean.prose(record.dataset)}:{clean.prose(record.language)} row {record.row}, "
-        f"{mark}: {clean.span(record.question)} expected {clean.span(record.expected)} {got}"
+        f"{mark}: {clean.span(record.question, limit)} expected "
+        f"{clean.span(record.expected, limit)} {got}"
     )
 
 
@@ -152,13 +193,17 @@ def _section(title: str, lines: list[str]) -> str:
     return f"### {title}\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
+def _fold(title: str, body: str) -> str:
+    """Return a part that is shown on demand; nothing where it is empty."""
+    return f"<details><summary>{title}</summary>\n\n{body.strip()}\n\n{_END}\n" if body else ""
+
+
 def _table(title: str, header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     cells = [[clean.prose(cell) for cell in row] for row in rows]
-    if not cells:
-        return ""
     rest = len(cells) - _MAX_ROWS
-    more = f"\n{rest:,} more in the report.\n" if rest > 0 else ""
-    return _section(title, markdown_table(header, cells[:_MAX_ROWS])) + more
+    more = [f"\n{rest:,} more in the report."] if rest > 0 else []
+    table = "\n".join([*markdown_table(header, cells[:_MAX_ROWS]), *more]) if cells else ""
+    return _fold(f"{title} ({len(cells):,})", table)
 
 
 def _bounded(text: str) -> str:
@@ -166,5 +211,7 @@ def _bounded(text: str) -> str:
     raw = text.encode()
     if len(raw) <= MAX_BYTES:
         return text
-    kept = raw[: MAX_BYTES - len(_CUT.encode())].decode("utf-8", "ignore")
-    return kept[: kept.rindex("\n") + 1] + _CUT
+    kept = raw[: MAX_BYTES - len(_CUT.encode()) - 2 * len(_END)].decode("utf-8", "ignore")
+    whole = kept[: kept.rindex("\n") + 1]
+    is_open = whole.count("<details>") > whole.count(_END)
+    return whole + (f"\n{_END}\n" if is_open else "") + _CUT

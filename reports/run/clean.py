@@ -27,6 +27,7 @@ HIDDEN = re.compile(
     "\U0001fffe\U0001ffff\U0002fffe\U0002ffff\U000e0000-\U000e0fff]"
 )
 _MARKUP = re.compile(r"[\\*_\[\]<>&|~!$]|(?<=:)/(?=/)|(?<=www)\.")
+_ADDRESS = re.compile(r"([A-Za-z][\w.+:@/-]*://[\w.:/@%~+-]*[\w/])", re.ASCII)
 _ENTITIES = {"<": "&lt;"}  # some renderers take a tag that only a backslash stands before
 _WIDE = str.maketrans({"@": "＠", "#": "＃", "`": "'"})
 
@@ -98,9 +99,17 @@ def span(text: str, limit: int = SPAN_LIMIT) -> str:
 
 
 def prose(text: str, limit: int = 400) -> str:
-    """Return a text for running Markdown and its table cells: no markup, link, mention or issue."""
-    shown = cut(line(text), limit).translate(_WIDE)
-    return _MARKUP.sub(lambda mark: _ENTITIES.get(mark.group(), f"\\{mark.group()}"), shown)
+    """Return a text for running Markdown and its table cells: no markup, link, mention or issue.
+
+    An address stands in a code span, to be read and copied.
+    """
+    parts = _ADDRESS.split(cut(line(text), limit))
+    return "".join(f"`{part}`" if n % 2 else _escaped(part) for n, part in enumerate(parts))
+
+
+def _escaped(text: str) -> str:
+    wide = text.translate(_WIDE)
+    return _MARKUP.sub(lambda mark: _ENTITIES.get(mark.group(), f"\\{mark.group()}"), wide)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -263,7 +263,7 @@ LONG = scored([1] * 200, question="Who?", expected="Ann")
             "not in this",
         ),
     ],
-    ids=["gone", "added"],
+    ids=["gone", "question", "gold", "added"],
 )
 def test_items_that_are_not_the_same_decide_nothing(new: Rows, why: str, tmp_path: Path) -> None:
     """More than a twentieth of the items on one side only, or changed, is INCONCLUSIVE."""

@@ -7,6 +7,7 @@ import pytest
 
 from evaluators.statistics.intervals import Estimate, number
 from reports.render import markdown, words
+from reports.run import clean
 from reports.run.report import Decision
 from tests.support.hostile import HOSTILE
 from tests.support.samples import ended, full, gate, part, record, report
@@ -52,12 +53,12 @@ def test_every_table_row_has_the_columns_of_its_header() -> None:
     """Also where names and reasons hold pipes and line ends."""
     odd = gate("FAIL", dataset="a|b\nc", reason="x | y\n| z |")
     text = markdown.render(report(decision=Decision(gates=(odd,), code=1, line="")))
-    widths = {len(re.findall(r"(?<!\\)\|", line)) for line in _table(text, "### Gates")}
+    widths = {len(re.findall(r"(?<!\\)\|", line)) for line in _table(text, "<summary>Gates (")}
     assert widths == {8}
 
 
 def _table(text: str, title: str) -> list[str]:
-    section = text.partition(title)[2].partition("###")[0]
+    section = text.partition(title)[2].partition("</details>")[0]
     return [line for line in section.splitlines() if line.startswith("|")]
 
 
@@ -125,6 +126,26 @@ def test_the_word_for_each_code(code: int, complete: bool, word: str) -> None:
     """A run that was cut short is never shown as passed."""
     decision = replace(report().decision, code=code)
     assert report(decision=decision, complete=complete).verdict == word
+
+
+def test_what_decides_stands_before_the_first_fold() -> None:
+    """Verdict, gates that did not pass, losses and regressions in 2,500 characters."""
+    gates = tuple(gate("FAIL", dataset=f"data{n}", reason="x" * 900) for n in range(30))
+    base = report()
+    made = replace(base, decision=Decision(gates=gates, code=1, line="GATES FAIL (30 of 30)"))
+    above, _, below = markdown.render(made).partition("<details>")
+    assert len(above) <= 2500
+    assert "### Gates that did not pass" in above
+    assert "more below" in above
+    assert below.count("<details>") + 1 == below.count("</details>")
+
+
+def test_an_address_can_be_copied() -> None:
+    """It stands in a code span, as it is; so nothing links to it."""
+    said = "openai:m@http://127.0.0.1:4111/v1, see https://example.org/a_b."
+    assert clean.prose(said) == (
+        "`openai:m@http://127.0.0.1:4111/v1`, see `https://example.org/a_b`."
+    )
 
 
 def test_numbers_in_words() -> None:
