@@ -259,6 +259,14 @@ LONG = scored([1] * 200, question="Who?", expected="Ann")
     [
         (LONG[:180], "10% of the baseline's items are not in this run"),
         (
+            [{**row, "question": "Whose?"} if n < 20 else row for n, row in enumerate(LONG)],
+            "20 of 200 items changed since the baseline",
+        ),
+        (
+            [{**row, "expected": "Bob"} if n < 20 else row for n, row in enumerate(LONG)],
+            "20 of 200 items changed since the baseline",
+        ),
+        (
             [{**row, "id": f"new-{n}"} if n < 20 else row for n, row in enumerate(LONG)],
             "not in this",
         ),
