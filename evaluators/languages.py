@@ -57,6 +57,8 @@ class Language:
     """The words for *or*."""
     expected: frozenset[str]
     """Every long text has at least one of these letters, where there are any."""
+    empty: tuple[str, ...] = ()
+    """Sentences that answer nothing."""
     respelling: Respelling | None = None
 
     def speaks(self, word: str, other: "Language") -> bool:
@@ -90,6 +92,7 @@ def known() -> Mapping[str, Language]:
             stops=frozenset(entry["stops"].split()),
             either=frozenset(entry["or"].split()),
             expected=frozenset(entry.get("expected", "")),
+            empty=tuple(entry.get("empty", ())),
             respelling=respelling,
         )
     return found

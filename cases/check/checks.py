@@ -23,6 +23,7 @@ SLICE_CHECKS: Mapping[str, Callable[[Subject], Iterable[Finding]]] = {
     "leak": item_checks.leaks,
     "id": item_checks.ids,
     "overlap": item_checks.overlap,
+    "loose-gold": item_checks.loose_golds,
     "mixed-scripts": item_checks.mixed_scripts,
     "invisible": item_checks.invisible,
     "language": item_checks.other_language,

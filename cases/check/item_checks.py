@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +21,11 @@ from cases.check.findings import (
 from cases.config import FILE, load_dataset
 from cases.loading import GOOD_ID, load_cases
 from cases.rows import LOOK_ALIKES
-from evaluators.core import Case
+from evaluators.core import CORRECT, Case
+from evaluators.judges.lexical.analysis import Answer
+from evaluators.judges.lexical.judge import grade
+from evaluators.judges.lexical.match import find_matches
+from evaluators.kinds import MARKS
 from evaluators.languages import SCRIPTS, Language, has, known, language_of, words
 from evaluators.text import INVISIBLE, listed, shown
 
@@ -46,6 +51,8 @@ TWINS = frozenset(filter(SCRIPTS["Cyrillic"].match, map(chr, LOOK_ALIKES))) | se
 """Cyrillic and Greek letters that are drawn like Latin ones."""
 TWINNED = frozenset("".join(TWINS).translate(LOOK_ALIKES))
 """Latin letters that are drawn like Cyrillic or Greek ones."""
+
+_AND = " | "  # between sentences that are looked through at once
 
 _OUTER = ".,;:!?\"'`“”„«»()[]"
 _TOKEN = re.compile(r"\w+")
@@ -147,6 +154,24 @@ def ids(subject: Subject) -> Iterator[Finding]:
             f"{listed(list(odd.values())[:3])}; use at most 64 of A-Z, a-z, 0-9, '.', '_' and '-'"
         )
         yield warning(min(odd), message)
+
+
+def loose_golds(subject: Subject) -> Iterator[Finding]:
+    """Find the golds that sentences without an answer meet by the rules, as wrong answers would."""
+    slice_, language = subject.slice_, language_of(subject.slice_.language)
+    if not language or not slice_.kind.by_rubric or slice_.kind.rated or not slice_.kind.answered:
+        return
+    for case in subject.cases:
+        forms = [gold for gold in case.golds if not gold.startswith(MARKS)]
+        text = Answer(replace(case, golds=tuple(forms)), _AND.join(language.empty))
+        if not any(next(find_matches(form, text), None) for form in text.forms):
+            continue
+        pairs = ((form, said) for form in forms for said in language.empty)
+        for form, said in pairs:
+            if grade(replace(case, golds=(form,)), said).grade == CORRECT:
+                message = f"gold {shown(form)} is met by {shown(said)}; drop or reword this form"
+                yield error(case.row, message)
+                break
 
 
 def overlap(subject: Subject) -> Iterator[Finding]:

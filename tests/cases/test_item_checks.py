@@ -11,6 +11,7 @@ from cases.check.item_checks import (
     ids,
     invisible,
     leaks,
+    loose_golds,
     mixed_scripts,
     other_language,
     overlap,
@@ -56,6 +57,29 @@ def test_one_question_with_two_golds_is_a_conflict(first: str, second: str, *, t
     assert found(duplicates, both) == [("error", 2)] * (not told)
     if told:
         assert f"{second!r} here and {first!r} there" in said(conflicts, both)
+
+
+@pytest.mark.parametrize(
+    ("language", "gold", "told"),
+    [
+        ("en", "an island", True),
+        ("en", "Iceland", False),
+        ("en", "FALSE PREMISE: it is no island", False),
+        ("bg", "първи кръг", True),
+        ("bg", "Де Хеа", False),
+        ("be", "доўгі сезон", True),
+        ("pl", "długi sezon", True),
+        ("hu", "a sziget", True),
+        ("xx", "an island", False),
+    ],
+)
+def test_golds_that_say_nothing_are_met_by_nothing(language: str, gold: str, *, told: bool) -> None:
+    """A form that a sentence without an answer meets would let wrong answers pass."""
+    rows = (("?", "Reykjavik"), ("!", gold))
+    asked_ = [item(i, *row, language=language) for i, row in enumerate(rows, 1)]
+    some = subject(*asked_, language=language)
+    assert found(loose_golds, some) == [("error", 2)] * told
+    assert not found(loose_golds, subject(*some.cases, kind="judged", language=language))
 
 
 def test_judged_items_may_repeat_a_question() -> None:

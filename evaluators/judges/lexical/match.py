@@ -28,18 +28,22 @@ class Tolerance:
     tables: Tables
     names: bool = False
     scripts: bool = False
+    capitals: frozenset[str] = frozenset()
+    """Words that may be names; none where every word may."""
 
     def alike(self, wanted: str, word: str) -> bool:
         """Return whether two folded words are forms or spellings of one word."""
         if wanted == word or wanted.isdecimal() or word.isdecimal():
             return wanted == word
         unit = self.tables.units.get(wanted)
-        if _inflected(wanted, word, self.tables.endings):
-            return True
         if unit and unit == self.tables.units.get(word):
             return True
-        audible = self.scripts and min(len(wanted), len(word)) > 2
-        by_sound = audible and _mistyped(sound(wanted), sound(word), 4)
+        if self.capitals and word not in self.capitals:
+            return False
+        if _inflected(wanted, word, self.tables.endings):
+            return True
+        heard = self.scripts and min(map(len, (wanted, word, sound(wanted) + "."))) > 3
+        by_sound = heard and _mistyped(sound(wanted), sound(word), 5)
         return by_sound or (self.names and _mistyped(wanted, word, 5))
 
     def places_of(self, wanted: str, answer: Text) -> list[int]:
@@ -149,8 +153,11 @@ def _loose(form: Form, answer: Answer) -> Iterator[Match]:
     if _is_score(form):
         return
     text, own = answer.text, answer.own_words
-    scripts = form.text.cyrillic or text.cyrillic
-    tolerance = Tolerance(tables=answer.tables, names=form.named, scripts=scripts)
+    scripts = form.named and (form.text.cyrillic or text.cyrillic)
+    capitals = answer.capitals if form.named else frozenset[str]()
+    tolerance = Tolerance(
+        tables=answer.tables, names=form.named, scripts=scripts, capitals=capitals
+    )
     implied = answer.question_head | (form.common & answer.question_words)
     needed = [word for word in form.content if word not in implied]
     figures = all(word.isdecimal() for word in needed)
