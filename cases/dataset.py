@@ -198,9 +198,7 @@ class Slice:
 
         It is one hash of their own name, so that neither their number nor other items move them.
         """
-        cluster = self.cluster_of(item)
-        own = (item.digest,) if cluster == (item.language, item.id) else ()
-        return digest([self.order, self.dataset, *cluster, *own])
+        return digest([self.order, self.dataset, *self.cluster_of(item)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,12 +130,13 @@ class Kind(str):
 
         It is the value of the metadata ``field``, or of ``fact_id``, in any language; without one,
         what items of this kind share (``shared``). Otherwise an item is its own cluster, with all
-        its repeats.
+        its repeats and all copies of its question.
         """
         value = item.metadata.get(field or FACT)
         if text := "" if value is None else str(value).strip():
             return field or FACT, text
-        return self.shared(item) or (item.language, item.id)
+        question = " ".join(item.question.casefold().split())
+        return self.shared(item) or (item.language, question, item.context)
 
     def shared(self, item: ItemView) -> Cluster:
         """Return what an item of this kind may share with others, or nothing."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import pytest
 
@@ -24,6 +24,7 @@ INPUT_KEY = "qa"  # of xdist's workerinput
 PLAN_FILE = "plan.pickle"
 PACKED = "qa-packed"  # of a report on its way to the controller
 WORKERS_NICE = "10"  # text, as execnet wants it
+T = TypeVar("T")
 SKIPPED = ("missing", "stopped")
 
 
@@ -109,15 +110,18 @@ class Verdicts:
 
     @pytest.fixture
     def case(self, qa_item: PlannedItem) -> Case:
-        """Return the item: question, accepted answers, context, metadata."""
-        return qa_item.case
+        """Return a copy of the item: question, accepted answers, context, metadata."""
+        return _copied(qa_item.case)
 
     @pytest.fixture
     def verdict(self, qa_item: PlannedItem) -> Outcome:
-        """Return the verdict on the answer; without one the test is an ERROR, or skipped."""
+        """Return a copy of the verdict on the answer; without one the test is an ERROR, or skipped.
+
+        What a test does to it changes nothing that is decided.
+        """
         assert self._outcome is not None
         assert self._outcome.key == qa_item.key
-        return self._outcome
+        return _copied(self._outcome)
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Wait for the item's outcome. A fixture that did so would fail in pytest's words."""
@@ -149,6 +153,10 @@ class Verdicts:
 
             report.user_properties.append(("qa", qa_property(planned, outcome)))
         return report
+
+
+def _copied(value: T) -> T:
+    return cast("T", pickle.loads(pickle.dumps(value, pickle.HIGHEST_PROTOCOL)))
 
 
 def _outcomes(config: pytest.Config) -> OutcomeSource:

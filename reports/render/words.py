@@ -47,13 +47,16 @@ def origin(run: Mapping[str, object]) -> str:
     parts = [one for one in shards if isinstance(one, Mapping)] if isinstance(shards, list) else []
     counted = [one.get("replies") for one in (parts or [run])]
     known = [one for one in counted if isinstance(one, Mapping)]
-    names = ("verdicts", "earlier", "imported")
-    verdicts, earlier, imported = (sum(_whole(one.get(name)) for one in known) for name in names)
+    names = ("verdicts", "earlier", "imported", "answers", "judgements")
+    verdicts, earlier, imported, *both = (
+        sum(_whole(one.get(name)) for one in known) for name in names
+    )
     if not earlier:
         return ""
     brought = f", {imported:,} of them imported" if imported else ""
     whole = f"{earlier:,} of {plural(verdicts, 'verdict')}"
-    return f"{whole} rest on replies of earlier runs{brought}"
+    which = f" ({plural(both[0], 'answer')}, {plural(both[1], 'judgement')})" if any(both) else ""
+    return f"{whole} rest on replies of earlier runs{which}{brought}"
 
 
 def _whole(value: object) -> int:

@@ -33,6 +33,10 @@ class OutcomeFacts:
     verdicts: int = 0
     earlier: int = 0
     """Verdicts on replies that an earlier run paid for."""
+    answers: int = 0
+    """Of these, those whose answer is such a reply."""
+    judgements: int = 0
+    """Of these, those whose judge's reply is one."""
     imported: int = 0
     """Verdicts on replies that ``ledger import`` brought."""
     spent: float = 0.0
@@ -63,6 +67,8 @@ class OutcomeFacts:
         if outcome.state in ("passed", "failed"):
             self.verdicts += 1
             self.earlier += usage.earlier > 0
+            self.answers += outcome.answering.earlier > 0
+            self.judgements += usage.earlier > outcome.answering.earlier
             self.imported += usage.imported > 0
         for name, why in outcome.unmeasured.items():
             count, first = self.unmeasured.get(name, (0, why))
@@ -71,7 +77,8 @@ class OutcomeFacts:
     @property
     def replies(self) -> dict[str, int]:
         """How many verdicts there are, and how many rest on replies that others paid for."""
-        return {"verdicts": self.verdicts, "earlier": self.earlier, "imported": self.imported}
+        names = ("verdicts", "earlier", "imported", "answers", "judgements")
+        return {name: getattr(self, name) for name in names}
 
 
 def provenance(

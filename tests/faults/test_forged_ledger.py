@@ -74,7 +74,7 @@ def test_forged_rows_are_named_in_every_report(capital: Project, server: Loopbac
     assert command("import", forged(capital), "--ledger", capital.path / "led2") == 0
     result = capital.run_in_process(*specs(server.url), "--ledger", "led2", "qa")
     assert (result.ret, server.count) == (0, 2 * ITEMS)
-    said = "6 of 6 verdicts rest on replies of earlier runs, 6 of them imported"
+    said = "rest on replies of earlier runs (6 answers, 6 judgements), 6 of them imported"
     assert all(said in text for text in shown(capital, result))
     quiet = capital.run_in_process(*specs(server.url), "--ledger", "led2", "-q", "qa")
     assert said in quiet.stdout.str()
@@ -92,9 +92,17 @@ def test_replies_of_an_earlier_run_are_counted(capital: Project, server: Loopbac
     runs = [first.pop("run"), second.pop("run")]
     assert first == second
     assert [run["replies"] for run in runs if isinstance(run, dict)] == [
-        {"verdicts": ITEMS, "earlier": 0, "imported": 0},
-        {"verdicts": ITEMS, "earlier": ITEMS, "imported": 0},
+        {"verdicts": ITEMS, "earlier": n, "imported": 0, "answers": n, "judgements": n}
+        for n in (0, ITEMS)
     ]
+
+
+def test_a_new_answer_is_no_reply_of_an_earlier_run(capital: Project, server: Loopback) -> None:
+    """Another model says the same: only the judge's replies are old, and that is said."""
+    capital.run_in_process(*specs(server.url), "qa")
+    capital.run_in_process(*specs(server.url, "m2"), "qa")
+    said = " ".join(capital.text("summary.md").split())
+    assert "6 of 6 verdicts rest on replies of earlier runs (0 answers, 6 judgements)" in said
 
 
 @pytest.mark.parametrize("kind", ["request", "text"])

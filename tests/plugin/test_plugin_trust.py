@@ -22,6 +22,7 @@ from tests.plugin.test_plugin_judges import (
     with_labels,
 )
 from tests.support.loopback import Answer, Seen, loopback, plausible
+from tests.support.projects import graded
 
 __all__ = ["capitals"]
 
@@ -192,3 +193,19 @@ def test_a_dry_run_counts_the_labelled_items(capitals: Project) -> None:
     result.stdout.fnmatch_lines(
         ["capital:en*4 items*4 calls", "calibration*8 items*8 calls", "all*8 items*16 calls"]
     )
+
+
+def test_a_test_gets_a_copy_of_what_is_decided_on(project: Project) -> None:
+    """Whatever it does to verdict and item, the report has what the judge said."""
+    project.dataset("capital", {"en": ["Varna"] * 4}, graded({"en": "correct: {min: 0.5}"}))
+    text = project.path / "qa/capital/test_capital.py"
+    lies = """
+    object.__setattr__(verdict, "state", "passed")
+    object.__setattr__(verdict.verdict, "grade", "CORRECT")
+    object.__setattr__(case, "golds", ("Varna",))
+    case.metadata["fact_id"] = "one"
+    """
+    text.write_text(text.read_text().replace("    assert", f"{lies}assert"))
+    assert project.run_in_process("qa").ret == 1
+    assert project.outcomes() == {"failed": 4}
+    assert {one["expected"] for one in project.records()} == {"Sofia"}

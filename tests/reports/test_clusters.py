@@ -22,6 +22,7 @@ from reports.run.record import Record
 from tests.benchmarks.clusters import PANELS, Panel, gate, panel_coverage
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.made_runs import before, run_of
+from tests.support.projects import Project, graded
 
 LANGUAGES = ("en", "bg", "pl", "hu")
 DROP = Threshold(measure="drop", max=0.1, evidence="confident", pool=True)
@@ -49,6 +50,19 @@ def side(slice_: Slice, lost: Sequence[int], items: int = 60, **fields: object) 
     return PairedSlice(slice_=slice_, pairing=pair_records(new, old))
 
 
+def test_sixty_copies_of_a_question_are_one(project: Project) -> None:
+    """Without ids: an interval over one question is wide, so that a confident bar stays open."""
+    gates = {"en": "correct: {min: 0.9, evidence: confident}"}
+    project.dataset("capital", {"en": ["Sofia"]}, graded(gates))
+    row = {"question": "Which capital?", "answer": "Sofia", "predicted_answer": "Sofia"}
+    other = {**row, "question": "which  capital?"}
+    lines = (json.dumps(one) + "\n" for one in [row] * 30 + [other] * 30)
+    project.write("qa/capital/en.jsonl", "".join(lines))
+    assert project.run_in_process("qa").ret == 6
+    low = project.only("gates")["estimate"]["low"]
+    assert low < 0.3
+
+
 @pytest.mark.parametrize(
     ("kind", "field", "fields", "cluster"),
     [
@@ -57,18 +71,18 @@ def side(slice_: Slice, lost: Sequence[int], items: int = 60, **fields: object) 
         ("yes_no", "", {"metadata": {"fact_id": " F1 "}, "context": "p"}, ("fact_id", "F1")),
         ("yes_no", "", {"metadata": {"fact_id": ""}, "context": "p"}, (PASSAGE,)),
         ("judged", "", {"question": "Who?"}, ("bg", "Who?")),
-        ("graded", "", {"question": "Who?", "context": "A passage."}, ("bg", "i1")),
-        ("rated", "", {"metadata": {"fact_id": None}}, ("bg", "i1")),
+        ("graded", "", {"question": " Who\n is? ", "context": "p"}, ("bg", "who is?", "p")),
+        ("rated", "", {"metadata": {"fact_id": None}}, ("bg", "1?", "")),
         ("graded", "topic", {"metadata": {"fact_id": "F1", "topic": "art"}}, ("topic", "art")),
         ("yes_no", "topic", {"metadata": {"topic": 0}, "context": "p"}, ("topic", "0")),
         ("yes_no", "twin", {"metadata": {"twin": " "}, "context": "p"}, (PASSAGE,)),
-        ("yes_no", "twin", {"metadata": {}, "context": ""}, ("bg", "i1")),
+        ("yes_no", "twin", {"metadata": {}, "context": ""}, ("bg", "1?", "")),
     ],
 )
 def test_what_an_item_shares_with_those_it_depends_on(
     kind: str, field: str, fields: dict[str, object], cluster: tuple[str, ...]
 ) -> None:
-    """The declared field; else the fact; else the passage or the question; else nothing."""
+    """The declared field; else the fact; else the passage or the question; else its own words."""
     record = make_record(1, label=YES, **fields)
     assert make_slice(kind, cluster=field).cluster_of(record) == cluster
 
