@@ -94,7 +94,8 @@ def test_three_facts_lost_in_four_languages_are_three_losses() -> None:
     found = paired_difference(sides)
     assert (found.n, found.fixed, found.broke) == (240, 0, 12)
     assert found.interval == pytest.approx((-0.137, 0.013), abs=0.004)
-    assert (found.better, found.worse, found.p_value) == (0, 3, 0.25)
+    assert (found.better, found.worse) == (0, 3)
+    assert found.p_value == pytest.approx(0.25)
     (gate,) = change_gates(make_dataset(*slices, pooled=[DROP]), sides)
     assert gate.state == "INCONCLUSIVE"
     apart = paired_difference([side(one, lost=(3, 4, 5), metadata={}) for one in slices])
