@@ -212,11 +212,12 @@ def open_to_read(path: Path) -> SqliteStore:
         notes = _notes_on_others(path)
         connection = _connect_to_read(path)
         on_error.callback(connection.close)
-        # A table that an older ledger lacks is empty.
-        missing = _tables(_missing(path, connection), "TEMP TABLE")
-        connection.executescript(f"PRAGMA temp_store = MEMORY; {missing}")
+        # A table that an older ledger lacks is empty; so is one that is not as it was made.
+        missing, odd = _missing(path, connection)
+        empty = _tables(missing | (odd & TABLES.keys()), "TEMP TABLE")
+        connection.executescript(f"PRAGMA temp_store = MEMORY; {empty}")
         try:
-            _check_pages(connection)
+            _check_pages(connection, odd)
         except sqlite3.DatabaseError as error:
             if not _is_damage(error):
                 raise
@@ -317,8 +318,8 @@ def _open(path: Path) -> sqlite3.Connection:
     with ExitStack() as on_error:
         connection = _connect(path)
         on_error.callback(connection.close)
-        missing = _missing(path, connection)
-        _check_pages(connection)
+        missing, odd = _missing(path, connection)
+        _check_pages(connection, odd)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         if missing:
@@ -332,14 +333,18 @@ def _tables(missing: Collection[str] = TABLES.keys(), kind: str = "TABLE") -> st
     return " ".join(f"CREATE {kind} IF NOT EXISTS {name} {TABLES[name]};" for name in missing)
 
 
-def _missing(path: Path, connection: sqlite3.Connection) -> set[str]:
-    """Return the tables still to make. Raises UsageError for what is no ledger or a newer one."""
+def _missing(path: Path, connection: sqlite3.Connection) -> tuple[set[str], set[str]]:
+    """Return the tables still to make, and those that are not as a ledger has them.
+
+    Raises UsageError for what is no ledger or a newer one.
+    """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     own = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
     found = set(connection.execute(own))
-    columns = [row[1] for row in connection.execute("PRAGMA table_info(calls)")]
+    odd = {name for name in TABLES if _has_other_columns(name, connection)}
     others = found - {("table", name) for name in TABLES}
-    if others or (columns and columns != COLUMNS.split(", ")):
+    is_ours = ("table", "calls") in found and {kind for kind, _ in others} <= {"table"}
+    if "calls" in odd or (others and not is_ours):
         raise UsageError(
             f"{path}: cannot be opened as a ledger (a database of something else); "
             "give another --ledger path"
@@ -349,11 +354,16 @@ def _missing(path: Path, connection: sqlite3.Connection) -> set[str]:
             f"{path}: a ledger of format {version}, this version reads format {SCHEMA}; "
             "use the newer version, or give another --ledger path"
         )
-    return TABLES.keys() - {name for _, name in found}
+    return TABLES.keys() - {name for _, name in found}, odd | {name for _, name in others}
 
 
-def _check_pages(connection: sqlite3.Connection) -> None:
-    if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+def _has_other_columns(table: str, connection: sqlite3.Connection) -> bool:
+    columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+    return columns not in ([], re.findall(r"(\w+) (?:TEXT|INTEGER|REAL)\b", TABLES[table]))
+
+
+def _check_pages(connection: sqlite3.Connection, odd: Collection[str]) -> None:
+    if odd or connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
         error = sqlite3.DatabaseError("its pages contradict each other")
         error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
         raise error

@@ -108,6 +108,21 @@ def test_a_lost_page_costs_its_own_rows_only(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize(
+    "damage",
+    ["ALTER TABLE imported RENAME COLUMN key TO kez", "ALTER TABLE damaged RENAME TO demaged"],
+)
+def test_a_table_that_lost_its_shape_costs_no_reply(tmp_path: Path, damage: str) -> None:
+    """Replayed without it, and set aside by the next run with all replies carried over."""
+    path = tmp_path / "l"
+    fill(path, 3)
+    change(path, damage)
+    for read_only in (True, False):
+        with Ledger(path, read_only=read_only) as ledger:
+            assert [ledger.get(key_of(number)) for number in range(3)] == [*map(reply_of, range(3))]
+            assert "damaged" in ledger.notes[0]
+
+
 def test_a_ledger_of_nothing_but_zeros_is_set_aside(tmp_path: Path) -> None:
     """What a crashed disk leaves is kept and replaced; it takes no other damaged file's place."""
     path = tmp_path / "l"
