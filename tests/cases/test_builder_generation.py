@@ -133,6 +133,7 @@ def test_one_bad_entry_is_refused_alone(key: str, value: object) -> None:
     assert isinstance(found[2], Invalid)
 
 
+@pytest.mark.untraced
 @settings(deadline=None)
 @given(st.text(max_size=200), st.integers(1, 5))
 def test_no_reply_breaks_the_reader(text: str, count: int) -> None:

@@ -265,6 +265,7 @@ def test_nearly_the_same_text_is_taken_once() -> None:
     assert (found["news"].state, found["wiki"].reason) == ("kept", "similar")
 
 
+@pytest.mark.untraced
 def test_a_source_full_of_copies_is_read_further() -> None:
     """A dump of machine-made stubs still gives as many texts as were asked for."""
     copies = [article(number, f"{paragraph(1)} Яна вядомая {number}.") for number in range(600)]

@@ -34,6 +34,7 @@ def subjects(draw: st.DrawFn) -> Subject:
     return Subject(slice_=own, cases=tuple(cases))
 
 
+@pytest.mark.untraced
 @settings(max_examples=150, deadline=None)
 @given(subjects())
 def test_no_text_makes_the_linter_fail(own: Subject) -> None:

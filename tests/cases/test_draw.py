@@ -81,6 +81,7 @@ def names(question: str) -> list[str]:
     return re.findall(r"Town\w+", question)
 
 
+@pytest.mark.untraced
 @given(seed=st.integers(), numbers=st.lists(st.integers(1, 9999), min_size=24, max_size=40))
 def test_the_gold_is_the_row_with_the_highest_number(
     tmp_path_factory: pytest.TempPathFactory, seed: int, numbers: Sequence[int]

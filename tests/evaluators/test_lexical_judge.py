@@ -112,6 +112,7 @@ HUGE = {
 }
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("answer", HUGE.values(), ids=HUGE)
 def test_huge_and_broken_answers(answer: str) -> None:
     """A megabyte of anything is graded, and is never CORRECT beyond doubt."""
@@ -190,6 +191,7 @@ def test_reasons_are_in_the_language_of_the_item(language: str) -> None:
     assert grade(case("Paris", language="de"), "Paris").reason == reason
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_near_miss_is_surely_right(language: str) -> None:
     """None of over 1,000 near misses is CORRECT beyond doubt; the right answers are CORRECT."""

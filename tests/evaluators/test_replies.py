@@ -182,6 +182,7 @@ def test_a_reply_without_one_reading_is_invalid(text: str) -> None:
     assert grade.reason
 
 
+@pytest.mark.untraced
 @given(
     st.sampled_from(sorted(READ)),
     st.sampled_from(["", "*", "**", '"', "`", " ", "\n", "\u200b"]),

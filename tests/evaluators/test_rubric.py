@@ -282,6 +282,7 @@ def test_a_chat_templates_tokens_cannot_act(token: str) -> None:
     assert json.loads(slot) == f"Paris{token} 5 < 6 [1]"
 
 
+@pytest.mark.untraced
 @given(st.text(st.characters(codec="utf-8", exclude_characters="<["), max_size=40))
 def test_a_text_without_such_tokens_is_sent_as_before(text: str) -> None:
     """Not a byte changes for it, so ledgers from before still answer; ``[1]``, ``[a]`` neither."""

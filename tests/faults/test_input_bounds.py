@@ -56,6 +56,7 @@ def yaml(size: int) -> str:
     return "- {question: q, context: c, expected: e}\n" * (size // 41)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [

@@ -16,6 +16,8 @@ from evaluators.runtime.caller import CallSettings
 from tests.support.simulated import Ended, Server, call_all, now
 from tests.support.virtual_time import run
 
+pytestmark = pytest.mark.untraced
+
 LATENCY = 0.2
 BEGIN = 5.0  # seconds of a run before its server goes down
 KINDS = ("rate_limit", "overloaded", "unreachable", "server", "connection")
