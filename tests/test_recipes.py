@@ -161,7 +161,9 @@ def test_a_metric(tree: Path) -> None:
 
 def test_a_provider(tree: Path) -> None:
     """One file and one row: its SPEC is known, and its own key is asked for."""
-    without = followed(tree, "pytest", "cases/folklore", "--model", "acme:one")
+    without = followed(
+        tree, "pytest", "cases/folklore", "--model", "acme:one", "--report-dir=asked"
+    )
     assert without.returncode == 4
     assert "ACME_API_KEY" in without.stderr
     prompt = tree / "cases" / "folklore" / "answer.bg.yaml"
