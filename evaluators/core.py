@@ -281,6 +281,8 @@ class Limits:
     """The longest reply, unless a request says so itself."""
     takes_case: bool = False
     """Whether it answers a case itself, with or without a prompt."""
+    advice: str = "check the API key, the model's name and the URL"
+    """What to do where it refuses every call."""
 
 
 class Model(Protocol):

@@ -1,10 +1,12 @@
 """Models behind APIs. Their HTTP client and SDKs take a second to load, so a first call does it."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from evaluators.core import Limits, Model, Reply, Request
+from evaluators.models.keys import no_key_sent
 from evaluators.models.spec import Spec
 from evaluators.secrets import Key
 
@@ -60,7 +62,9 @@ class LazyModel:
     @property
     def limits(self) -> Limits:
         """How it may be asked."""
-        return self._spec.limits
+        advice = "check the function" if self._spec.function else no_key_sent(self._spec, self._key)
+        limits = self._spec.limits
+        return replace(limits, advice=advice) if advice else limits
 
     async def complete(self, request: Request) -> Reply:
         """One attempt, without retries. Raises only CallErrors."""

@@ -21,6 +21,7 @@ from yarl import URL
 from evaluators.core import CallError, FatalError, Reply, Request, ToolCall, TransientError
 from evaluators.models import failures
 from evaluators.models.adapter import JsonObject, parse_body, refuse_body
+from evaluators.models.keys import no_key_sent
 from evaluators.models.spec import Spec
 from evaluators.secrets import Key, mask, one_line
 
@@ -190,7 +191,8 @@ class ApiModel:
 
     def masked(self, error: CallError) -> CallError:
         """Return the error with the model's SPEC, in one line and without anything like a key."""
-        text = f"{self._spec.text}: {error}"
+        advice = no_key_sent(self._spec, self._key) or failures.ADVICE["auth"]
+        text = f"{self._spec.text}: {error}".replace(failures.ADVICE["auth"], advice)
         message = one_line(mask(text) if self._key is None else self._key.mask(text))
         if isinstance(error, TransientError):
             return TransientError(error.kind, message, error.retry_after)

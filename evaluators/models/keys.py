@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from types import MappingProxyType
+from urllib.parse import urlsplit
 
 from evaluators.core import UsageError
 from evaluators.models.spec import Spec, normalise_url
@@ -67,6 +68,14 @@ def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
             f"--key-env {spec.base_url}=NAME, or api_key_env in models.yaml"
         )
     return _checked(spec, variable)
+
+
+def no_key_sent(spec: Spec, key: Key | None) -> str:
+    """Return how to name the key of a server that got none; empty where it got one."""
+    if key is None or not key.is_placeholder:
+        return ""
+    option = f"--key-env {spec.base_url}=NAME"
+    return f"no key was sent to {urlsplit(spec.base_url).netloc}; if it wants one: {option}"
 
 
 def _checked(spec: Spec, variable: str, form: str = KEY_FORM) -> Key:

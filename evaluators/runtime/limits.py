@@ -124,7 +124,7 @@ class ModelQueue:
         return FatalError(
             error.kind,
             f"{error}; the first {REFUSED_ALIKE} calls were all refused so, and none succeeded: "
-            f"check the API key, the model's name and the URL ({self.server.name})",
+            f"{self.limits.advice} ({self.server.name})",
         )
 
     def learn(self, error: BaseException | None) -> None:

@@ -12,7 +12,7 @@ from evaluators.core import Outcome
 from evaluators.models import connect
 from evaluators.runtime.caller import CallSettings
 from evaluators.runtime.engine import Status
-from evaluators.secrets import Key
+from evaluators.secrets import PLACEHOLDER, Key
 from tests.support.engine_bench import Bench, prompted
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, reply
 from tests.support.model_calls import SECRET, both, error_body, spec_of
@@ -67,6 +67,27 @@ def test_first_calls_that_are_refused_alike_stop_the_run(
     assert words.format(7) in reason
     assert "check the API key, the model's name and the URL (127.0.0.1:" in reason
     assert {one.message for one in outcomes.values() if one.state == "missing"} == {reason}
+
+
+@both
+@pytest.mark.parametrize("status", [400, 401, 403])
+def test_a_server_that_got_no_key_is_said_to_have_got_none(
+    tmp_path: Path, provider: str, status: int
+) -> None:
+    """The option that names one is written out; nobody is told to check a key."""
+
+    def refuse(seen: Seen) -> Answer:
+        return Answer(status=status, body=error_body("No connected db."))
+
+    with loopback(handler=refuse) as server:
+        model = connect(spec_of(provider, server), Key(PLACEHOLDER))
+        tasks = [prompted(number, model) for number in range(24)]
+        bench = Bench(tmp_path, tasks, CallSettings(concurrency=16))
+        bench.run(window=24, models=[model], first=4)
+    (reason,) = bench.engine.status.stops.values()
+    host = server.url.partition("//")[2]
+    assert f"no key was sent to {host}; if it wants one: --key-env http://{host}" in reason
+    assert "check the API key" not in reason
 
 
 def test_refusals_of_single_requests_stop_nothing(tmp_path: Path) -> None:
