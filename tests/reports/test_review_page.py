@@ -352,3 +352,31 @@ def test_part_of_an_item_is_sent(rating: Tab, run: Path, tmp_path: Path, capsys:
     out = capsys.readouterr().out
     assert "Jan rated 0 of 3 answers in full, 1 in part, 2 not at all" in out
     assert "incomplete: facts-en-i0: no rating by Jan for length, style" in out
+
+
+def test_both_answers_of_a_pair_are_judged_on_one_screen(browser: Browser, tmp_path: Path) -> None:
+    """The keys go from the first answer to the second, and then to the next pair."""
+    answers = [
+        sheet_item(
+            f"{name}{n}",
+            "grade",
+            language="en",
+            edit=None,
+            pair=name,
+            fields=(Field(title="question", text="Q?"), Field(title="answer", text=f"{name}{n}")),
+        )
+        for name in "pq"
+        for n in (1, 2)
+    ]
+    for tab in opened(browser, write_sheet(sheet(*answers), tmp_path)[0]):
+        page = tab.page
+        names = ["Answer to be judged 1", "Answer to be judged 2"]
+        assert page.locator("#fields dt").all_text_contents()[1:] == names
+        assert page.locator("#choices legend").all_text_contents() == names
+        page.keyboard.press("c")
+        assert page.locator("#position").text_content() == "Item 1 of 2"
+        page.keyboard.press("i")
+        assert page.locator("#position").text_content() == "Item 2 of 2"
+        kept = page.evaluate("Object.values(localStorage)[0]")
+        said = {id_: one["verdict"] for id_, one in json.loads(kept)["answers"]}
+        assert said == {"p1": "CORRECT", "p2": "INCORRECT"}
