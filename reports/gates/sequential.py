@@ -36,18 +36,6 @@ def place_of(slice_: Slice, item: Case | Record) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """A bet on the mean of values within -1 to 1."""
-
-    sign: int
-    """-1 where the bet is on the negated values."""
-    passing: float
-    """A PASS needs a mean above this."""
-    failing: float
-    """A mean below this is a FAIL."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SequentialGate:
     """A threshold and its items, in independent units in a fixed order."""
 
@@ -70,22 +58,25 @@ class SequentialGate:
         return self.dataset == slice_.dataset and self.language in ("", slice_.language)
 
     @property
-    def sides(self) -> list[Side]:
-        """The bets. A share x counts as 2 x - 1, to use the whole range from -1 to 1."""
+    def sides(self) -> list[tuple[int, float, float]]:
+        """The bets: sign of the values, what the mean is above for a PASS, and below for a FAIL.
+
+        A share x counts as 2 x - 1, to use the whole range from -1 to 1.
+        """
         bar, margin = self.threshold, self.threshold.max or 0.0
         if bar.paired:
             allowed = self.scale.shrunk(margin, confident=True) if self.scale else margin
             limit = margin if bar.fail == "margin" else 0.0
             sign = 1 if bar.measure == DROP else -1
-            return [Side(sign=sign, passing=-allowed, failing=-limit)]
+            return [(sign, -allowed, -limit)]
         ends = [(1, bar.min), (-1, bar.max)]
         known = [(sign, sign * (2 * end - 1)) for sign, end in ends if end is not None]
-        return [Side(sign=sign, passing=mean, failing=mean) for sign, mean in known]
+        return [(sign, mean, mean) for sign, mean in known]
 
     @property
     def hopeless(self) -> bool:
         """Whether no item can make it pass: its judge is not trusted, or may be no judge at all."""
-        return bool(self.blocked) or any(one.passing >= 1 for one in self.sides)
+        return bool(self.blocked) or any(passing >= 1 for _, passing, _ in self.sides)
 
     def ends(self, unit: Sequence[Match], new: Mapping[str, Record]) -> list[Ends]:
         """Return what each value of a unit can be; ``new`` has records that ended since, by key."""
@@ -94,9 +85,9 @@ class SequentialGate:
     def verdict(self, evidence: Evidence) -> GateState:
         """Return the first of PASS and FAIL that the evidence shows for any unknown values."""
         tests = []
-        for one in self.sides:
-            low, high = evidence.seen(one.sign)
-            tests.append(Sides(low=low, high=high, passing=one.passing, failing=one.failing))
+        for sign, passing, failing in self.sides:
+            low, high = evidence.seen(sign)
+            tests.append(Sides(low=low, high=high, passing=passing, failing=failing))
         return first_verdict(tests) or "INCONCLUSIVE"
 
     def _ends(self, side: PairedSlice, old: Record | None, new: Record) -> Ends:
