@@ -25,6 +25,7 @@ from typing import Any
 
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
+from evaluators.ledger.reply_store import Ledger
 from evaluators.ledger.upkeep import UNKEPT_FOLDER
 from evaluators.models.keys import read_variable
 from evaluators.output import say
@@ -39,8 +40,6 @@ from reports.verdict.promoted import find_run
 
 RETRIES = 3  # of a shard, each on a node where it has not failed
 MOST_MB = 100  # of the working folder
-ANSWER_S = 5.0
-GRACE_S = 30.0  # for shards to write what they have, after an interrupt
 LEFT_BEHIND = frozenset({"node_modules", "venv", "build", "dist"})
 LEDGER = ("QA_LEDGER_KEY", "PGUSER", "PGPASSWORD", "PGSSLMODE", "PGSSLROOTCERT", "PGPASSFILE")
 PRIVATE_CLUSTER = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token"}
@@ -97,6 +96,8 @@ def main(argv: Sequence[str]) -> int:
     for role, run in earlier.items():
         check_apart(find_run(run, here), here / given.report_dir, role)
     options, _ = read_words([*words, f"--ledger={given.ledger}", "--shard=1/100000"], here)
+    if any(UNKEPT_FOLDER.glob("unkept-*")) and not options.replay:
+        Ledger(options.ledger).close()  # takes them in; shards do not see this folder
     words.append(f"--ledger={getattr(options.ledger, 'url', options.ledger)}")
     variables, luggage = _variables(options, given.env), _luggage(here)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -189,7 +190,7 @@ def _join(address: str, folder: str) -> Any:
     try:
         ray = import_module("ray")
         if host and port.isdigit():  # Ray itself would try for minutes
-            socket.create_connection((host, int(port)), ANSWER_S).close()
+            socket.create_connection((host, int(port)), 5.0).close()
         ray.init(**how)
     except ImportError:
         raise UsageError("--on ray: Ray is not installed; pip install 'ray>=2.55'") from None
@@ -224,14 +225,14 @@ def _reports(ray: Any, start: Callable[..., Any], of: int, folder: Path) -> Iter
                 tar.extractall(to, filter="data")
             for unkept in to.glob("unkept-*"):
                 UNKEPT_FOLDER.mkdir(mode=0o700, exist_ok=True)
-                shutil.move(unkept, UNKEPT_FOLDER / f"{unkept.stem}-{to.name}.jsonl")
+                shutil.move(unkept, UNKEPT_FOLDER / unkept.name)
             say(sys.stderr, f"shard {shard} has ended")
             yield to
         except ray.exceptions.RayError as error:
             if patience is None and _has_other_node(ray, error, shard, failed):
                 pending[start(shard, failed)] = (shard, failed)
         except KeyboardInterrupt:
-            patience = GRACE_S
+            patience = 30.0  # for shards to write what they have
             for one in pending:
                 ray.cancel(one, force=False)
 
@@ -240,8 +241,7 @@ def _has_other_node(ray: Any, error: Exception, shard: str, failed: list[str]) -
     """Say which shard failed, where and why; return whether it is to be tried on another node."""
     why = str(getattr(error, "cause", None) or error)
     known = {node["NodeID"]: node for node in ray.nodes()}
-    node = next((one for one in known if one in why), "")
-    failed.append(node)
+    failed.append(node := next((one for one in known if one in why), ""))
     left = {one for one, about in known.items() if about["Alive"]}.difference(failed)
     again = bool(left) and len(failed) <= RETRIES
     name = known.get(node, {"NodeName": "an unknown node"})["NodeName"]

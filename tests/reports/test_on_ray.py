@@ -38,12 +38,20 @@ class Judge:
 
 CARRIED = """
 import os
+
 import reports
+from evaluators.ledger.upkeep import save_unkept
+from evaluators.ledger_place import read_place
 
 
 def pytest_configure():
     for path in (reports.__file__, os.getcwd()):
         assert ("qa-shard-" in path) != ("HERE" in os.environ), path
+
+
+def pytest_unconfigure(config):
+    if "HERE" not in os.environ:
+        save_unkept(read_place(config.getoption("qa_ledger")), [])
 """
 
 
@@ -98,6 +106,11 @@ def test_the_report_is_that_of_pytest(
     assert made.returncode == 0, out + err
     assert "MB of at most 100, without '.env'" in err
     assert out.splitlines()[-1].startswith("GATES PASS (2 of 2): exit 0")
+    assert len([*project.path.glob(".qa/unkept-*")]) == 3
+    monkeypatch.chdir(project.path)
+    with pytest.raises(UsageError, match="no cluster answers"):
+        on_ray.main(["qa", "--on=ray:127.0.0.1:1"])
+    assert not [*project.path.glob(".qa/unkept-*")]
     monkeypatch.setenv("HERE", "")
     assert project.run_in_process("qa", "--report-dir=plain").ret == 0
     assert records(project.path / "reports" / "out") == records(project.path / "plain")
