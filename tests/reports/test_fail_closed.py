@@ -75,10 +75,20 @@ class Situation:
     """Labelled items without a verdict of the judge."""
     unlisted: frozenset[int] = frozenset()
     """Labelled items that were not judged at all."""
+    edited: frozenset[int] = frozenset()
+    """English items whose data are not those of the baseline."""
+    languages: frozenset[str] = frozenset({"en", "bg"})
+    """Those that are asked."""
+    is_own: bool = False
+    """Whether the baseline is this very run."""
+    releases: frozenset[str] = frozenset({"new-1"})
+    """What the provider calls the model."""
 
     def passes(self) -> bool:
         """Return whether the run ends in exit 0."""
-        records = (*self._asked(self.new, self.unasked | self.removed), *self._judged())
+        run = [self._as_run(one) for one in self._asked(self.new, self.unasked | self.removed)]
+        run = [one for one in run if one.language in self.languages]
+        records = (*run, *self._judged())
         size = len(self.old) - len(self.removed)
         inputs = ReportInputs(
             datasets=self._datasets(),
@@ -96,8 +106,14 @@ class Situation:
         )
         asked = self._asked(self.old, frozenset())
         baseline = before(run_of(asked, self._datasets()[0]))
-        kept = tuple(replace(one, seconds=0.5) for one in self._asked(self.old, self.unpaired))
+        then = (replace(one, seconds=0.5) for one in self._asked(self.old, self.unpaired))
+        kept = tuple(run if self.is_own else then)
         return decision_of(inputs, facts, replace(baseline, records=kept)).code == 0
+
+    def _as_run(self, one: Record) -> Record:
+        edited = one.language == "en" and one.row - 1 in self.edited
+        model = sorted(self.releases)[one.row % len(self.releases)]
+        return replace(one, model=model, digest="edited" if edited else one.digest)
 
     def _datasets(self) -> tuple[Dataset, Dataset]:
         """Return what is declared: facts in two languages, labelled items in one."""
@@ -200,6 +216,22 @@ def _cut(one: Situation, place: int) -> Situation:
     return replace(one, removed=one.removed | {place % (len(one.old) - 1) + 1})
 
 
+def _sixteenth(one: Situation, place: int) -> list[int]:
+    """Return so many places of those that both runs have, just more than 5 % of all."""
+    gone = one.removed | one.unasked | one.unpaired
+    left = [at for at in range(1, len(one.old)) if at not in gone]
+    start = place % max(1, len(left))
+    return (left[start:] + left[:start])[: len(one.old) // 20 + 1]
+
+
+def _much_cut(one: Situation, place: int) -> Situation:
+    return replace(one, removed=one.removed.union(_sixteenth(one, place)))
+
+
+def _edited(one: Situation, place: int) -> Situation:
+    return replace(one, edited=one.edited.union(_sixteenth(one, place)))
+
+
 def _unmeasured(one: Situation, place: int) -> Situation:
     return replace(one, unlisted=frozenset(range(len(one.labels))))
 
@@ -221,6 +253,11 @@ LOSSES: Mapping[str, Loss] = {
     "a labelled item": _left_out("unlisted"),
     "all labelled items": _unmeasured,
     "a gate in a file": _undeclared,
+    "a language": lambda one, _: replace(one, languages=frozenset({"en"})),
+    "6 % of the run's data": _much_cut,
+    "the release of some answers": lambda one, _: replace(one, releases=one.releases | {"new-2"}),
+    "another baseline than the run": lambda one, _: replace(one, is_own=True),
+    "the golds of 6 %": _edited,
 }
 
 
@@ -239,7 +276,8 @@ def test_what_is_left_out_never_makes_a_run_pass(
     A bar cannot know of items that only the baseline's data has: there the changes alone are held
     to it (F26).
     """
-    lost = [(loss, place), *more]
+    # Last, as few edits may leave the comparison: a cut of edited items would make them few.
+    lost = sorted([(loss, place), *more], key=lambda one: LOSSES[one[0]] is _edited)
     if any(LOSSES[name] is _cut for name, _ in lost):
         whole = replace(whole, bars=(EASY,))
     less = whole
