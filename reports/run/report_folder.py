@@ -4,8 +4,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -54,8 +54,10 @@ def claim(folder: Path) -> Iterator[None]:
     """Take a folder for a run: no other run writes there, and no earlier verdict stays there.
 
     An earlier report that decided is kept as ``previous``. The kernel gives the folder back if the
-    process is killed. Raises UsageError where the folder cannot be written, or another run has it.
+    process is killed; one in which nothing was written goes. Raises UsageError where the folder
+    cannot be written, or another run has it.
     """
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         file = os.open(
@@ -70,10 +72,22 @@ def claim(folder: Path) -> Iterator[None]:
             raise UsageError(
                 f"--report-dir: another run is writing to {folder}; wait for it, or name another"
             )
-        _withdraw(folder)
-        yield
+        try:
+            _withdraw(folder)
+            yield
+        finally:
+            _leave_nothing(folder, made)
     finally:
         os.close(file)
+
+
+def _leave_nothing(folder: Path, made: Iterable[Path]) -> None:
+    """Take away the lock, and the folders that were made for it, where nothing was written."""
+    with suppress(OSError):
+        if [*folder.iterdir()] == [folder / _LOCK]:
+            (folder / _LOCK).unlink()
+            for path in made:
+                path.rmdir()
 
 
 def _lock(file: int) -> bool:

@@ -118,6 +118,7 @@ def test_a_second_run_into_the_folder_is_refused(project: Project) -> None:
     with subprocess.Popen([sys.executable, "-c", code, lock], **pipes) as other:  # type: ignore[call-overload]
         other.stdout.readline()
         assert "another run is writing to" in project.refused("qa")
+        assert [path.name for path in project.out.iterdir()] == [".lock"]
         other.stdin.close()
     assert project.run_in_process("qa").ret == 0
 

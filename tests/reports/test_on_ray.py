@@ -159,7 +159,7 @@ def test_a_shard_that_fails_is_one_line(project: Project, cluster: Any) -> None:
     assert all(line.startswith("--on ray: shard 1/1 ") and "no.csv" in line for line in told)
     assert [line.endswith("; tried on another") for line in told] == [True, False]
     assert "Traceback" not in err
-    assert not (project.out / "run.json").exists()
+    assert not (project.path / "reports").exists()
 
 
 @pytest.mark.slow
@@ -188,7 +188,7 @@ def test_a_driver_that_ends_ends_the_tasks(project: Project, number: signal.Sign
         assert out.splitlines()[-1].startswith("INTERRUPTED: exit 2; ")
         assert project.report()["complete"] is False
         return
-    assert not (project.out / "run.json").exists()
+    assert not (project.path / "reports").exists()
     again = start(project, "--on=ray", "--shards=2", RAY_ADDRESS="")
     out, err = again.communicate()
     assert again.returncode == 0, out + err
