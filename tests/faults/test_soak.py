@@ -62,10 +62,10 @@ def test_the_soak_sees_what_goes_wrong(bad: Seed, problem: str) -> None:
 
 def test_faults_follow_from_the_seed_alone() -> None:
     """The same prompt meets the same faults whenever it comes; each kind happens."""
-    prompts = [f"time number {number}?" for number in range(2000)]
+    prompts = [f"time number {number}?" for number in range(6000)]
     first, second = (Failing(delay=0.0, seed=7) for _ in range(2))
     found = {prompt: first._fault(prompt) for prompt in prompts}
     assert found == {prompt: second._fault(prompt) for prompt in reversed(prompts)}
     met = Counter(name for name in found.values() if name)
-    assert 0.04 <= met.total() / len(prompts) <= 0.08
+    assert 0.08 <= met.total() / len(prompts) <= 0.13
     assert set(met) >= set(FAULTS) - {"429", "503"}

@@ -1,5 +1,6 @@
 """Runs against a server that fails at random: what it does to which call, and what came of it."""
 
+import gzip
 import json
 import random
 import subprocess
@@ -8,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +57,75 @@ def _unreadable(seen: Seen, good: Answer, chance: random.Random) -> Answer:
     return plausible(lambda asked, name, schema: "MAYBE" if name == "grade" else "so")(seen)
 
 
+def _raw(change: Callable[[bytes], bytes], head: str = "", **headers: str) -> Fault:
+    """Return the fault of a good body of which the bytes are changed, or the head."""
+
+    def fault(seen: Seen, good: Answer, chance: random.Random) -> Answer:
+        body = change(good.content)
+        named = {"content-type": "application/json", "content-length": len(body), **headers}
+        lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in named.items())
+        whole = f"{head}HTTP/1.1 200 OK\r\n{lines}\r\n".encode()
+        return Answer(action="raw", body=whole + body)
+
+    return fault
+
+
+@cache
+def _bomb() -> bytes:
+    return gzip.compress(bytes(60_000_000), 9)
+
+
+def _refused(status: int, message: str) -> Fault:
+    body = {"error": {"message": message, "type": "injected"}}
+    return lambda seen, good, chance: Answer(status=status, body=body)
+
+
+def _dripped(seen: Seen, good: Answer, chance: random.Random) -> Answer:
+    return replace(good, action="drip", delay=0.0005)
+
+
+OPPOSITE = {"CORRECT": "INCORRECT", "INCORRECT": "CORRECT"}
+
+
+def _another_tool(seen: Seen, good: Answer, chance: random.Random) -> Answer:
+    """Let a judge call another function, with the opposite grade; cut off a model's answer."""
+    if seen.tool is None:
+        return _cut(seen, good, chance)
+    text = good.content.decode().replace(seen.tool[0], "another_tool")
+    found = next(grade for grade in ("INCORRECT", "CORRECT") if grade in text)
+    return Answer(body=text.replace(found, OPPOSITE[found]))
+
+
+OTHERS: Mapping[str, Fault] = {
+    **{f"{status}": _status(status) for status in (408, 409, 425, 502, 504, 529)},
+    **{f"{status}": _status(status) for status in (307, 401, 402, 403, 404, 413)},
+    "302": _status(302, location="http://127.0.0.1:9/v1"),
+    "429 bare": _status(429),
+    "filtered": _refused(400, "blocked by the content management policy"),
+    "too long": _refused(400, "prompt is too long: 9 tokens > 8"),
+    "drip": _dripped,
+    "another tool": _another_tool,
+    "bad json": _raw(lambda body: body.replace(b'"', b"'", 9)),
+    "nan": _raw(lambda body: body[:-1] + b', "x": NaN}'),
+    "6 MB": _raw(lambda body: body[:-1] + b" " * 6_000_000 + b"}"),
+    "bomb": _raw(lambda body: _bomb(), content_encoding="gzip"),
+    "false gzip": _raw(lambda body: body, content_encoding="gzip"),
+    "bytes": _raw(lambda body: body.replace(b"{", b"{\xe9", 1)),
+    "bom": _raw(lambda body: b"\xef\xbb\xbf" + body),
+    "twice": _raw(lambda body: body[:-1] + b', "choices": [], "content": []}'),
+    "null": _raw(lambda body: b"null"),
+    "array": _raw(lambda body: b"[" + body + b"]"),
+    "nothing": _raw(lambda body: b""),
+    "continue": _raw(lambda body: body, head="HTTP/1.1 100 Continue\r\n\r\n"),
+    "long head": _raw(lambda body: body, x_long="x" * 180_000),
+    "too short": _raw(lambda body: body, content_length="20"),
+    "chunks": _raw(lambda body: b"40\r\n" + body[:30], transfer_encoding="chunked"),
+    "events": _raw(lambda body: b"data: " + body + b"\n\n", content_type="text/event-stream"),
+    "error in 200": _raw(lambda body: b'{"error": {"message": "overloaded"}}'),
+    "surrogate": _raw(lambda body: body.replace(b'"', b'"\\ud800', 1)),
+}
 FAULTS: Mapping[str, tuple[float, Fault]] = {
+    **{name: (0.0012, fault) for name, fault in OTHERS.items()},
     "500": (0.008, _status(500)),
     "503": (0.002, _status(503)),
     "429": (0.0005, _status(429, **{"retry-after": "1"})),
