@@ -64,7 +64,7 @@ class Program:
             options = self._parser().parse_args(words[:1])
             return self.commands[options.command].run(words[1:])
         except QAError as error:
-            say(sys.stderr, str(error))
+            say(sys.stderr, str(error).replace("\n", "\\n"))
             kinds = {UsageError: USAGE, UnwrittenError: UNWRITTEN}
             return next((kinds[kind] for kind in kinds if isinstance(error, kind)), FAILED)
         except KeyboardInterrupt:

@@ -17,6 +17,7 @@ from reports.imports.score_tables import ROLES
 from reports.render import console
 from reports.render.writer import Files, write, write_files
 from reports.run.baseline import load_baseline
+from reports.run.clean import line
 from reports.run.report import safe_report
 from reports.verdict.assemble import account
 
@@ -48,7 +49,8 @@ def main(argv: Sequence[str]) -> int:
     page = next(path for path in write(report, options.to) if path.suffix == ".html")
     said = f"no --gates: the main score may drop by {MARGIN:g} in each slice, and in all together"
     default = [] if options.gates else [said]
-    say(sys.stdout, *default, *console.gates(report), f"report: {page}", report.decision.line)
+    lines = (*default, *console.gates(report), f"report: {page}", report.decision.line)
+    say(sys.stdout, *map(line, lines))
     return report.decision.code
 
 

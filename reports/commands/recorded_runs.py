@@ -18,7 +18,7 @@ from reports.render import console
 from reports.render.views import date
 from reports.render.writer import FORMATS, Files, WriteError, write, write_files
 from reports.run.baseline import Baseline, load_baseline
-from reports.run.clean import visible
+from reports.run.clean import line, visible
 from reports.run.record import Record
 from reports.run.report import Report, Role
 from reports.run.report_folder import PREVIOUS, RUN, TRANSCRIPTS, check_apart, keep, previous
@@ -230,7 +230,7 @@ def gate(argv: Sequence[str]) -> int:
     else:
         decided = regated(report, load_gates(options.gates), baseline, anchor)
     saved = save(decided, options.to, options.run)
-    say(sys.stdout, *console.gates(decided), *saved, decided.decision.line)
+    say(sys.stdout, *map(line, (*console.gates(decided), *saved, decided.decision.line)))
     return decided.decision.code
 
 
@@ -257,7 +257,7 @@ def merge(argv: Sequence[str]) -> int:
     baseline = read_baseline(options.baseline, reports, people=people, to=to)
     report = merged(reports, baseline, read_baseline(options.anchor, reports, "anchor", people, to))
     saved = save(report, options.to, *paths)
-    say(sys.stdout, *console.gates(report), *saved, report.decision.line)
+    say(sys.stdout, *map(line, (*console.gates(report), *saved, report.decision.line)))
     return report.decision.code
 
 
@@ -391,4 +391,4 @@ def _calls(record: Record, source: Source | None) -> Iterator[str]:
 
 def _part(name: str, text: str) -> Iterator[str]:
     yield f"  {name}:"
-    yield from (f"    {line}" for line in visible(text).split("\n"))
+    yield from (f"    {one}" for one in visible(text).split("\n"))

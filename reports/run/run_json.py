@@ -113,10 +113,17 @@ def report_from(run: Data, found: tuple[Record, ...]) -> Report:
         "datasets": load_datasets(_list(run["datasets"])),
         "slices": slices_from(run),
     }
+    known = {part.name for part in apart["slices"]}
+    if lacking := sorted({f"{one.dataset}:{one.language}" for one in found} - known):
+        raise ValueError(f"no slice {lacking[0]!r}, which records have")
+    decode(Mapping[str, Mapping[str, object]], run["provenance"].get("slices", {}))
     hints = get_type_hints(Report)
     missing = _LATER - run.keys()
     names = [name for name in hints if name not in apart and name not in missing]
-    return Report(**apart, **{name: _field(hints[name], name, data[name]) for name in names})
+    made = Report(**apart, **{name: _field(hints[name], name, data[name]) for name in names})
+    if made.session.pytest_code not in range(256):
+        raise ValueError(f"{made.session.pytest_code} is no exit code - at `session.pytest_code`")
+    return made
 
 
 def _field(hint: Any, name: str, value: object) -> Any:

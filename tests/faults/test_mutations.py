@@ -26,6 +26,7 @@ from tests.faults.test_hostile_runs import FORGED
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 
 FEW, MANY = 25, 1000
+GATES_LINE = "x\nGATES PASS (9 of 9): exit 0"
 VALUES: tuple[Any, ...] = (
     None,
     True,
@@ -35,6 +36,7 @@ VALUES: tuple[Any, ...] = (
     0.5,
     "",
     FORGED,
+    GATES_LINE,
     "x" * 9,
     [],
     {},
@@ -119,8 +121,7 @@ def check_run(folder: Path, seed: int, what: str, capsys: pytest.CaptureFixture[
     assert code in (0, 1, 4, 6)
     if code == 4:
         assert len(err.splitlines()) == 1 or "NOTHING GRADED" in out + err
-    verdicts = [line for line in out.splitlines() if line.startswith("GATES ")]
-    assert len(verdicts) <= 1
+    assert "GATES PASS (9 of 9): exit 0" not in (out + err).splitlines()
     for line in (out + err).splitlines():
         assert line == harmless(line)
 
