@@ -107,6 +107,7 @@ def test_the_file_can_be_switched_off_and_must_be_right(project: Project) -> Non
     assert grades(project)[1] == "INCORRECT"
     for words in (["--adjudications=none.yaml"], ["--adjudications=none.yaml", "--dry-run"]):
         assert "none.yaml: cannot be read" in project.refused(*words, "qa")
+    project.run_in_process("qa")  # a refused run leaves no verdict behind
     adjudicate(project, "qa/capital/adjudications.yaml", "q1", "7")
     project.run_in_process("qa")
     assert "adjudication: Ana gave '7' where" in str(project.records()[0]["error"])
