@@ -63,7 +63,7 @@ def test_a_folder_that_others_can_change_is_said(
 def test_a_file_that_others_can_change_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, mode: int, who: str
 ) -> None:
-    """They could change the replies, in its log too; with signed rows it is used, and said."""
+    """They could change the replies, in its log too; signed rows are used, and it is said (F25)."""
     fill(tmp_path / "l", 1)
     path = tmp_path / f"l{ending}"
     path.touch()
