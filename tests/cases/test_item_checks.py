@@ -65,7 +65,7 @@ def test_one_question_with_two_golds_is_a_conflict(first: str, second: str, *, t
         ("en", "an island", True),
         ("en", "Iceland", False),
         ("en", "FALSE PREMISE: it is no island", False),
-        ("bg", "първи кръг", True),
+        ("bg", "дълъг сезон", True),
         ("bg", "Де Хеа", False),
         ("be", "доўгі сезон", True),
         ("pl", "długi sezon", True),
