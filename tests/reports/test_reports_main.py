@@ -224,7 +224,7 @@ def test_shards_of_different_baselines_need_to_be_told_which(
     assert main(["merge", *runs, "--to", str(tmp_path / "out")]) == 4
     assert "compared with a and b; say which" in capsys.readouterr().err
     assert main(["merge", *runs, f"--baseline={old}", "--to", str(tmp_path / "out")]) == 6
-    assert "NO drop OR rise GATE for facts:en" in capsys.readouterr().out
+    assert "the baseline has 100% of facts:en's items" in capsys.readouterr().out
 
 
 def test_a_folder_that_cannot_be_written_is_exit_3(
