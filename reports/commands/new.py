@@ -24,6 +24,12 @@ def test_{name}(case, verdict):
     """{claim}"""
     assert verdict.passed, verdict.reason
 '''
+GATES = """\
+gates:
+  {gate}
+  drop: {{max: 0.05}}    # with --baseline: what no language may lose
+# baseline: required   # for CI, once there is one: a run without --baseline then decides nothing
+"""
 PROMPT = """\
 name: answer
 language: {language}
@@ -128,8 +134,8 @@ def _files(name: str, language: str, template: Template) -> dict[str, str]:
     data = f"{language}.{template.data}"
     return {
         "dataset.yaml": (
-            f"{template.settings}languages:\n"
-            f"  {language}: {{file: {data}, gates: {{{template.gate}}}{foreign}{template.extra}}}\n"
+            f"{template.settings}{GATES.format(gate=template.gate)}languages:\n"
+            f"  {language}: {{file: {data}{foreign}{template.extra}}}\n"
         ),
         data: template.rows,
         f"answer.{language}.yaml": PROMPT.format(language=language, slots=template.slots),

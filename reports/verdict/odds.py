@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,8 @@ MARGIN = 0.1
 """The margin of a slice without a ``drop`` gate, of its own or of its dataset."""
 MIN_REPEATED = 20
 """The fewest repeated items that show how many differ between two runs."""
+ALONE = 0.2
+"""What one language alone loses in the last line, as a share of its items."""
 LOSSES = {0.5: "worse by half the margin", 1.0: "worse by the margin", 2.0: "worse by two margins"}
 
 Move = tuple[int, int]
@@ -131,6 +133,14 @@ class Odds:
     """The share of runs that each gate, by name, kept from exit 0; largest first."""
     stuck: Mapping[str, str]
     """Why a gate was INCONCLUSIVE in all runs, for one and the same reason."""
+    passed: Mapping[str, int] = field(default_factory=dict)
+    """How many runs ended in exit 0, by the slice that was worse alone."""
+
+    @property
+    def text(self) -> str:
+        """The shares of the exit codes in words."""
+        codes = ", ".join(f"{code} with {self.codes.get(code, 0.0):.2f}" for code in (0, 1, 6))
+        return f"exit {codes}"
 
     @property
     def error(self) -> float:
@@ -163,27 +173,41 @@ class Simulation:
     def _slices(self) -> list[SimulatedSlice]:
         grouped, seen = by_slice(self._inputs.records), seen_by_judge(self._known)
         return [
-            SimulatedSlice(one, grouped[one.name], margin_of(part, one) * seen.get(one.name, 1.0))
+            SimulatedSlice(one, grouped[one.name], margin_of(part, one), seen.get(one.name, 1.0))
             for part in self._inputs.datasets
             for one in part.slices.values()
             if one.name in grouped
         ]
 
-    def odds(self, discordance: float, worse: float = 0.0, runs: int = RUNS) -> Odds:
-        """Return how the run ends if a share of items differs and the model lost margins."""
+    def odds(
+        self, discordance: float, worse: float = 0.0, runs: int = RUNS, alone: float = 0.0
+    ) -> Odds:
+        """Return how the run ends if a share of items differs and the model lost margins.
+
+        ``alone`` is the share of items that one slice lost besides, another one in each run.
+        """
         import numpy as np
 
-        random = np.random.default_rng([SEED, round(1e6 * discordance), round(1e6 * worse)])
+        seeds = [SEED, *(round(1e6 * one) for one in (discordance, worse, alone))]
+        random = np.random.default_rng(seeds if alone else seeds[:3])
+        able = [one for one in self._slices if one.can_lose] if alone else []
+        passed: Counter[str] = Counter()
         codes: Counter[int] = Counter()
         blame: Counter[str] = Counter()
         reasons: dict[str, set[str]] = defaultdict(set)
-        for _ in range(runs):
-            drawn = (one.records(random, discordance, worse) for one in self._slices)
+        for number in range(runs):
+            lost = able[number % len(able)] if able else None
+            drawn = (
+                one.records(random, discordance, worse, alone if one is lost else 0.0)
+                for one in self._slices
+            )
             inputs = replace(self._inputs, records=tuple(one for some in drawn for one in some))
             decision = decision_of(
                 inputs, self._facts, self._baseline, self._anchor, known=self._known
             )
             codes[decision.code] += 1
+            if lost:
+                passed[lost.name] += decision.code == 0
             for one in decision.gates:
                 name = f"{one.slice} {one.name} {one.bar}"
                 blame[name] += one.state != "PASS"
@@ -194,6 +218,7 @@ class Simulation:
             codes={code: number / runs for code, number in sorted(codes.items())},
             blame=tuple((name, count / runs) for name, count in blame.most_common() if count),
             stuck=stuck,
+            passed=passed,
         )
 
     def lines(self, differ: Discordance) -> Iterator[str]:
@@ -204,10 +229,17 @@ class Simulation:
         yield f"odds of all gates together, {runs} simulated runs a line (seed {SEED})"
         found: list[Odds] = []
         for share, margins, text in models:
-            odds = self.odds(share, margins, runs)
-            found.append(odds)
-            codes = ", ".join(f"{code} with {odds.codes.get(code, 0.0):.2f}" for code in (0, 1, 6))
-            yield f"    exit {codes}: {text}, {100 * share:.2g} % of items differ"
+            found.append(self.odds(share, margins, runs))
+            yield f"    {found[-1].text}: {text}, {100 * share:.2g} % of items differ"
+        if sum(one.can_lose for one in self._slices) > 1:
+            found.append(self.odds(differ.shares[0], runs=runs, alone=ALONE))
+            passed = found[-1].passed
+            worst = max(passed, key=passed.__getitem__)
+            hidden = f"; most often passed: {worst}" if passed[worst] else ""
+            yield (
+                f"    {found[-1].text}: one language alone worse by {100 * ALONE:.0f} points, "
+                f"another in each run{hidden}"
+            )
         blame = ", ".join(f"{name} ({share:.2f})" for name, share in found[0].blame[:3])
         yield f"    most often not PASS in the first line: {blame or 'no gate'}"
         stuck = found[0].stuck
@@ -262,8 +294,12 @@ def margin_of(dataset: Dataset, slice_: Slice) -> float:
 class SimulatedSlice:
     """One slice, asked again and again."""
 
-    def __init__(self, slice_: Slice, records: Sequence[Record], margin: float) -> None:
-        self._slice, self._records, self._margin = slice_, tuple(records), margin
+    def __init__(
+        self, slice_: Slice, records: Sequence[Record], margin: float, seen: float = 1.0
+    ) -> None:
+        """``seen`` is the share of a true loss that the judge sees."""
+        self._slice, self._records = slice_, tuple(records)
+        self._margin, self._seen = margin, seen
         self._graded = [place for place, one in enumerate(records) if one.is_graded]
         bar = slice_.pass_bar if slice_.kind.rated else None
         self._right = {place for place in self._graded if records[place].passes(bar)}
@@ -277,12 +313,29 @@ class SimulatedSlice:
     def _gold(self, place: int) -> str:
         return gold_of(self._records[place], self._slice.kind)
 
-    def records(self, random: Generator, discordance: float, worse: float) -> list[Record]:
-        """Return the records of one more run; labelled items keep theirs."""
+    @property
+    def name(self) -> str:
+        """The slice's name."""
+        return self._slice.name
+
+    @property
+    def can_lose(self) -> bool:
+        """Whether a model answers it, rightly and wrongly, so that a loss can be drawn."""
+        return self._slice.kind.answered and bool(self._right and self._wrong)
+
+    def records(
+        self, random: Generator, discordance: float, worse: float, lost: float = 0.0
+    ) -> list[Record]:
+        """Return the records of one more run; labelled items keep theirs.
+
+        The model lost ``worse`` margins and a share ``lost`` of the items.
+        """
         found = list(self._records)
         if not self._slice.kind.answered or not self._graded:
             return found
-        for place, donor in self._moves(random, discordance, worse * self._margin):
+        for place, donor in self._moves(
+            random, discordance, (worse * self._margin + lost) * self._seen
+        ):
             one = self._records[donor]
             found[place] = replace(
                 found[place],

@@ -16,6 +16,7 @@ from reports.gates.decide import SessionFacts
 from reports.run.record import Record
 from reports.verdict.assemble import Facts, ReportInputs, account, decision_of
 from reports.verdict.odds import (
+    Discordance,
     Odds,
     SimulatedSlice,
     Simulation,
@@ -71,6 +72,33 @@ def test_a_worse_model_loses_so_much_more() -> None:
     assert np.mean([one.grade == CORRECT for run in runs for one in run]) == pytest.approx(
         0.4, abs=0.01
     )
+
+
+def test_one_language_alone_is_worse_in_each_run() -> None:
+    """A pooled margin with room for it passes, its own one does not; the line names the slice."""
+    letters = {"en": "c" * 180 + "i" * 120, "bg": "c" * 280 + "i" * 20}
+    records = [one for name, text in letters.items() for one in answered(text, name)]
+
+    def line(*rules: Threshold) -> str:
+        bar = replace(CORRECT_BAR, min=0.1)
+        dataset = facts_dataset(*(graded_slice(name, bar, *rules) for name in letters))
+        inputs = ReportInputs(
+            datasets=(dataset,), records=tuple(records), whole={"facts:en": 300, "facts:bg": 300}
+        )
+        facts = Facts(model="m", judge="lexical", session=SessionFacts(), provenance={}, run={})
+        old = before(run_of(records, dataset, judge="lexical"))
+        differ = Discordance(shares=(0.1,), source="")
+        (found,) = [
+            one for one in Simulation(inputs, facts, old).lines(differ) if "language alone" in one
+        ]
+        return found
+
+    assert "exit 0 with 0.00" in line(DROP)
+    said = line(replace(DROP, max=0.45))
+    assert "exit 0 with 1.00" in said
+    assert said.endswith("20 points, another in each run; most often passed: facts:en")
+    assert not any("alone" in one for one in simulation("c" * 50 + "i").lines(
+        Discordance(shares=(0.1,), source="")))  # fmt: skip
 
 
 def test_items_without_a_grade_come_out_like_the_others() -> None:
