@@ -236,6 +236,33 @@ class ChangeEvidence:
             return f"shown to be worse, and not shown to be within {seen}"
         return f"shown neither to be within {seen}{nor} to be worse"
 
+    @property
+    def needs(self) -> str:
+        """The end that the interval has to keep to, where it is not the margin itself."""
+        gate, youden = self.gate, self.gate.scale.youden if self.gate.scale else UNDEFINED
+        if not 0 < gate.allowed < gate.margin:
+            return ""
+        word, sign = ("above", "-") if gate.sign < 0 else ("below", "+")
+        gain = youden.low if self.confident else youden.value
+        return f"needs {word} {sign}{figure(gate.allowed, gate.margin)}: judge J {gain or 0:.2f}"
+
+    @property
+    def remedy(self) -> str:
+        """What to buy, in a few words: labels where only the judge's errors are in the way."""
+        gate, (harm, *_) = self.gate, self.cases
+        if self.ungraded and not gate.threshold.of_usage:
+            return f"grade {self.ungraded:,} more"
+        youden, most = gate.scale.youden if gate.scale else UNDEFINED, harm.high
+        if most is not None and gate.allowed <= most < gate.margin and youden.value is not None:
+            low, wanted = youden.low or 0.0, most / gate.margin
+            if wanted >= youden.value:
+                return "a better judge"
+            times = ((youden.value - low) / (youden.value - wanted)) ** 2
+            return f"about {max(1, round(youden.n * times) - youden.n):,} more labels"
+        bound = gate.allowed if (harm.value or 0.0) < gate.allowed else gate.limit
+        needed = self.seen.pairs_to_decide(gate.sign * bound)
+        return f"about {needed - self.seen.n:,} more pairs" if needed else ""
+
     def _remedy(self) -> str:
         """Return what would decide the gate."""
         if self.ungraded and not self.gate.threshold.of_usage:
@@ -305,5 +332,7 @@ def _result(gate: ChangeGate, found: ChangeEvidence | str, p_value: float) -> Ga
         best=known.values[-1] if known else None,
         reason=f"{lost}; all languages: {reason}" if lost else reason,
         anchored=gate.role == "anchor",
+        needs=known.needs if known else "",
+        remedy=known.remedy if known and state == "INCONCLUSIVE" else "",
         pairs=gate.pairs,
     )

@@ -241,7 +241,10 @@ def _counts(gates: Sequence[GateResult]) -> str:
 
 
 def _names(gates: Sequence[GateResult]) -> str:
-    return listed([f"{gate.slice} {gate.name}" for gate in gates])
+    known = (f" ({gate.remedy})" if gate.remedy else "" for gate in gates)
+    return listed(
+        [f"{gate.slice} {gate.name}{one}" for gate, one in zip(gates, known, strict=True)]
+    )
 
 
 def listed(names: Sequence[str]) -> str:

@@ -289,7 +289,23 @@ def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResu
         worst=high if threshold.min is None else low,
         best=low if threshold.min is None else high,
         reason=sentence,
+        remedy=_remedy(threshold, inputs) if state == "INCONCLUSIVE" else "",
     )
+
+
+def _remedy(threshold: Threshold, inputs: GateInputs | UsageInputs) -> str:
+    """Return what would decide a bar, in a few words; empty where that is not known."""
+    summary = inputs.summary
+    if summary.obstacle:
+        return f"run all {plural(summary.whole, 'item')}" if summary.whole else "run all"
+    if inputs.distrust:
+        return "more labels" if "measured too little" in inputs.distrust else "another judge"
+    if summary.counts.ungraded:
+        return f"grade {summary.counts.ungraded:,} more"
+    estimate = summary.measures.get(threshold.measure, UNDEFINED)
+    is_bar = threshold.min is not None or threshold.max is not None
+    needed = items_to_decide(threshold, estimate, estimate.n) if is_bar else None
+    return f"about {needed - estimate.n:,} more items" if needed else ""
 
 
 def side_of(threshold: Threshold, bounds: Interval) -> GateState:

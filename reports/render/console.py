@@ -41,6 +41,7 @@ def gate_lines(gate: GateResult) -> list[str]:
     value = words.signed(gate.estimate) if paired else gate.estimate.text()
     title = f"{gate.slice:<14} {gate.name} {value}, bar {words.bar(gate)}"
     title += f", {gate.pairs}" if gate.pairs else ""
+    title += f", {gate.needs}" if gate.needs else ""
     if gate.state == "PASS" and gate.worst == gate.best:
         return [title]
     return [title, *wrapped(clean.line(gate.reason), "    ")]

@@ -117,6 +117,10 @@ class GateResult:
     """How many pairs a paired gate has, where data that changed leave some out."""
     audit: AuditTrail | None = None
     """What people's verdicts showed, where they decide the gate."""
+    needs: str = ""
+    """The end that decides where a judge's errors shrink the margin, and their J."""
+    remedy: str = ""
+    """What would decide an INCONCLUSIVE gate, such as ``120 more pairs``; empty if not known."""
 
     @property
     def name(self) -> str:

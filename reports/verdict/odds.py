@@ -25,7 +25,7 @@ from reports.metrics.summary import gold_of
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration
 from reports.run.record import Record, by_slice, make_record
-from reports.run.report import Report
+from reports.run.report import Decision, Report
 from reports.verdict.assemble import Facts, ReportInputs, account, decision_of
 
 if TYPE_CHECKING:
@@ -197,14 +197,8 @@ class Simulation:
         reasons: dict[str, set[str]] = defaultdict(set)
         for number in range(runs):
             lost = able[number % len(able)] if able else None
-            drawn = (
-                one.records(random, discordance, worse, alone if one is lost else 0.0)
-                for one in self._slices
-            )
-            inputs = replace(self._inputs, records=tuple(one for some in drawn for one in some))
-            decision = decision_of(
-                inputs, self._facts, self._baseline, self._anchor, known=self._known
-            )
+            losses = {lost: alone} if lost else {}
+            decision = self._decided(random, discordance, worse, losses)
             codes[decision.code] += 1
             if lost:
                 passed[lost.name] += decision.code == 0
@@ -220,6 +214,20 @@ class Simulation:
             stuck=stuck,
             passed=passed,
         )
+
+    def _decided(
+        self,
+        random: Generator,
+        discordance: float,
+        worse: float,
+        losses: Mapping[SimulatedSlice, float],
+    ) -> Decision:
+        """Return how one more run ends; ``losses`` are of slices that are worse alone."""
+        drawn = (
+            one.records(random, discordance, worse, losses.get(one, 0.0)) for one in self._slices
+        )
+        inputs = replace(self._inputs, records=tuple(one for some in drawn for one in some))
+        return decision_of(inputs, self._facts, self._baseline, self._anchor, known=self._known)
 
     def lines(self, differ: Discordance) -> Iterator[str]:
         """Yield how likely the run ends in which exit code, a line a model; each takes seconds."""

@@ -9,9 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.dataset import Dataset, Evidence, Sampling, SliceSample, Threshold
+from evaluators.statistics.intervals import Estimate, unseen_share
+from evaluators.statistics.youden import Separation
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
 from reports.render.console import gate_lines
+from reports.run.evidence import Calibration
 from reports.run.record import Record
 from reports.run.report import GateResult, Report, Role
 from tests.support.made_records import make_dataset, make_slice
@@ -302,3 +305,45 @@ def test_what_weakens_the_gates_stands_in_the_last_line() -> None:
     many = {"facts:en": SliceSample(items=50, of=300, seed=6)}
     pinned = facts_dataset(sampling=Sampling(limit=50, seed=6))
     assert "only" not in run_of(answered("c" * 50), pinned, samples=many).decision.line
+
+
+@pytest.mark.parametrize(
+    ("letters", "labels", "needs", "remedy"),
+    [
+        ("c" * 300, 40, "needs above -0.088: judge J 0.88", ""),
+        ("c" * 276 + "i" * 24, 400, "", "more pairs"),
+        ("c" * 288 + "i" * 12, 11, "needs above -0.0", "more labels"),
+    ],
+)
+def test_what_decides_and_what_would_decide_are_said_in_a_few_words(
+    letters: str, labels: int, needs: str, remedy: str
+) -> None:
+    """The end that the judge's errors leave of a margin, and which of pairs and labels to buy."""
+    drop = replace(DROP, fail="margin")
+    judge = Calibration(
+        dataset="labels",
+        language="en",
+        measures={},
+        graders=("facts:en",),
+        trusted=True,
+        source="session",
+        separations={"youden": Separation(youden=youden_of(labels), rates=())},
+    )
+    dataset = facts_dataset(graded_slice("en", BAR, drop))
+    old = before(run_of(answered("c" * 300), dataset))
+    made = run_of(answered(letters), dataset, baseline=old, outside=(judge,))
+    (gate,) = [one for one in made.decision.gates if one.threshold.paired]
+    assert gate.needs.startswith(needs)
+    assert gate.remedy.endswith(remedy)
+    assert (gate.state == "PASS") is (not remedy)
+    if remedy:
+        lost = f"but facts:en lost {letters.count('i')} of 300 answers"
+        assert made.decision.line.endswith(f"{remedy}); {lost}")
+    title = gate_lines(gate)[0]
+    assert title.endswith(gate.needs)
+
+
+def youden_of(labels: int) -> Estimate:
+    """Return J of a judge that was right on so many labels of each class."""
+    low = 1 - 2**0.5 * unseen_share(labels)
+    return Estimate.of(1.0, (low, 1.0), 2 * labels)

@@ -236,6 +236,11 @@ def _unmeasured(one: Situation, place: int) -> Situation:
     return replace(one, unlisted=frozenset(range(len(one.labels))))
 
 
+def _always_yes(one: Situation, place: int) -> Situation:
+    """The judge says CORRECT to every labelled answer, as if it could not read."""
+    return replace(one, labels=tuple((label, CORRECT) for label, _ in one.labels))
+
+
 def _undeclared(one: Situation, place: int) -> Situation:
     """Under a gates file that has only some of the gates again."""
     every = (*one.bars, *one.changes)
@@ -252,6 +257,7 @@ LOSSES: Mapping[str, Loss] = {
     "a verdict on a label": _left_out("unlabelled"),
     "a labelled item": _left_out("unlisted"),
     "all labelled items": _unmeasured,
+    "a judge that can read": _always_yes,
     "a gate in a file": _undeclared,
     "a language": lambda one, _: replace(one, languages=frozenset({"en"})),
     "6 % of the run's data": _much_cut,
