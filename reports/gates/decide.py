@@ -125,16 +125,11 @@ def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
         or _inconclusive(gates, facts)
         or _passed(gates, facts)
     )
-    rest = [] if outside or facts.shards else [*_losses(facts), *facts.cautions]
+    losses = [f"{'but ' * (code == OK)}{listed(facts.lost)}"] if facts.lost else []
+    rest = [] if outside or facts.shards else [*losses, *facts.cautions]
     return Decision(
         gates=tuple(gates), code=code, line="; ".join(filter(None, [line, *rest, facts.left]))
     )
-
-
-def _losses(facts: SessionFacts) -> Iterator[str]:
-    """Yield what slices lost, in one sentence; nothing where none is shown to be worse."""
-    if facts.lost:
-        yield f"but {listed(facts.lost)}"
 
 
 def _cut_short(facts: SessionFacts) -> Verdict | None:
@@ -219,11 +214,11 @@ def shard_notes(shards: Shards | None) -> Iterator[str]:
 
 
 def _passed(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict:
-    verb = "is" if facts.misses == 1 else "are"
-    misses = f"{facts.misses:,} {'miss' if facts.misses == 1 else 'misses'}"
-    line = f"{_counts(gates)}: exit {OK}; {misses} {verb} counted in the measures"
+    line = f"{_counts(gates)}: exit {OK}"
+    if facts.misses:
+        line += f"; {plural(facts.misses, 'item')} missed, as the gates allow"
     if facts.ungraded:
-        line += f", {plural(facts.ungraded, 'ungraded item')} would not change it"
+        line += f"; {plural(facts.ungraded, 'ungraded item')} would not change it"
     if facts.stopped:
         line += f"; {plural(facts.stopped, 'item')} not asked, as it was decided before"
     if facts.placeholder_judge:

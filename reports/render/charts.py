@@ -70,7 +70,11 @@ def trend(estimates: Sequence[Estimate]) -> list[TrendMark]:
 
 def states(counts: Counts) -> list[Segment]:
     """Return a bar of end states."""
-    return _bar([(tone, state, getattr(counts, state)) for state, tone in _TONES.items()])
+    names = {"failed": "missed"}
+    found = (
+        (tone, names.get(state, state), getattr(counts, state)) for state, tone in _TONES.items()
+    )
+    return _bar(list(found))
 
 
 def segments(part: SliceSummary) -> list[Segment]:

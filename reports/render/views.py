@@ -11,11 +11,11 @@ from evaluators.statistics.metrics import USAGE, columns, counts_every_item
 from reports.render import words
 from reports.render.charts import plot, reach_of, trend
 from reports.run.evidence import SliceComparison
-from reports.run.report import GateResult, Report, SliceSummary
+from reports.run.report import Decision, GateResult, Report, SliceSummary
 
 _EXITS = {
     0: "every gate passes, and nothing failed but misses that the gates count",
-    1: "a gate fails, or something failed that is not an item's miss",
+    1: "something failed that is not an item's miss",
     2: "the run was interrupted; no gate decides",
     3: "pytest had an internal error",
     4: "nothing was graded: no call could be made, or the run was asked for in a wrong way",
@@ -115,9 +115,11 @@ def items_link(gate: GateResult) -> str:
     return f"#items?{urlencode({name: value for name, value in found.items() if value})}"
 
 
-def exit_meaning(code: int) -> str:
-    """Return what the exit code of a run means."""
-    return _EXITS.get(code, "as pytest or a plugin has it")
+def exit_meaning(decision: Decision) -> str:
+    """Return in words what the exit code of a run says."""
+    if any(one.state == "FAIL" for one in decision.gates) and decision.code == 1:
+        return "a gate fails"
+    return _EXITS.get(decision.code, "as pytest or a plugin has it")
 
 
 def date(started: object) -> str:

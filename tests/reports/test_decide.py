@@ -35,18 +35,18 @@ def gates(*states: GateState) -> list[GateResult]:
 TABLE = """
 # every gate PASS and nothing failed but misses that the gates counted
 PP {}
-    GATES PASS (2 of 2): exit 0; 0 misses are counted in the measures
+    GATES PASS (2 of 2): exit 0
 PPPPPPP {misses: 152, pytest_code: 1}
-    GATES PASS (7 of 7): exit 0; 152 misses are counted in the measures
+    GATES PASS (7 of 7): exit 0; 152 items missed, as the gates allow
 P {misses: 1, errors: 2, missing: 1, pytest_code: 1}
-    GATES PASS (1 of 1): exit 0; 1 miss is counted in the measures, 3 ungraded items would not
+    GATES PASS (1 of 1): exit 0; 1 item missed, as the gates allow; 3 ungraded items would not
     change it
 P {placeholder_judge: true}
-    GATES PASS (1 of 1): exit 0; 0 misses are counted in the measures; a placeholder judge
+    GATES PASS (1 of 1): exit 0; a placeholder judge
     graded: this tests the setup, not a model
 # -x under xdist ends with pytest's code 2, and nobody interrupted
 P {misses: 1, missing: 9, pytest_code: 2}
-    GATES PASS (1 of 1): exit 0; 1 miss is counted in the measures, 9 ungraded items would not
+    GATES PASS (1 of 1): exit 0; 1 item missed, as the gates allow; 9 ungraded items would not
     change it
 # a gate FAIL, or a failure that is no graded miss
 PFI {misses: 9, pytest_code: 1}
@@ -119,10 +119,10 @@ F {unmet: [simpleqa], unpaired: [simpleqa:bg]}
     GATES FAIL (1 of 1 failed): exit 1; simpleqa:bg m0
 # what slices lost and what weakens the gates stands in the line, wherever gates decide
 P {lost: [simpleqa:pl lost 58 of 335 answers], cautions: [12 paired gates had no baseline]}
-    GATES PASS (1 of 1): exit 0; 0 misses are counted in the measures; but simpleqa:pl lost 58 of
+    GATES PASS (1 of 1): exit 0; but simpleqa:pl lost 58 of
     335 answers; 12 paired gates had no baseline
 F {lost: [a:en lost 5 of 9 answers, a:bg lost 6 of 9 answers]}
-    GATES FAIL (1 of 1 failed): exit 1; simpleqa:bg m0; but a:en lost 5 of 9 answers, a:bg lost 6
+    GATES FAIL (1 of 1 failed): exit 1; simpleqa:bg m0; a:en lost 5 of 9 answers, a:bg lost 6
     of 9 answers
 I {cautions: [only 3 of 300 items of folk:en]}
     GATES INCONCLUSIVE (1 of 1): exit 6; simpleqa:bg m0; only 3 of 300 items of folk:en

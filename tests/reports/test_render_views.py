@@ -13,7 +13,7 @@ from evaluators.statistics.intervals import Estimate, wilson
 from reports.render import charts, views, words
 from reports.render.charts import against, around, growth, plot, reach_of
 from reports.run.evidence import AuditStep, AuditTrail, ConfusionCell
-from reports.run.report import GateResult, GateState
+from reports.run.report import Decision, GateResult, GateState
 from reports.verdict.promoted import BASELINES
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.samples import full, gate, report
@@ -118,7 +118,9 @@ def test_a_time_is_shown_to_the_minute() -> None:
     """In UTC, as it was recorded."""
     assert views.date("2026-11-21T21:37:43+00:00") == "2026-11-21 21:37 UTC"
     assert views.date(None) == "unknown"
-    assert views.exit_meaning(77) == "as pytest or a plugin has it"
+    assert (
+        views.exit_meaning(Decision(gates=(), code=77, line="")) == "as pytest or a plugin has it"
+    )
 
 
 def test_what_became_of_the_other_items_is_counted() -> None:
