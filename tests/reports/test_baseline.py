@@ -335,7 +335,7 @@ def test_what_decides_and_what_would_decide_are_said_in_a_few_words(
     assert gate.remedy.endswith(remedy)
     assert (gate.state == "PASS") is (not remedy)
     if remedy:
-        lost = f"but facts:en lost {letters.count('i')} of 300 answers"
+        lost = f"facts:en lost {letters.count('i')} of 300 answers"
         assert made.decision.line.endswith(f"{remedy}); {lost}")
     title = gate_lines(gate)[0]
     assert title.endswith(gate.needs)
