@@ -22,6 +22,7 @@ SLICE_CHECKS: Mapping[str, Callable[[Subject], Iterable[Finding]]] = {
     "conflict": item_checks.conflicts,
     "leak": item_checks.leaks,
     "id": item_checks.ids,
+    "superseded": item_checks.superseded,
     "overlap": item_checks.overlap,
     "loose-gold": item_checks.loose_golds,
     "mixed-scripts": item_checks.mixed_scripts,

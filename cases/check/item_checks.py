@@ -52,6 +52,12 @@ TWINS = frozenset(filter(SCRIPTS["Cyrillic"].match, map(chr, LOOK_ALIKES))) | se
 TWINNED = frozenset("".join(TWINS).translate(LOOK_ALIKES))
 """Latin letters that are drawn like Cyrillic or Greek ones."""
 
+_SUPERSEDED = re.compile(
+    r"\b(?:before|prior to)\s+(?:(?:its|their|the)\s+(?:\w+\s+)?amendments?\b"
+    r"|(?:it|they)\s+(?:was|were|had been)\s+(?:\w+\s+)?amended\b|being\s+amended\b)",
+    re.IGNORECASE,
+)
+
 _AND = " | "  # between sentences that are looked through at once
 
 _OUTER = ".,;:!?\"'`“”„«»()[]"
@@ -172,6 +178,18 @@ def loose_golds(subject: Subject) -> Iterator[Finding]:
                 message = f"gold {shown(form)} is met by {shown(said)}; drop or reword this form"
                 yield error(case.row, message)
                 break
+
+
+def superseded(subject: Subject) -> Iterator[Finding]:
+    """Find the English texts that ask about an act as it was before an amendment.
+
+    "As amended by …" names the text in force and is right.
+    """
+    for row, field, text in asked(subject):
+        if found := _SUPERSEDED.search(text):
+            said = shown(" ".join(text[: found.end()].split()[-AROUND:]))
+            message = f"the {field} asks about superseded law: {said}; ask about the text in force"
+            yield warning(row, message)
 
 
 def overlap(subject: Subject) -> Iterator[Finding]:

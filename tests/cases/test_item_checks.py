@@ -15,6 +15,7 @@ from cases.check.item_checks import (
     mixed_scripts,
     other_language,
     overlap,
+    superseded,
 )
 from evaluators.languages import known, language_of
 from tests.support.linting import asked, found, from_file, item, said, subject
@@ -129,6 +130,25 @@ def test_ids_that_reports_replace_are_told_once(tmp_path: Path) -> None:
     assert found(ids, odd) == [("warning", 2)]
     assert "2 of 3 ids are replaced by hashes, such as 'ид-1', 'a b'" in said(ids, odd)
     assert rows_listed(range(1, 8)) == "1, 2, 3, 4, 5 and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Directive 2013/36/EU (CRD), before its amendment by Directive (EU) 2024/1619:", True),
+        ("Guidelines EBA/GL/2016/07, before\ntheir  amendment by EBA/GL/2026/05, section 4:", True),
+        ("The Regulation as it stood prior to its latest amendments:", True),
+        ("Article 94 CRD before it was last amended:", True),
+        ("CRD, as amended by Directive (EU) 2024/1619, Article 48a(1):", False),
+        ("A payment before its due date, by an amendment to the contract:", False),
+    ],
+)
+def test_law_before_an_amendment_is_told(text: str, *, told: bool) -> None:
+    """Whoever asks today is governed by the text in force, in a question as in a context."""
+    for row in (item(1, text), item(1, "May we?", context=text)):
+        assert found(superseded, subject(row)) == [("warning", 1)] * told
+    if told:
+        assert "the question asks about superseded law: '" in said(superseded, asked(text, "en"))
 
 
 @pytest.mark.parametrize(
