@@ -105,8 +105,16 @@ def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
         if not encodable(text):  # pytest-xdist could not pass it on
             raise UsageError(f"{shown(text)}: the name is not UTF-8; rename it or use another path")
     files = dataset_files(config.args, here, config.rootpath)
-    if (files or given_options(config)) and not config.option.collectonly:
-        _claim(config, here)
+    with ExitStack() as claimed:
+        if (files or given_options(config)) and not config.option.collectonly:
+            _claim(config, here, claimed)
+        given = _start(config, here, files)
+        config.add_cleanup(claimed.pop_all().close)
+    return given
+
+
+def _start(config: pytest.Config, here: Path, files: list[Path]) -> WorkerInput | None:
+    """Check the options and plan the run."""
     options = read_options(config, here)
     check_there(() if config.option.pyargs else config.args, here)
     if not files:
@@ -125,10 +133,11 @@ def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
     return _plan(config, options, files)
 
 
-def _claim(config: pytest.Config, here: Path) -> None:
+def _claim(config: pytest.Config, here: Path, claimed: ExitStack) -> None:
     """Take the report folder before anything can fail: an earlier PASS must not outlive this run.
 
-    A dry run writes nothing, and only learns that a baseline lies there.
+    A refused run makes no folder. A dry run writes nothing, and only learns that a baseline lies
+    there.
     """
     from reports.run.report_folder import check_apart, claim  # noqa: PLC0415  # workers write none
 
@@ -138,9 +147,7 @@ def _claim(config: pytest.Config, here: Path) -> None:
             for path in (here / name, here / BASELINES / name):
                 check_apart(path, folder, role)
     if not config.getoption("qa_dry_run"):
-        claimed = ExitStack()
         claimed.enter_context(claim(folder))
-        config.add_cleanup(claimed.close)
 
 
 def _plan(config: pytest.Config, options: RunOptions, files: list[Path]) -> WorkerInput:

@@ -24,7 +24,7 @@ GRADED_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*-graded\.csv")
 PREVIOUS = ".previous"
 """What the name of the folder ends with that keeps the last report that decided."""
 NO_VERDICT = "NO VERDICT"
-"""The verdict in the folder of a run that has not ended."""
+"""The verdict in the folder of a run that has not ended, or was refused."""
 _LOCK = ".lock"
 
 
@@ -53,9 +53,9 @@ def check_apart(earlier: Path, folder: Path, role: str, option: str = "--report-
 def claim(folder: Path) -> Iterator[None]:
     """Take a folder for a run: no other run writes there, and no earlier verdict stays there.
 
-    An earlier report that decided is kept as ``previous``. The kernel gives the folder back if the
-    process is killed; one in which nothing was written goes. Raises UsageError where the folder
-    cannot be written, or another run has it.
+    An earlier report that decided is kept as ``previous``; a UsageError takes its place there as
+    "refused". The kernel gives the folder back if the process is killed; one in which nothing was
+    written goes. Raises UsageError where the folder cannot be written, or another run has it.
     """
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
@@ -72,9 +72,13 @@ def claim(folder: Path) -> Iterator[None]:
             raise UsageError(
                 f"--report-dir: another run is writing to {folder}; wait for it, or name another"
             )
+        started = f"the run that started at {datetime.now(UTC).isoformat(' ', 'seconds')}"
         try:
-            _withdraw(folder)
+            _withdraw(folder, f"{started} has written no report")
             yield
+        except UsageError:
+            _withdraw(folder, f"{started} was refused: exit 4")
+            raise
         finally:
             _leave_nothing(folder, made)
     finally:
@@ -106,14 +110,13 @@ def _lock(file: int) -> bool:
     return True
 
 
-def _withdraw(folder: Path) -> None:
+def _withdraw(folder: Path, why: str) -> None:
     """Put "no verdict" in place of an earlier report's verdict, wherever people or CI look."""
     if not any((folder / name).exists() for name in (RUN, PAGE, SUMMARY, GATES)):
         return
     if problem := keep_decided(folder):
         raise UsageError(f"--report-dir: {problem}; move it away, or name another folder")
-    started = datetime.now(UTC).isoformat(" ", "seconds")
-    line = f"{NO_VERDICT}: the run that started at {started} has not ended"
+    line = f"{NO_VERDICT}: {why}"
     texts = {
         GATES: (
             '<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="qagate" tests="1" '

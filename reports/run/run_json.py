@@ -232,7 +232,7 @@ def _as_written(path: Path, read: Callable[[], T]) -> T:
 def _checked_run(source: Path) -> dict[str, object]:
     run = _parse(read_text(source), str(source))
     if run.get("verdict") == NO_VERDICT:
-        raise UsageError(f"{source}: {NO_VERDICT}: its run has not ended; run it again")
+        raise UsageError(f"{source}: {NO_VERDICT}: its run wrote no report; run it again")
     version = run.get("schema_version")
     if version != SCHEMA_VERSION:
         raise UsageError(

@@ -101,6 +101,8 @@ def test_no_earlier_pass_outlives_a_run_that_ended_without_a_verdict(
         assert (said in project.text(name)) or said == "PASS"
     if said == NO_VERDICT:
         assert 'errors="1"' in project.text("gates.xml")
+        why = "was refused: exit 4" if code == 4 else "has written no report"
+        assert f"{why}</error>" in project.text("gates.xml")
         assert NO_VERDICT in project.refused("--baseline=reports/out", "--report-dir=new", "qa")
     project.write("qa/capital/test_capital.py", module)
     assert project.run_in_process("qa").ret == 0
