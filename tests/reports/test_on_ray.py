@@ -188,7 +188,7 @@ def test_a_driver_that_ends_ends_the_tasks(project: Project, number: signal.Sign
         assert out.splitlines()[-1].startswith("INTERRUPTED: exit 2; ")
         assert project.report()["complete"] is False
         return
-    assert not (project.path / "reports").exists()
+    assert not (project.out / "run.json").exists()
     again = start(project, "--on=ray", "--shards=2", RAY_ADDRESS="")
     out, err = again.communicate()
     assert again.returncode == 0, out + err
