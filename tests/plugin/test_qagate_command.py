@@ -1,5 +1,6 @@
 """The installed command `qagate`: every command by one name, whatever packages lie in the way."""
 
+import csv
 import os
 import subprocess
 import sys
@@ -86,8 +87,8 @@ def test_run_is_pytest_with_our_packages_first(
     """A repository with `reports` and `evaluators` of its own still has its data set judged."""
     program = "import qagate, sys; sys.exit(qagate.main(sys.argv[1:]))"
     ended = called(home, installed, "-c", program, "run", *workers, "folk")
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "GATES PASS (1 of 1): exit 0" in ended.stdout
+    assert ended.returncode == 6, ended.stdout + ended.stderr
+    assert "GATES INCONCLUSIVE (1 of 1): exit 6" in ended.stdout
     assert "warning" not in ended.stdout
     assert (home / "reports" / "out" / "report.html").is_file()
 
@@ -97,7 +98,7 @@ def test_what_is_hidden_is_named(home: Path, installed: dict[str, str]) -> None:
     """Under `python -m pytest` the working folder comes first, but for our three names."""
     off = [word for name in qagate.COMPANIONS for word in ("-p", f"no:{name}")]
     ended = called(home, installed, "-m", "pytest", "-p", "qagate", *off, "folk")
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.returncode == 6, ended.stdout + ended.stderr
     for name in ("reports", "evaluators"):
         said = f"qagate: {home / name} cannot be imported in this run"
         assert said in ended.stdout
@@ -123,11 +124,61 @@ def test_a_package_in_the_way_is_one_line(
     )
 
 
+@pytest.mark.parametrize("language", ["de", "fr"])
 @pytest.mark.parametrize("kind", list(new.TEMPLATES))
-def test_a_new_data_set_runs_as_it_is(project: Project, kind: str) -> None:
-    """Each kind's files are whole: its one row is judged, and its gate decides."""
-    assert new.main(["folk", "--lang", "de", "--kind", kind, "--to", str(project.path)]) == 0
-    assert project.run_in_process("folk").ret == 0
+def test_a_new_data_set_runs_as_it_is(project: Project, kind: str, language: str) -> None:
+    """Each kind's files are whole: its rows are judged, and they are too few to decide its gate."""
+    words = ["folk", "--lang", language, "--kind", kind, "--to", str(project.path)]
+    assert new.main(words) == 0
+    assert project.run_in_process("folk").ret == 6
+    run = project.report()
+    assert [slice_["counts"]["error"] for slice_ in run["slices"]] == [0]
+    settings = (project.path / "folk" / "dataset.yaml").read_text(encoding="utf-8")
+    assert ("drop: {max: 0.05}" in settings) is not kind.startswith("judged")
+
+
+@pytest.mark.parametrize("language", list(new.TEXTS))
+@pytest.mark.parametrize("kind", list(new.TEMPLATES))
+def test_a_new_data_set_is_in_its_language(
+    tmp_path: Path, kind: str, language: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No English row is left where the language's own is known, and every row has all columns."""
+    assert new.main(["folk", "--lang", language, "--kind", kind, "--to", str(tmp_path)]) == 0
+    assert "translate" not in capsys.readouterr().out
+    every = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "folk").iterdir()}
+    english = new.TEXTS["en"]
+    for text in () if language == "en" else every.values():
+        assert english.question not in text and english.expected not in text
+        assert english.claim not in text and "yes: 'yes'" not in text
+    if data := every.get(f"{language}.csv"):
+        assert len({len(row) for row in csv.reader(data.splitlines())}) == 1
+
+
+def test_lines_to_translate_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a language without texts each English line has its number; so has the rubric a word."""
+    new.main(["folk", "--lang", "fr", "--kind", "yes_no", "--to", str(tmp_path)])
+    said = capsys.readouterr().out
+    assert "dataset.yaml: translate line 7" in said
+    assert "fr.csv: translate line 2\n" in said
+    new.main(["kids", "--lang", "fr", "--to", str(tmp_path)])
+    assert "its rubric is in English: there is no simpleqa.fr.yaml" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("before", [None, "", "*.log", "*.log\nreports/out/\n"])
+def test_git_ignores_what_runs_write(tmp_path: Path, before: str | None) -> None:
+    """In the repository's own file, whose lines stay, and each pattern once."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "qa").mkdir()
+    file = tmp_path / ".gitignore"
+    if before is not None:
+        file.write_text(before, encoding="utf-8")
+    for name in ("folk", "kids"):
+        assert new.main([name, "--to", str(tmp_path / "qa")]) == 0
+    lines = file.read_text(encoding="utf-8").splitlines()
+    assert lines[: len((before or "").splitlines())] == (before or "").splitlines()
+    assert ".qa/" in lines
+    assert len({line.removeprefix("**/") for line in lines}) == len(lines) >= 4
+    assert not (tmp_path / "qa" / ".gitignore").exists()
 
 
 @pytest.mark.parametrize(
