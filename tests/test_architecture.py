@@ -184,8 +184,16 @@ def test_public_class_names_are_unique() -> None:
 
 
 def test_loading_the_plugin_loads_nothing_heavy() -> None:
-    """A session without datasets pays for no SDK and no statistics."""
-    code = "import reports.plugin, sys, json; print(json.dumps(sorted(sys.modules)))"
+    """A session without datasets pays for no SDK and no statistics.
+
+    Nor does a plan: threads of numpy would keep the engine from forking.
+    """
+    code = (
+        "import json, sys, reports.plugin; from pathlib import Path; "
+        "from cases.dataset import Selection; from cases.plan import make_plan; "
+        "make_plan([Path('cases/smoke/dataset.yaml')], Selection()); "
+        "print(json.dumps(sorted(sys.modules)))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from evaluators.statistics.intervals import (
@@ -228,9 +228,26 @@ def power(n: int, bound: float, discordance: float, difference: float = 0.0) -> 
     centre, reach = n * rate, _TAIL * math.sqrt(n * rate * (1 - rate)) + 1
     totals = range(max(0, math.floor(centre - reach)), min(n, math.ceil(centre + reach)) + 1)
     share = (rate - difference) / (2 * rate) if rate else 0.0  # of the pairs that differ, broke
-    most = zip(totals, _most_broke(n, bound, totals), strict=True)
-    chances = (chance(it, n, rate) * at_most(broke, it, share) for it, broke in most)
+    below = _at_most_each(totals, _most_broke(n, bound, totals), share)
+    chances = (chance(it, n, rate) * found for it, found in zip(totals, below, strict=True))
     return min(1.0, math.fsum(chances))
+
+
+def _at_most_each(trials: Sequence[int], hits: Sequence[int], share: float) -> Iterator[float]:
+    """Yield the binomial probability of at most so many hits, for each number of trials.
+
+    The trials rise by 1 and the hits never fall, so that each probability follows from the one
+    before: with one trial more it falls by ``share`` times the chance of exactly these hits.
+    """
+    most = hits[0]
+    found = at_most(most, trials[0], share)
+    for number, wanted in zip(trials, hits, strict=True):
+        for more in range(most + 1, wanted + 1):
+            found += chance(more, number, share)
+        most = wanted
+        yield min(1.0, max(0.0, found))
+        if most >= 0:
+            found -= share * chance(most, number, share)
 
 
 def _most_broke(n: int, bound: float, totals: Sequence[int]) -> list[int]:

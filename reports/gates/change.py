@@ -253,7 +253,8 @@ class ChangeEvidence:
         if self.ungraded and not gate.threshold.of_usage:
             return f"grade {self.ungraded:,} more"
         youden, most = gate.scale.youden if gate.scale else UNDEFINED, harm.high
-        if most is not None and gate.allowed <= most < gate.margin and youden.value is not None:
+        labels_decide = most is not None and gate.allowed <= most < gate.margin > 0
+        if most is not None and labels_decide and youden.value is not None:
             low, wanted = youden.low or 0.0, most / gate.margin
             if wanted >= youden.value:
                 return "a better judge"
