@@ -44,7 +44,7 @@ IGNORED = (".qa/", *(f"**/reports/{name}/" for name in ("out", "out.previous", "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Texts:
+class NewTexts:
     """The first row of a new data set, in one language."""
 
     question: str
@@ -64,8 +64,8 @@ class Texts:
         return [number for number, line in lines if any(word in line for word in words)]
 
 
-TEXTS: Mapping[str, Texts] = {
-    "en": Texts(
+TEXTS: Mapping[str, NewTexts] = {
+    "en": NewTexts(
         question="How many days has a week?",
         context="A week is a period of seven days.",
         expected="A week has seven days.",
@@ -75,7 +75,7 @@ TEXTS: Mapping[str, Texts] = {
         yes="yes",
         no="no",
     ),
-    "bg": Texts(
+    "bg": NewTexts(
         question="Колко дни има една седмица?",
         context="Седмицата е период от седем дни.",
         expected="Седмицата има седем дни.",
@@ -85,7 +85,7 @@ TEXTS: Mapping[str, Texts] = {
         yes="да",
         no="не",
     ),
-    "pl": Texts(
+    "pl": NewTexts(
         question="Ile dni ma tydzień?",
         context="Tydzień to okres siedmiu dni.",
         expected="Tydzień ma siedem dni.",
@@ -95,7 +95,7 @@ TEXTS: Mapping[str, Texts] = {
         yes="tak",
         no="nie",
     ),
-    "hu": Texts(
+    "hu": NewTexts(
         question="Hány napból áll egy hét?",
         context="A hét hét egymást követő napból álló időszak.",
         expected="Egy hét hét napból áll.",
@@ -105,7 +105,7 @@ TEXTS: Mapping[str, Texts] = {
         yes="igen",
         no="nem",
     ),
-    "be": Texts(
+    "be": NewTexts(
         question="Колькі дзён у тыдні?",
         context="Тыдзень — гэта перыяд з сямі дзён.",
         expected="У тыдні сем дзён.",
@@ -115,7 +115,7 @@ TEXTS: Mapping[str, Texts] = {
         yes="так",
         no="не",
     ),
-    "de": Texts(
+    "de": NewTexts(
         question="Wie viele Tage hat eine Woche?",
         context="Eine Woche ist ein Zeitraum von sieben Tagen.",
         expected="Eine Woche hat sieben Tage.",
@@ -261,7 +261,7 @@ def _has_rubric(template: Template, language: str) -> bool:
     return (_RUBRICS / f"{template.rubric}.{language}.yaml").is_file()
 
 
-def _files(name: str, language: str, template: Template, texts: Texts) -> dict[str, str]:
+def _files(name: str, language: str, template: Template, texts: NewTexts) -> dict[str, str]:
     """Return the files of a data set of this kind: their names and texts."""
     has_rubric = not template.rubric or _has_rubric(template, language)
     data, words = f"{language}.{template.data}", asdict(texts)
