@@ -130,12 +130,12 @@ class Kind(str):
 
         It is the value of the metadata ``field``, or of ``fact_id``, in any language; without one,
         what items of this kind share (``shared``). Otherwise an item is its own cluster, with all
-        its repeats and all copies of its question.
+        its repeats and all copies of its question, where it has one.
         """
         value = item.metadata.get(field or FACT)
         if text := "" if value is None else str(value).strip():
             return field or FACT, text
-        question = " ".join(item.question.casefold().split())
+        question = " ".join(item.question.casefold().split()) or item.id
         return self.shared(item) or (item.language, question, item.context)
 
     def shared(self, item: ItemView) -> Cluster:

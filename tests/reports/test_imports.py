@@ -119,6 +119,18 @@ def test_slices_are_gated_each_and_together(tmp_path: Path) -> None:
     assert [state for name, state in states.items() if name.startswith("table:n-")] == ["PASS"]
 
 
+def test_items_without_a_question_are_independent(tmp_path: Path) -> None:
+    """Only copies of a question that is there are one cluster."""
+    rows = scored([1] * 200)
+    asked = [{**row, "question": row["id"]} for row in rows]
+    gates = []
+    for name, some in (("bare", rows), ("asked", asked)):
+        (tmp_path / name).mkdir()
+        gates += decided(tmp_path / name, some, some).decision.gates
+    assert gates[0].state == gates[1].state == "PASS"
+    assert gates[0].estimate == gates[1].estimate
+
+
 def test_repeats_of_an_item_are_one_cluster(tmp_path: Path) -> None:
     """Forty items asked ten times say no more than forty that always end alike."""
     rows = [{"id": f"q{n}", "repeat": k, "score": 1} for n in range(40) for k in range(1, 11)]
@@ -214,12 +226,15 @@ def test_labels_measure_the_scorer(tmp_path: Path) -> None:
     assert any("judge not trusted" in gate.reason for gate in report.decision.gates)
 
 
-def test_people_can_decide_over_the_runs_of_a_tool(tmp_path: Path) -> None:
+def test_people_can_decide_over_the_runs_of_a_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """``evidence: audited``: the review form has the answers of both runs, verdicts come back."""
+    monkeypatch.chdir(tmp_path)  # the plan of the review is written there
     gates = tmp_path / "gates.yaml"
     gates.write_text("table: {all: {drop: {max: 0.1, evidence: audited}}}")
     said = [["correct", "correct", "correct", "incorrect"][n % 4] for n in range(400)]
-    rows = scored(said, question="What?", expected="That")
+    rows = [{**row, "question": f"What is {row['id']}?"} for row in scored(said, expected="That")]
     report = decided(tmp_path, rows, rows, f"--gates={gates}")
     assert report.decision.code == 6
     asked, run = tmp_path / "form", tmp_path / "out"
