@@ -12,15 +12,9 @@ _SETTINGS = ("threshold", "strictMode", "evaluationModel")
 """What changes a metric's verdict."""
 
 
-def recognises(found: foreign.ResultFile) -> bool:
-    """Return whether a file is such a run."""
-    return bool(found.keys & {"testCases", "testRunData"})
-
-
 def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign.ForeignRun:
     """Return the run. Raises UsageError."""
-    _, data = foreign.single(found, "test runs of deepeval")
-    data = data.get("testRunData") or data
+    data = found[0].data.get("testRunData") or found[0].data
     task = str(data.get("testFile") or data.get("identifier") or "deepeval")
     kinds = ("testCases", "conversationalTestCases")
     rows = [row for name in kinds for row in data.get(name) or ()]

@@ -185,13 +185,6 @@ def part(row: Json, key: str) -> Json:
     return found if isinstance(found, Mapping) else {}
 
 
-def single(found: Sequence[ResultFile], what: str) -> tuple[Path, Any]:
-    """Return path and content of the only file. Raises UsageError where there are several."""
-    if len(found) > 1:
-        raise problem(found[0].path.parent, f"holds several {what}; name one file")
-    return found[0].path, found[0].data
-
-
 def only(path: Path, found: Iterable[str], what: str, given: str, option: str) -> str:
     """Return the one value, or the given one. Raises UsageError where it must be said which."""
     known = sorted(set(found))

@@ -1,33 +1,22 @@
 """Which form a result has, found by its content, and how to read it."""
 
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from reports.imports import deepeval_runs, inspect_logs, lm_eval, promptfoo, score_tables
-from reports.imports.foreign import Choice, ForeignRun, ResultFile, document, problem
+from reports.imports.foreign import Choice, ForeignRun, ResultFile, document, part, problem
 from reports.run.report_folder import RUN
 
-
-@dataclass(frozen=True, slots=True)
-class ResultForm:
-    """One form of result."""
-
-    recognises: Callable[[ResultFile], bool]
-    read: Callable[[Sequence[ResultFile], Choice], ForeignRun]
-
-
-FORMS: Mapping[str, ResultForm] = {
-    name: ResultForm(module.recognises, module.read)
-    for name, module in (
-        ("inspect", inspect_logs),
-        ("lm_eval", lm_eval),
-        ("promptfoo", promptfoo),
-        ("deepeval", deepeval_runs),
-        ("table", score_tables),
-    )
+FORMS: Mapping[str, Callable[[Sequence[ResultFile], Choice], ForeignRun]] = {
+    "inspect": inspect_logs.read,
+    "lm_eval": lm_eval.read,
+    "promptfoo": promptfoo.read,
+    "deepeval": deepeval_runs.read,
+    "table": score_tables.read,
 }
 """By the word for ``--from``; a table comes last, as any rows are one."""
+_OF_MANY_FILES = ("inspect", "lm_eval")
 _SUFFIXES = (".eval", ".json", ".jsonl", ".csv")
 
 
@@ -38,20 +27,39 @@ def load(path: Path, word: str, choice: Choice) -> ForeignRun:
     """
     if path.name == RUN or (path / RUN).is_file():
         raise problem(path, "a run of qagate itself; say `qagate gate RUN --baseline OLD`")
-    found = [document(one) for one in _files(path)]
-    for name, form in FORMS.items():
-        own = [one for one in found if form.recognises(one)]
-        if own and word in ("", name) and (name != "table" or path.is_file()):
-            try:
-                run = form.read(own, choice)
-            except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
-                what = f"not as {name} writes it ({type(error).__name__}: {error})"
-                raise problem(path, f"{what:.200}; give the file whole, or as a table") from None
-            if not run.samples:
-                raise problem(path, "holds no sample; write the log with its samples")
-            return run
+    forms = [(_forms(one), one) for one in map(document, _files(path))]
+    for name, read in FORMS.items():
+        own = [one for some, one in forms if name in some]
+        if not own or word not in ("", name) or (name == "table" and path.is_dir()):
+            continue
+        if len(own) > 1 and name not in _OF_MANY_FILES:
+            raise problem(path, f"holds several results of {name}; name one file")
+        try:
+            run = read(own, choice)
+        except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+            what = f"not as {name} writes it ({type(error).__name__}: {error})"
+            raise problem(path, f"{what:.200}; give the file whole, or as a table") from None
+        if not run.samples:
+            raise problem(path, "holds no sample; write the log with its samples")
+        return run
     wanted = f"a result of {word}" if word else f"a result of any of {', '.join(FORMS)}"
     raise problem(path, f"not {wanted}; say what it is with --from")
+
+
+def _forms(found: ResultFile) -> set[str]:
+    """Return the forms whose signs a file has."""
+    data, keys = found.data, found.keys
+    names = data.namelist() if isinstance(data, zipfile.ZipFile) else ()
+    signs = {
+        "inspect": {"eval", "plan", "status"} <= keys
+        or any(name.startswith(("samples/", "_journal/")) for name in names),
+        "lm_eval": {"doc_id", "doc"} <= keys or {"results", "versions", "configs"} <= keys,
+        "promptfoo": isinstance(data, dict)
+        and isinstance(part(data, "results").get("results"), list),
+        "deepeval": bool(keys & {"testCases", "testRunData"}),
+        "table": data is None or isinstance(data, list),
+    }
+    return {name for name, holds in signs.items() if holds}
 
 
 def _files(path: Path) -> list[Path]:

@@ -1,19 +1,11 @@
 """Logs of inspect_ai, ``.eval`` and ``.json`` (log format version 2)."""
 
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from evaluators.text import canonical
 from reports.imports import foreign
 from reports.imports.foreign import Json, part
-
-
-def recognises(found: foreign.ResultFile) -> bool:
-    """Return whether a file is such a log."""
-    if isinstance(found.data, zipfile.ZipFile):
-        return any(name.startswith(("samples/", "_journal/")) for name in found.data.namelist())
-    return {"eval", "plan", "status"} <= found.keys
 
 
 def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign.ForeignRun:
@@ -31,7 +23,9 @@ def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign
             raise foreign.problem(one.path, f"a second log of task {task}; name one log")
         samples[task] = [_sample(task, row) for row in _rows(one, head)]
         scorers[task] = _scorers(head, samples[task])
-        planned[task] = _planned(head["eval"])
+        data, epochs = part(head["eval"], "dataset"), part(head["eval"], "config").get("epochs")
+        items = len(data.get("sample_ids") or ()) or int(data.get("samples") or 0)
+        planned[task] = items * int(epochs or 1)
         if head.get("status") != "success":
             notes.append(f"{one.path}: the log's status is {head.get('status')}")
     return foreign.ForeignRun(
@@ -62,12 +56,6 @@ def _rows(found: foreign.ResultFile, head: Json) -> Iterator[Json]:
     else:
         names = (name for name in found.data.namelist() if name.startswith("samples/"))
         yield from (foreign.member(found, name) for name in names)
-
-
-def _planned(about: Json) -> int:
-    data = part(about, "dataset")
-    items = len(data.get("sample_ids") or ()) or int(data.get("samples") or 0)
-    return items * int(part(about, "config").get("epochs") or 1)
 
 
 def _scorers(head: Json, samples: Sequence[foreign.ScoredSample]) -> list[foreign.Scorer]:

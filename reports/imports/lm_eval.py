@@ -13,11 +13,6 @@ _OWN = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_res
 """The keys of a row that are no metric, with those that end in ``_hash``."""
 
 
-def recognises(found: foreign.ResultFile) -> bool:
-    """Return whether a file is one of the two."""
-    return {"doc_id", "doc"} <= found.keys or {"results", "versions", "configs"} <= found.keys
-
-
 def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign.ForeignRun:
     """Return the run that these files belong to. Raises UsageError."""
     home = found[0].path.parent
@@ -49,43 +44,37 @@ def _part(path: Path, name: str) -> str:
     return (match[name] or "") if match else ""
 
 
-def _filter(row: Json) -> str:
-    return str(row.get("filter", "none"))
-
-
-def _metrics(row: Json) -> list[str]:
-    named = row.get("metrics")  # since 0.4.5
-    return named or [key for key in row if key not in _OWN and not key.endswith("_hash")]
+def _metrics(row: Json) -> dict[str, str]:
+    """Return the metrics of a row by name: as the harness writes them, with the filter if any."""
+    own = row.get("metrics")  # since 0.4.5
+    own = own or [key for key in row if key not in _OWN and not key.endswith("_hash")]
+    chosen = row.get("filter", "none")
+    return {one if chosen == "none" else f"{one},{chosen}": one for one in own}
 
 
 def _scorers(task: str, rows: Sequence[Json], results: Json) -> list[foreign.Scorer]:
     up = part(part(results, "higher_is_better"), task)
     about = [part(results, name).get(task, "") for name in ("versions", "n-shot")]
-    pairs = dict.fromkeys((_filter(row), metric) for row in rows for metric in _metrics(row))
+    named = {name: metric for row in rows for name, metric in _metrics(row).items()}
+    version = f"task {about[0]}, {about[1]}-shot, filter"
     return [
         foreign.Scorer(
-            name=_name(metric, chosen),
-            version=f"task {about[0]}, {about[1]}-shot, filter {chosen}",
+            name=name,
+            version=f"{version} {name.partition(',')[2] or 'none'}",
             lower_is_better=up.get(metric) is False,
         )
-        for chosen, metric in pairs
+        for name, metric in named.items()
     ]
-
-
-def _name(metric: str, chosen: str) -> str:
-    """Return a metric as the harness writes it: with its filter, unless there is none."""
-    return metric if chosen == "none" else f"{metric},{chosen}"
 
 
 def _samples(task: str, file: foreign.ResultFile) -> Iterator[foreign.ScoredSample]:
     """Yield the documents, each with the scores of all its filters. Raises UsageError."""
     docs: dict[str, dict[str, Json]] = {}
     for row in file.data:
-        name, chosen = str(row["doc_id"]), _filter(row)
+        name, chosen = str(row["doc_id"]), row.get("filter", "none")
         if docs.setdefault(name, {}).setdefault(chosen, row) is not row:
-            raise foreign.problem(
-                file.path, f"doc_id {name} stands twice; give the file of one run"
-            )
+            what = f"doc_id {name} stands twice; give the file of one run"
+            raise foreign.problem(file.path, what)
     for name, filters in docs.items():
         first = next(iter(filters.values()))
         hashes = [first.get(key) for key in ("doc_hash", "prompt_hash", "target_hash")]
@@ -93,9 +82,9 @@ def _samples(task: str, file: foreign.ResultFile) -> Iterator[foreign.ScoredSamp
             task=task,
             id=name,
             scores={
-                _name(metric, chosen): foreign.number(row.get(metric))
-                for chosen, row in filters.items()
-                for metric in _metrics(row)
+                name: foreign.number(row.get(metric))
+                for row in filters.values()
+                for name, metric in _metrics(row).items()
             },
             question=_question(first),
             expected=foreign.text_of(first.get("target")),

@@ -11,23 +11,17 @@ _BY_ERROR = 2
 """The ``failureReason`` of a test that could not be run."""
 
 
-def recognises(found: foreign.ResultFile) -> bool:
-    """Return whether a file is such an output."""
-    return isinstance(found.data, dict) and isinstance(
-        part(found.data, "results").get("results"), list
-    )
-
-
 def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign.ForeignRun:
     """Return the results of one provider. Raises UsageError."""
-    path, data = foreign.single(found, "results of promptfoo")
+    path, data = found[0].path, found[0].data
     rows = data["results"]["results"]
     option = "which with --new or --old PROVIDER"
     model = foreign.only(path, map(_provider, rows), "provider", choice.provider, option)
-    own = [row for row in rows if _provider(row) == model]
-    several = len({_prompt(row) for row in own}) > 1
+    prompts = [str(part(row, "prompt").get("label") or "") for row in rows]
+    own = [pair for pair in zip(rows, prompts, strict=True) if _provider(pair[0]) == model]
+    several = len({prompt for _, prompt in own}) > 1
     task = str(part(data, "config").get("description") or "promptfoo")
-    samples = [_sample(task, row, _prompt(row) if several else "") for row in own]
+    samples = [_sample(task, row, prompt if several else "") for row, prompt in own]
     names = dict.fromkeys((_PASS, *(name for one in samples for name in one.scores)))
     return foreign.ForeignRun(
         tool=f"promptfoo {part(data, 'metadata').get('promptfooVersion') or ''}".strip(),
@@ -38,14 +32,9 @@ def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign
 
 
 def _provider(row: Json) -> str:
-    provider = row.get("provider")
-    if isinstance(provider, str):
-        return provider
-    return str(part(row, "provider").get("label") or part(row, "provider").get("id") or "")
-
-
-def _prompt(row: Json) -> str:
-    return str(part(row, "prompt").get("label") or "")
+    provider = row.get("provider") or ""
+    named = part(row, "provider")
+    return provider if isinstance(provider, str) else str(named.get("label") or named.get("id"))
 
 
 def _sample(task: str, row: Json, prompt: str) -> foreign.ScoredSample:
@@ -54,6 +43,7 @@ def _sample(task: str, row: Json, prompt: str) -> foreign.ScoredSample:
     variables = row.get("vars") or part(test, "vars")
     failed = response.get("error") or row.get("failureReason") == _BY_ERROR or not graded
     usage, output = part(response, "tokenUsage"), response.get("output")
+    sums = [int(usage.get(name) or 0) for name in ("prompt", "completion")]
     asserted = test.get("assert") or ()
     about = test.get("description") or ""
     named = {_PASS: row.get("success"), "score": row.get("score"), **part(row, "namedScores")}
@@ -70,7 +60,5 @@ def _sample(task: str, row: Json, prompt: str) -> foreign.ScoredSample:
         metadata={**variables, **(part(row, "metadata") or part(test, "metadata")), "test": about},
         seconds=float(row.get("latencyMs") or 0) / 1000,
         cost=row.get("cost"),
-        tokens=(int(usage.get("prompt") or 0), int(usage.get("completion") or 0))
-        if usage
-        else None,
+        tokens=(sums[0], sums[1]) if usage else None,
     )

@@ -51,27 +51,12 @@ class ScoredTask:
     """Whether every score in both runs is 0 or 1: then gates are on the share of right answers."""
 
     @property
-    def metric(self) -> str:
-        """The scorer's name in reports."""
-        return slug(self.scorer.name)
-
-    @property
     def threshold(self) -> Threshold:
         """The gate that stands where no gates file is given."""
         rise = self.scorer.lower_is_better
-        return Threshold(
-            measure=RISE if rise else DROP,
-            of="" if self.two_way and not rise else self.metric,
-            max=MARGIN,
-            evidence="confident",
-            fail="margin",
-        )
-
-    def is_right(self, score: float) -> bool:
-        """Return whether a sample of this score, 0 to 1, counts as right."""
-        if self.scorer.lower_is_better:
-            return score < PASSES_AT
-        return score == 1 if self.two_way else score >= PASSES_AT
+        of = "" if self.two_way and not rise else slug(self.scorer.name)
+        change = RISE if rise else DROP
+        return Threshold(measure=change, of=of, max=MARGIN, evidence="confident", fail="margin")
 
 
 def tasks_of(runs: Sequence[ForeignRun], choice: Choice) -> dict[str, ScoredTask]:
@@ -123,11 +108,6 @@ class ImportedRun:
     choice: Choice
 
     @property
-    def samples(self) -> list[ScoredSample]:
-        """The samples of these tasks."""
-        return [one for one in self.run.samples if one.task in self.tasks]
-
-    @property
     def judge(self) -> str:
         """The tool, whose scorers stand in the version of each slice's rubric."""
         return slug(self.run.tool.partition(" ")[0])
@@ -141,17 +121,15 @@ class ImportedRun:
         """Return a task's scores by their names in reports, without one that the grades say."""
         task = self.tasks[name]
         every = dict.fromkeys(slug(one.name) for one in self.run.scorers[name])
-        return [one for one in every if one != task.metric or task.threshold.of]
+        return [one for one in every if one != slug(task.scorer.name) or task.threshold.of]
 
     def slice_of(self, sample: ScoredSample) -> str:
-        """Return the slice of a sample: the value of a metadata field as a name."""
+        """Return the slice of a sample: the value of a metadata field."""
         field = self.choice.slice
         if field and field not in sample.metadata:
-            known = hint(field, sorted(sample.metadata))
-            raise UsageError(
-                f"--slice {field}: {sample.task} {sample.id} has no such field; {known}"
-            )
-        return slug(text_of(sample.metadata[field]), "-") if field else ALL
+            what = f"{sample.task} {sample.id} has no such field"
+            raise UsageError(f"--slice {field}: {what}; {hint(field, sorted(sample.metadata))}")
+        return text_of(sample.metadata[field]) if field else ALL
 
     def inputs(self, gates: GatesFile | None, labels: Path | None = None) -> ReportInputs:
         """Return the data sets and records; ``gates`` replace the default ones.
@@ -163,7 +141,7 @@ class ImportedRun:
         planned = Counter(f"{one.dataset}:{one.language}" for one in records)
         short = {slug(task): self.short(task) for task in self.tasks}
         whole = {name: n + short[name.partition(":")[0]] for name, n in planned.items()}
-        datasets = [self._dataset(task, planned, bare=gates is not None) for task in self.tasks]
+        datasets = [self._dataset(task, records, bare=gates is not None) for task in self.tasks]
         if gates is not None:
             gates.check_names([one.name for one in datasets], "--gates")
             datasets = [with_gates(one, gates) for one in datasets]
@@ -177,14 +155,17 @@ class ImportedRun:
 
     def _records(self) -> Iterator[Record]:
         seen: dict[object, int] = {}
-        spelled: dict[str, str] = {}
-        field = self.choice.slice
-        for row, sample in enumerate(self.samples, 1):
-            part = self.slice_of(sample)
-            spelling = text_of(sample.metadata[field]) if field else ""
-            for name, text in ((slug(sample.task), sample.task), (part, spelling)):
-                if spelled.setdefault(name, text) != text:
-                    both = f"{spelled[name]!r} and {text!r}"
+        spelled: dict[tuple[str, str], str] = {}
+        own = (one for one in self.run.samples if one.task in self.tasks)
+        for row, sample in enumerate(own, 1):
+            spelling = self.slice_of(sample)
+            part = slug(spelling, "-")
+            for kind, name, text in (
+                ("task", slug(sample.task), sample.task),
+                ("slice", part, spelling),
+            ):
+                if (first_text := spelled.setdefault((kind, name), text)) != text:
+                    both = f"{first_text!r} and {text!r}"
                     raise UsageError(f"{both} would both be {name!r} in the report; rename one")
             identity = (sample.task, part, sample.id, sample.repeat)
             if first := seen.get(identity):
@@ -197,7 +178,7 @@ class ImportedRun:
         task = self.tasks[sample.task]
         score = _placed(sample, task.scorer, self.choice)
         error = sample.error or ("" if score is not None else f"no score by {task.scorer.name}")
-        right = score is not None and task.is_right(score)
+        right = score is not None and (score >= PASSES_AT) != task.scorer.lower_is_better
         wrong = NOT_ATTEMPTED if sample.declined else INCORRECT
         state: State = "error" if error else "passed" if right else "failed"
         item = sample.id if _NAME.fullmatch(sample.id) else digest(sample.id)[:16]
@@ -236,54 +217,43 @@ class ImportedRun:
 
     def _measures(self, sample: ScoredSample, score: float | None) -> dict[str, float | None]:
         """Return a sample's metrics; None for one that it lacks, or that is not from 0 to 1."""
-        task = self.tasks[sample.task]
         found = {slug(name): value for name, value in sample.scores.items()}
-        known = {n: v if v is not None and 0 <= v <= 1 else None for n, v in found.items()}
-        known[task.metric] = score
+        found[slug(self.tasks[sample.task].scorer.name)] = score
+        known = {n: v for n, v in found.items() if v is not None and 0 <= v <= 1}
         return {name: known.get(name) for name in self.metrics(sample.task)}
 
-    def _dataset(self, name: str, planned: Mapping[str, int], *, bare: bool) -> Dataset:
+    def _dataset(self, name: str, records: Sequence[Record], *, bare: bool) -> Dataset:
         """Return the declaration of one task; ``bare`` has no gates."""
         task, scorers = self.tasks[name], self.run.scorers[name]
-        own = _scorer(name, scorers, task.scorer.name)
-        parts = [part.partition(":")[2] for part in planned if part.startswith(f"{slug(name)}:")]
+        own = next(one for one in scorers if one.name == task.scorer.name)
+        version = f"{own.name} {own.version}".strip()
+        asked: Any = {"protocol": "letter", "system": "", "user": "", "version": version}
         slices = {
             part: Slice(
                 dataset=slug(name),
                 language=part,
                 kind=GRADED,
                 path=self.path,
-                rubric=_rubric(part, f"{own.name} {own.version}".strip()),
+                rubric=Rubric(name=own.name, language=part, **asked),
                 metrics=tuple(MetricSpec(name=metric) for metric in self.metrics(name)),
                 thresholds=() if bare else (task.threshold,),
                 cluster=self.choice.cluster,
             )
-            for part in sorted(parts)
+            for part in sorted({one.language for one in records if one.dataset == slug(name)})
         }
         pooled = () if bare or len(slices) < 2 else (replace(task.threshold, pool=True),)
-        return Dataset(
-            name=slug(name),
-            folder=self.path.parent,
-            kind=GRADED,
-            slices=slices,
-            pooled=pooled,
-            judge_unmeasured=True,
-        )
+        whole = Dataset(name=slug(name), folder=self.path.parent, kind=GRADED, slices=slices)
+        return replace(whole, pooled=pooled, judge_unmeasured=True)
 
     def facts(self, inputs: ReportInputs) -> Facts:
         """Return what the report says of where the run came from."""
         slices = (one for data in inputs.datasets for one in data.slices.values())
+        versions = {one.name: {"rubric": one.rubric.version} for one in slices if one.rubric}
         return Facts(
             model=self.run.model or self.path.stem,
             judge=self.judge,
             session=SessionFacts(),
-            provenance={
-                "tool": self.run.tool,
-                "file": str(self.path),
-                "slices": {
-                    one.name: {"rubric": one.rubric.version} for one in slices if one.rubric
-                },
-            },
+            provenance={"tool": self.run.tool, "file": str(self.path), "slices": versions},
             run={},
             notes=tuple(self._notes()),
         )
@@ -300,11 +270,6 @@ class ImportedRun:
                 )
             if short := self.short(name):
                 yield f"{name}: {plural(short, 'sample')} that the tool planned have no result"
-
-
-def _rubric(part: str, version: str) -> Rubric:
-    name = version.partition(" ")[0]
-    return Rubric(name=name, language=part, protocol="letter", system="", user="", version=version)
 
 
 def _labelled(path: Path, records: Sequence[Record]) -> Iterator[Record]:
@@ -328,22 +293,18 @@ def _labelled(path: Path, records: Sequence[Record]) -> Iterator[Record]:
             what = f"no sample {shown(name)} in this run; {hint(name, known)}"
             raise table.problem(row, "id", what)
         right = label == CORRECT
-        yield from (_label(one, right=right) for one in known[name])
-
-
-def _label(record: Record, *, right: bool) -> Record:
-    agrees = (record.grade == CORRECT) == right
-    state: State = "passed" if agrees else "failed"
-    return replace(
-        record,
-        key=f"{LABELS}-{record.key}",
-        id=f"{record.dataset}-{record.id}",
-        dataset=LABELS,
-        question=record.question or record.id,  # answers to one question are not independent
-        label=CORRECT if right else NOT_CORRECT,
-        outcome=state if record.is_graded else record.outcome,
-        measures={},
-    )
+        for record in known[name]:
+            agrees: State = "passed" if right == (record.grade == CORRECT) else "failed"
+            yield replace(
+                record,
+                key=f"{LABELS}-{record.key}",
+                id=f"{record.dataset}-{record.id}",
+                dataset=LABELS,
+                question=record.question or record.id,  # one cluster for one question
+                label=CORRECT if right else NOT_CORRECT,
+                outcome=agrees if record.is_graded else record.outcome,
+                measures={},
+            )
 
 
 def _judged(datasets: Sequence[Dataset], parts: set[str]) -> Dataset:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from cases.tables import Table, TableRow, normal, read_table
+from cases.tables import TableRow, normal, read_table
 from evaluators.text import shown
 from reports.imports import foreign
 
@@ -18,37 +18,31 @@ ROLES: Mapping[str, str] = {
     "reason": "why it has this score",
 }
 """What a column may hold; ``--column ROLE=NAME`` says which one does."""
-_SPELLINGS = {"score": ("score", "label", "grade", "verdict", "passed")}
-
-
-def recognises(found: foreign.ResultFile) -> bool:
-    """Return whether a file is a table: any other text of rows."""
-    return found.data is None or isinstance(found.data, list)
+_SCORES = ("score", "label", "grade", "verdict", "passed")
 
 
 def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign.ForeignRun:
     """Return the run of one table. Raises UsageError naming file, row and column."""
-    path, _ = foreign.single(found, "tables")
+    path = found[0].path
     table = read_table(path)
-    columns = {role: _column(role, table, choice) for role in ROLES}
+    columns = {
+        **{role: role for role in ROLES},
+        "score": next((one for one in _SCORES if one in table.names), "score"),
+        **{role: normal(name) for role, name in choice.columns.items()},
+    }
     for role in ("id", "score"):
         if columns[role] not in table.names:
             what = f"no column {role!r}; say --column {role}=NAME"
             raise foreign.problem(path, f"{what}, of {', '.join(table.names.values())}")
-    samples = [_sample(row, columns) for row in table.records]
-    for row, sample in zip(table.records, samples, strict=True):
+    samples = []
+    for row in table.records:
+        samples.append(sample := _sample(row, columns))
         if not sample.error and sample.scores["score"] is None:
             said = shown(foreign.text_of(row.values.get(columns["score"])))
             what = f"{said} is no score; give a number, or fill the column 'error'"
             raise table.problem(row, columns["score"], what)
     scorers = {sample.task: [foreign.Scorer(name="score")] for sample in samples}
     return foreign.ForeignRun(tool="table", model="", samples=samples, scorers=scorers)
-
-
-def _column(role: str, table: Table, choice: foreign.Choice) -> str:
-    if role in choice.columns:
-        return normal(choice.columns[role])
-    return next((one for one in _SPELLINGS.get(role, ()) if one in table.names), role)
 
 
 def _sample(row: TableRow, columns: Mapping[str, str]) -> foreign.ScoredSample:
