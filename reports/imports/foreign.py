@@ -51,6 +51,8 @@ class Scorer:
     version: str = ""
     """Everything that may change its scores: options, threshold, the version of the task."""
     lower_is_better: bool = False
+    two_way: bool = False
+    """Whether every score in both runs is 0 or 1: then gates are on the share of right answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,11 +125,14 @@ def parse(path: Path, text: str | bytes) -> Any:
 
 def document(path: Path) -> ResultFile:
     """Return the content of a file by what it is. Raises UsageError."""
-    if zipfile.is_zipfile(path):
-        return ResultFile(path, zipfile.ZipFile(path))
+    try:
+        if zipfile.is_zipfile(path):
+            return ResultFile(path, zipfile.ZipFile(path))
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile) as error:
+        raise problem(path, f"a damaged archive ({error}); give a whole log") from None
     text = read_text(path)
     if path.suffix == ".jsonl":
-        return ResultFile(path, [parse(path, line) for line in text.splitlines() if line.strip()])
+        return ResultFile(path, [parse(path, line) for line in text.split("\n") if line.strip()])
     if text.lstrip()[:1] in ("{", "["):
         return ResultFile(path, parse(path, text))
     return ResultFile(path, None)
@@ -137,30 +142,24 @@ def member(archive: ResultFile, name: str) -> Any:
     """Return one JSON file of an archive. Raises UsageError."""
     try:
         if archive.data.getinfo(name).file_size > MAX_BYTES:
-            raise problem(archive.path, f"{name} is larger than {MAX_BYTES:,} bytes")
-        return parse(archive.path, archive.data.read(name))
+            raise ValueError(f"larger than {MAX_BYTES:,} bytes")
+        text = archive.data.read(name)
     except NotImplementedError:
-        how = "install what reads zstd archives: pip install zipfile-zstd"
-        raise problem(
-            archive.path, f"compressed by zstd; {how}, or write the log as JSON"
-        ) from None
-    except (KeyError, OSError, zipfile.BadZipFile, zipfile.zlib.error) as error:  # type: ignore[attr-defined]
+        how = "install what reads zstd: pip install zipfile-zstd, or write the log as JSON"
+        raise problem(archive.path, f"compressed by zstd; {how}") from None
+    except Exception as error:  # noqa: BLE001  # each way to compress has errors of its own
         raise problem(archive.path, f"{name} cannot be read ({error}); give a whole log") from None
+    return parse(archive.path, text)
 
 
 def number(value: object) -> float | None:
     """Return a score as a number; None for what is none."""
-    if isinstance(value, str):
-        word = value.strip().casefold()
-        if word in LABELS:
-            return LABELS[word]
-        try:
-            value = float(word)
-        except ValueError:
-            return None
-    if isinstance(value, (bool, int, float)) and math.isfinite(value):
-        return float(value)
-    return None
+    word = str(value).strip().casefold()
+    try:
+        found = LABELS[word] if word in LABELS else float(word)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 def declines(value: object) -> bool:
@@ -188,10 +187,8 @@ def part(row: Json, key: str) -> Json:
 def only(path: Path, found: Iterable[str], what: str, given: str, option: str) -> str:
     """Return the one value, or the given one. Raises UsageError where it must be said which."""
     known = sorted(set(found))
-    if given:
-        if given not in known:
-            raise problem(path, f"no {what} {given!r}; {hint(given, known)}")
-        return given
-    if len(known) > 1:
+    if given and given not in known:
+        raise problem(path, f"no {what} {given!r}; {hint(given, known)}")
+    if not given and len(known) > 1:
         raise problem(path, f"results of several {what}s, {', '.join(known)}; say {option}")
-    return known[0] if known else ""
+    return given or "".join(known)

@@ -1,6 +1,6 @@
 """Logs of inspect_ai, ``.eval`` and ``.json`` (log format version 2)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from evaluators.text import canonical
@@ -10,52 +10,47 @@ from reports.imports.foreign import Json, part
 
 def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign.ForeignRun:
     """Return the run of these logs, one a task. Raises UsageError."""
-    heads = [_head(one) for one in found]
-    named = [head["eval"].get("model", "") for head in heads]
+    logs = [_log(one) for one in found]
+    named = [head["eval"].get("model", "") for head, _ in logs]
     model = foreign.only(found[0].path, named, "model", choice.provider, "--new or --old MODEL")
-    samples: dict[str, list[foreign.ScoredSample]] = {}
+    samples: list[foreign.ScoredSample] = []
     scorers, planned, notes = {}, {}, []
-    for one, head, name in zip(found, heads, named, strict=True):
+    for one, (head, rows), name in zip(found, logs, named, strict=True):
         task = head["eval"].get("task", "")
         if name != model:
             continue
         if task in scorers:
             raise foreign.problem(one.path, f"a second log of task {task}; name one log")
-        samples[task] = [_sample(task, row) for row in _rows(one, head)]
-        scorers[task] = _scorers(head, samples[task])
+        own = [_sample(task, row) for row in rows]
+        samples += own
+        scorers[task] = _scorers(head, own)
         data, epochs = part(head["eval"], "dataset"), part(head["eval"], "config").get("epochs")
         items = len(data.get("sample_ids") or ()) or int(data.get("samples") or 0)
         planned[task] = items * int(epochs or 1)
         if head.get("status") != "success":
             notes.append(f"{one.path}: the log's status is {head.get('status')}")
     return foreign.ForeignRun(
-        tool=f"inspect_ai {part(heads[0]['eval'], 'packages').get('inspect_ai', '')}".strip(),
+        tool=f"inspect_ai {part(logs[0][0]['eval'], 'packages').get('inspect_ai', '')}".strip(),
         model=model,
-        samples=[one for own in samples.values() for one in own],
+        samples=samples,
         scorers=scorers,
         planned=planned,
         notes=tuple(notes),
     )
 
 
-def _head(found: foreign.ResultFile) -> Json:
+def _log(found: foreign.ResultFile) -> tuple[Json, Iterable[Json]]:
+    """Return the head of a log and its samples, which an archive yields one by one."""
     if isinstance(found.data, Mapping):
-        return found.data
+        return found.data, found.data.get("samples") or ()
     with suppress(ImportError):
         import zipfile_zstd  # noqa: F401, PLC0415  # teaches zipfile what inspect_ai writes
-    if "header.json" in found.data.namelist():
-        header: Json = foreign.member(found, "header.json")
-        return header
+    names = found.data.namelist()
+    rows = (foreign.member(found, name) for name in names if name.startswith("samples/"))
+    if "header.json" in names:
+        return foreign.member(found, "header.json"), rows
     start = foreign.member(found, "_journal/start.json")  # a run that did not end has no header
-    return {**start, "status": "cut short"}
-
-
-def _rows(found: foreign.ResultFile, head: Json) -> Iterator[Json]:
-    if isinstance(found.data, Mapping):
-        yield from head.get("samples") or ()
-    else:
-        names = (name for name in found.data.namelist() if name.startswith("samples/"))
-        yield from (foreign.member(found, name) for name in names)
+    return {**start, "status": "cut short"}, rows
 
 
 def _scorers(head: Json, samples: Sequence[foreign.ScoredSample]) -> list[foreign.Scorer]:

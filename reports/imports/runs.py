@@ -42,27 +42,18 @@ def slug(text: str, joint: str = "_") -> str:
     return name if name[:1].isalpha() else f"n{joint}{name or digest(text)[:6]}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoredTask:
-    """One task that both runs have, and the scorer that decides it."""
-
-    scorer: Scorer
-    two_way: bool
-    """Whether every score in both runs is 0 or 1: then gates are on the share of right answers."""
-
-    @property
-    def threshold(self) -> Threshold:
-        """The gate that stands where no gates file is given."""
-        rise = self.scorer.lower_is_better
-        of = "" if self.two_way and not rise else slug(self.scorer.name)
-        change = RISE if rise else DROP
-        return Threshold(measure=change, of=of, max=MARGIN, evidence="confident", fail="margin")
+def _threshold(scorer: Scorer) -> Threshold:
+    """Return the gate that stands where no gates file is given."""
+    rise = scorer.lower_is_better
+    of = "" if scorer.two_way and not rise else slug(scorer.name)
+    change = RISE if rise else DROP
+    return Threshold(measure=change, of=of, max=MARGIN, evidence="confident", fail="margin")
 
 
-def tasks_of(runs: Sequence[ForeignRun], choice: Choice) -> dict[str, ScoredTask]:
-    """Return the tasks of the first run, by the tool's name. Raises UsageError.
+def tasks_of(runs: Sequence[ForeignRun], choice: Choice) -> dict[str, Scorer]:
+    """Return the scorers that decide, by the tool's name of the task. Raises UsageError.
 
-    A task must have the same scorer in all runs that have the task.
+    The tasks are those of the first run, with the same scorer in all runs that have the task.
     """
     found = {}
     for task, scorers in runs[0].scorers.items():
@@ -73,7 +64,7 @@ def tasks_of(runs: Sequence[ForeignRun], choice: Choice) -> dict[str, ScoredTask
         values = {_placed(one, scorer, choice) for one in samples} - {None}
         if not values:
             raise UsageError(f"{task}: {scorer.name} is a number in no sample; say --metric NAME")
-        found[task] = ScoredTask(scorer=scorer, two_way=values <= {0.0, 1.0})
+        found[task] = replace(scorer, two_way=values <= {0.0, 1.0})
     return found
 
 
@@ -103,8 +94,8 @@ class ImportedRun:
 
     path: Path
     run: ForeignRun
-    tasks: Mapping[str, ScoredTask]
-    """Those to decide on, by the tool's name."""
+    tasks: Mapping[str, Scorer]
+    """The scorers that decide, by the tool's name of the task."""
     choice: Choice
 
     @property
@@ -119,9 +110,9 @@ class ImportedRun:
 
     def metrics(self, name: str) -> list[str]:
         """Return a task's scores by their names in reports, without one that the grades say."""
-        task = self.tasks[name]
+        scorer = self.tasks[name]
         every = dict.fromkeys(slug(one.name) for one in self.run.scorers[name])
-        return [one for one in every if one != slug(task.scorer.name) or task.threshold.of]
+        return [one for one in every if one != slug(scorer.name) or _threshold(scorer).of]
 
     def slice_of(self, sample: ScoredSample) -> str:
         """Return the slice of a sample: the value of a metadata field."""
@@ -160,12 +151,10 @@ class ImportedRun:
         for row, sample in enumerate(own, 1):
             spelling = self.slice_of(sample)
             part = slug(spelling, "-")
-            for kind, name, text in (
-                ("task", slug(sample.task), sample.task),
-                ("slice", part, spelling),
-            ):
-                if (first_text := spelled.setdefault((kind, name), text)) != text:
-                    both = f"{first_text!r} and {text!r}"
+            for joint, text in (("_", sample.task), ("-", spelling)):
+                name = slug(text, joint)
+                if (other := spelled.setdefault((joint, name), text)) != text:
+                    both = f"{other!r} and {text!r}"
                     raise UsageError(f"{both} would both be {name!r} in the report; rename one")
             identity = (sample.task, part, sample.id, sample.repeat)
             if first := seen.get(identity):
@@ -175,10 +164,10 @@ class ImportedRun:
             yield safe(self._record(sample, part, row))
 
     def _record(self, sample: ScoredSample, part: str, row: int) -> Record:
-        task = self.tasks[sample.task]
-        score = _placed(sample, task.scorer, self.choice)
-        error = sample.error or ("" if score is not None else f"no score by {task.scorer.name}")
-        right = score is not None and (score >= PASSES_AT) != task.scorer.lower_is_better
+        scorer = self.tasks[sample.task]
+        score = _placed(sample, scorer, self.choice)
+        error = sample.error or ("" if score is not None else f"no score by {scorer.name}")
+        right = score is not None and (score >= PASSES_AT) != scorer.lower_is_better
         wrong = NOT_ATTEMPTED if sample.declined else INCORRECT
         state: State = "error" if error else "passed" if right else "failed"
         item = sample.id if _NAME.fullmatch(sample.id) else digest(sample.id)[:16]
@@ -218,14 +207,14 @@ class ImportedRun:
     def _measures(self, sample: ScoredSample, score: float | None) -> dict[str, float | None]:
         """Return a sample's metrics; None for one that it lacks, or that is not from 0 to 1."""
         found = {slug(name): value for name, value in sample.scores.items()}
-        found[slug(self.tasks[sample.task].scorer.name)] = score
+        found[slug(self.tasks[sample.task].name)] = score
         known = {n: v for n, v in found.items() if v is not None and 0 <= v <= 1}
         return {name: known.get(name) for name in self.metrics(sample.task)}
 
     def _dataset(self, name: str, records: Sequence[Record], *, bare: bool) -> Dataset:
         """Return the declaration of one task; ``bare`` has no gates."""
-        task, scorers = self.tasks[name], self.run.scorers[name]
-        own = next(one for one in scorers if one.name == task.scorer.name)
+        gate = _threshold(self.tasks[name])
+        own = _scorer(name, self.run.scorers[name], self.tasks[name].name)
         version = f"{own.name} {own.version}".strip()
         asked: Any = {"protocol": "letter", "system": "", "user": "", "version": version}
         slices = {
@@ -236,12 +225,12 @@ class ImportedRun:
                 path=self.path,
                 rubric=Rubric(name=own.name, language=part, **asked),
                 metrics=tuple(MetricSpec(name=metric) for metric in self.metrics(name)),
-                thresholds=() if bare else (task.threshold,),
+                thresholds=() if bare else (gate,),
                 cluster=self.choice.cluster,
             )
             for part in sorted({one.language for one in records if one.dataset == slug(name)})
         }
-        pooled = () if bare or len(slices) < 2 else (replace(task.threshold, pool=True),)
+        pooled = () if bare or len(slices) < 2 else (replace(gate, pool=True),)
         whole = Dataset(name=slug(name), folder=self.path.parent, kind=GRADED, slices=slices)
         return replace(whole, pooled=pooled, judge_unmeasured=True)
 
@@ -249,23 +238,19 @@ class ImportedRun:
         """Return what the report says of where the run came from."""
         slices = (one for data in inputs.datasets for one in data.slices.values())
         versions = {one.name: {"rubric": one.rubric.version} for one in slices if one.rubric}
-        return Facts(
-            model=self.run.model or self.path.stem,
-            judge=self.judge,
-            session=SessionFacts(),
-            provenance={"tool": self.run.tool, "file": str(self.path), "slices": versions},
-            run={},
-            notes=tuple(self._notes()),
-        )
+        source = {"tool": self.run.tool, "file": str(self.path), "slices": versions}
+        more: Any = {"provenance": source, "run": {}, "notes": tuple(self._notes())}
+        model = self.run.model or self.path.stem
+        return Facts(model=model, judge=self.judge, session=SessionFacts(), **more)
 
     def _notes(self) -> Iterator[str]:
         yield from self.run.notes
         scale = self.choice.scale
-        for name, task in self.tasks.items():
-            if not task.two_way:
+        for name, scorer in self.tasks.items():
+            if not scorer.two_way:
                 how = f" on a scale of {scale.worst:g} to {scale.best:g}" if scale else ""
                 yield (
-                    f"{name}: gates are on the mean of {task.scorer.name}{how}, as a share of its "
+                    f"{name}: gates are on the mean of {scorer.name}{how}, as a share of its "
                     f"scale; a sample counts as right from {PASSES_AT:g}"
                 )
             if short := self.short(name):

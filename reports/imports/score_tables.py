@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from cases.tables import TableRow, normal, read_table
+from cases.tables import Table, TableRow, normal, read_table
 from evaluators.text import shown
 from reports.imports import foreign
 
@@ -34,24 +34,22 @@ def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign
         if columns[role] not in table.names:
             what = f"no column {role!r}; say --column {role}=NAME"
             raise foreign.problem(path, f"{what}, of {', '.join(table.names.values())}")
-    samples = []
-    for row in table.records:
-        samples.append(sample := _sample(row, columns))
-        if not sample.error and sample.scores["score"] is None:
-            said = shown(foreign.text_of(row.values.get(columns["score"])))
-            what = f"{said} is no score; give a number, or fill the column 'error'"
-            raise table.problem(row, columns["score"], what)
+    samples = [_sample(table, row, columns) for row in table.records]
     scorers = {sample.task: [foreign.Scorer(name="score")] for sample in samples}
     return foreign.ForeignRun(tool="table", model="", samples=samples, scorers=scorers)
 
 
-def _sample(row: TableRow, columns: Mapping[str, str]) -> foreign.ScoredSample:
+def _sample(table: Table, row: TableRow, columns: Mapping[str, str]) -> foreign.ScoredSample:
     cell = {role: foreign.text_of(row.values.get(name)).strip() for role, name in columns.items()}
+    score = foreign.number(row.values.get(columns["score"]))
+    if score is None and not cell["error"]:
+        what = f"{shown(cell['score'])} is no score; give a number, or fill the column 'error'"
+        raise table.problem(row, columns["score"], what)
     return foreign.ScoredSample(
         task=cell["task"] or "table",
         id=cell["id"],
         repeat=int(cell["repeat"]) if cell["repeat"].isdigit() else 1,
-        scores={} if cell["error"] else {"score": foreign.number(row.values[columns["score"]])},
+        scores={} if cell["error"] else {"score": score},
         question=cell["question"],
         expected=cell["expected"],
         answer=cell["answer"] or None,
