@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from cases.config import NAME, load_dataset, with_items
+from cases.config import FILE, NAME, load_dataset, with_items
 from cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice, SliceSample
 from cases.gates_file import load_gates, with_gates
 from cases.loading import load_cases
@@ -17,6 +17,9 @@ from evaluators.statistics.count_table import PREMISE, CountTable
 from evaluators.statistics.metrics import DROP, RISE, USAGE, metrics_of
 from evaluators.text import listed
 
+BUNDLED_LABELS = Path(__file__).parent / "judges"
+"""The labelled data sets that come with this package."""
+
 
 def make_plan(files: Sequence[Path], selection: Selection) -> Plan:
     """Return the plan over these ``dataset.yaml`` files.
@@ -24,7 +27,7 @@ def make_plan(files: Sequence[Path], selection: Selection) -> Plan:
     Raises UsageError for anything wrong in a file or a selection, before any call.
     """
     datasets = [load_dataset(path) for path in files]
-    _check_names(datasets, selection)
+    selection = _checked(datasets, selection)
     chosen = [_narrow(dataset, selection) for dataset in datasets]
     _check_prompts(chosen, selection)
     if selection.gates is not None:
@@ -89,6 +92,19 @@ def _check_gates(
             why = f"{rubric} gives no scores; write its rubric as YAML with `scores:`"
             why = why if name == "mean_score" else f"these items have {listed(there)}"
             raise UsageError(f"{slice_.name} {gate.name}: can never be decided: {why}")
+
+
+def _checked(datasets: Sequence[Dataset], selection: Selection) -> Selection:
+    """Return the selection without the files of bundled labels that only measure the judge.
+
+    Raises UsageError for a name that no data set has.
+    """
+    planned = {one.name for one in datasets}
+    labels = {path.parent.name for path in BUNDLED_LABELS.rglob(FILE)} - planned
+    items = tuple(one for one in selection.items if one.dataset not in labels)
+    selection = replace(selection, items=items)
+    _check_names(datasets, selection)
+    return selection
 
 
 def _check_names(datasets: Sequence[Dataset], selection: Selection) -> None:

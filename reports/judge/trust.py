@@ -7,6 +7,9 @@ from cases.plan import rates
 from evaluators.judge_spec import PanelSpec
 from reports.run.evidence import Calibration
 
+CALIBRATION_OFF = "calibration is off"
+"""Why nothing measures a judge where the user wants that."""
+
 
 def distrust(
     datasets: Sequence[Dataset], slice_: Slice, calibrations: Sequence[Calibration], judge: str
@@ -32,12 +35,22 @@ def distrust(
     if waived or offline:
         return ""
     why = next((one.reason for one in own), "no labelled items were judged")
-    lacks, remedy = f"not measured in {slice_.language}: {why}", "give labelled items"
+    lacks = f"not measured in {slice_.language}: {why}"
+    remedy = f"label answers by the same rubric ({_new_labels(slice_)})"
+    if why == CALIBRATION_OFF:
+        remedy = "leave out --calibration off"
     if measured:
         lacks = f"not trusted in {slice_.language}: {measured} has no floor for it"
         remedy = "give one (floor: {agreement: 0.9})"
     waiver = f"say judge: unmeasured in the dataset.yaml of {slice_.dataset}"
     return f"judge {lacks}; {remedy}, or {waiver}"
+
+
+def _new_labels(slice_: Slice) -> str:
+    """Return the command that writes a labelled data set for the judge of a slice."""
+    name = f"labels_{slice_.language.lower().replace('-', '_')}"
+    kind = "judged-ratings" if slice_.kind.rated else "judged"
+    return f"qagate new {name} --kind {kind} --lang {slice_.language}"
 
 
 def is_measured(found: Calibration) -> bool:

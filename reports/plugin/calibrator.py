@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import cases
-from cases.config import load_dataset, with_items
-from cases.dataset import Plan
-from cases.plan import Labelled, gated, labelled_for
+from cases.config import FILE, load_dataset, with_items
+from cases.dataset import Dataset, Plan
+from cases.plan import BUNDLED_LABELS, Labelled, gated, labelled_for
 from cases.tasks import make_tasks
 from evaluators.core import Outcome, UsageError
 from evaluators.judge_spec import parse_judges
@@ -19,12 +18,10 @@ from evaluators.kinds import JUDGED
 from evaluators.reading import load_settings
 from evaluators.runtime.engine import Task
 from reports.judge.measured import calibrate, unmeasured
+from reports.judge.trust import CALIBRATION_OFF, distrust
 from reports.plugin.options import RunOptions
 from reports.plugin.run_paths import dataset_files
 from reports.run.evidence import Calibration
-
-BUNDLED = Path(cases.__file__).parent / "judges"
-"""The labelled datasets that come with this package."""
 
 POLL_SECONDS = 0.02
 
@@ -34,7 +31,8 @@ def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled
 
     Searches the folders that hold the run's data sets, and below them, but not above ``root``. An
     LLM judge also gets the bundled labels of slices not found there. Files given with ``--items``
-    replace those of a labelled data set. Raises UsageError for a file that cannot be read.
+    replace those of a labelled data set, or add a language to it. Raises UsageError for a file that
+    cannot be read.
     """
     if options.gates_off or not any(gated(plan)):
         return ()
@@ -42,19 +40,26 @@ def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled
     above = {home.parent if home.parent.is_relative_to(root.resolve()) else home for home in homes}
     found = []
     for path in filter(_is_judged, dataset_files(map(str, sorted(above)), root, root)):
-        dataset = load_dataset(path)
-        for given in options.choice.items:
-            if given.dataset == dataset.name:
-                dataset = with_items(dataset, given.language, given.path)
-        found.append(dataset)
-    if parse_judges(options.judges).is_offline:
-        return labelled_for(plan, found)  # rules cost nothing
+        found.append(_with_given(load_dataset(path), options))
     names = {one.name for dataset in found for one in dataset.slices.values()}
-    for path in sorted(BUNDLED.rglob("dataset.yaml")):
-        bundled = load_dataset(path)
-        kept = {key: one for key, one in bundled.slices.items() if one.name not in names}
-        found.append(replace(bundled, slices=kept))
-    return labelled_for(plan, found, options.calibration)
+    is_offline = parse_judges(options.judges).is_offline
+    for path in sorted(BUNDLED_LABELS.rglob(FILE)):
+        bundled = _with_given(load_dataset(path), options)
+        given = {one.language for one in options.choice.items if one.dataset == bundled.name}
+        wanted = given if is_offline else bundled.slices.keys()
+        slices = {key: bundled.slices[key] for key in wanted}
+        kept = {key: one for key, one in slices.items() if one.name not in names}
+        if kept or not is_offline:
+            found.append(replace(bundled, slices=kept))
+    return labelled_for(plan, found, None if is_offline else options.calibration)
+
+
+def _with_given(dataset: Dataset, options: RunOptions) -> Dataset:
+    """Return a labelled data set with the files that ``--items`` gives for it."""
+    for given in options.choice.items:
+        if given.dataset == dataset.name:
+            dataset = with_items(dataset, given.language, given.path)
+    return dataset
 
 
 def _is_judged(path: Path) -> bool:
@@ -78,6 +83,8 @@ class Calibrator:
     """The tasks of the labelled items, by key."""
     placeholder: bool = False
     """Whether a judge without a model judges recorded answers."""
+    judge: str = ""
+    """The judge, or the judges of a panel, in words."""
     _selected: tuple[Labelled, ...] = field(default=())
 
     @classmethod
@@ -98,7 +105,8 @@ class Calibrator:
         is_on = is_on or is_offline
         items = [item for one in labelled for item in one.items] if is_on else []
         tasks = make_tasks(items, None, judges)
-        return cls(plan, tuple(labelled), is_on, tasks, is_offline and answers_recorded)
+        judge = " ".join(one.name for one in judges.spec.members)
+        return cls(plan, tuple(labelled), is_on, tasks, is_offline and answers_recorded, judge)
 
     def select(self, keys: Collection[str]) -> tuple[str, ...]:
         """Note which items are run; return the keys of the labelled ones to judge with them."""
@@ -122,10 +130,19 @@ class Calibrator:
     def calibrations(self, outcomes: Mapping[str, Outcome]) -> tuple[Calibration, ...]:
         """Return how the judge was measured in each language of the run."""
         if not self.is_on:
-            return tuple(unmeasured(one, "calibration is off") for one in self._selected)
+            return tuple(unmeasured(one, CALIBRATION_OFF) for one in self._selected)
         return tuple(
             calibrate(one, outcomes, placeholder=self.placeholder) for one in self._selected
         )
+
+    def distrusted(self) -> Iterator[str]:
+        """Yield the slices whose gates stay open because nothing can measure their judge."""
+        unknown = [one for one in self.calibrations({}) if not one.measures]
+        names = {name for one in unknown for name in one.graders}
+        slices = (one for part in self.plan.datasets for one in part.slices.values())
+        for one in (one for one in slices if one.name in names):
+            if why := distrust(self.plan.datasets, one, unknown, self.judge):
+                yield f"{one.name}: INCONCLUSIVE with any answers; {why}"
 
 
 class JudgeWait:

@@ -105,6 +105,10 @@ class Controller:
         if marks is not None:
             marks.pytest_collection_modifyitems(items=[], config=self._config)
         _handle_signals(self._config, signal.default_int_handler, signal.SIGTERM)
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None and not self._config.option.collectonly:
+            for line in self._run.distrusted:
+                reporter.write_line(line, yellow=True)
         if takes_everything(self._config, self._files):
             self._run.lead()
 

@@ -37,7 +37,6 @@ from evaluators.text import fresh_key
 from reports.gates.decide import SessionFacts
 from reports.gates.power import Clusters, expected_shares, listed, power_lines
 from reports.judge.errors import calibrations_in
-from reports.judge.trust import distrust
 from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.early_stopping import stoppable
 from reports.plugin.options import RunOptions
@@ -125,22 +124,12 @@ class DryRun:
         notes = [
             *([EXTRAS] if extras else []),
             *([BATCHED] if self._options.batch else []),
-            *self._distrusted(calibrator),
+            *calibrator.distrusted(),
         ]
         for text in (*assumptions(self._specs, self._prices), *notes, *self._powers(keys)):
             yield from wrapped(text)
         for text in self._odds(keys):
             yield from wrapped(text)
-
-    def _distrusted(self, calibrator: Calibrator) -> Iterator[str]:
-        """Yield the slices whose gates stay open because nothing measures their judge."""
-        unknown = [one for one in calibrator.calibrations({}) if not one.measures]
-        names = {name for one in unknown for name in one.graders}
-        slices = (one for part in self._plan.datasets for one in part.slices.values())
-        judges = " ".join(one.name for one in self._judge.spec.members)
-        for one in (one for one in slices if one.name in names):
-            if why := distrust(self._plan.datasets, one, unknown, judges):
-                yield f"{one.name}: INCONCLUSIVE with any answers; {why}"
 
     def _forecasts(self, tasks: Sequence[Task]) -> dict[str, Forecast]:
         """Return the sum of the calls of these tasks, by slice."""

@@ -124,6 +124,11 @@ class EngineRun:
         return sum(one.usage.spent for one in self.outcomes.values()) if spent is None else spent
 
     @property
+    def distrusted(self) -> Iterator[str]:
+        """Why gates stay open with any answers, a line for each slice."""
+        return self._calibrator.distrusted()
+
+    @property
     def stopped(self) -> str:
         """What ended the run before all its items ended (budget, deadline), or nothing."""
         return next((kind for kind in ENOUGH if kind in self.status.stops), "")

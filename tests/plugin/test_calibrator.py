@@ -9,9 +9,9 @@ import pytest
 from cases.config import load_dataset
 from cases.dataset import Plan, Selection, SliceFile
 from cases.loading import load_cases
-from cases.plan import labelled_for, make_plan
+from cases.plan import BUNDLED_LABELS, labelled_for, make_plan
 from evaluators.core import Outcome, Reply, ToolCall
-from reports.plugin.calibrator import BUNDLED, Calibrator, JudgeWait, find_labelled
+from reports.plugin.calibrator import Calibrator, JudgeWait, find_labelled
 from reports.plugin.options import RunOptions
 from tests.plugin.test_plugin_judges import SURE, YAML, with_labels, with_rubrics
 from tests.support.judging import judges
@@ -92,7 +92,7 @@ def test_what_the_neighbours_lack_the_bundled_labels_have(project: Project) -> N
     project.write("qa/judges/bg.jsonl", json.dumps({**row, "label_source": "constructed"}) + "\n")
     plan = make_plan([project.path / "qa" / "capital" / "dataset.yaml"], Selection())
     found = {one.language: one for one in find_labelled(options(), plan, project.path)}
-    bundled = load_dataset(BUNDLED / "dataset.yaml")
+    bundled = load_dataset(BUNDLED_LABELS / "dataset.yaml")
     assert (len(found["bg"].items), found["bg"].dataset.folder.name) == (1, "judges")
     assert len(found["en"].items) == len(load_cases(bundled.slices["en"]))
 
@@ -101,7 +101,7 @@ def test_a_labelled_file_of_the_users_own_is_what_measures(project: Project) -> 
     """``--items`` names it for a language that the labelled data set lacks."""
     labels = project.write("own.csv", "question,answer,predicted_answer,label\n?,a,a,CORRECT\n")
     asked = project.write("asked.csv", "Question,Answers,Predicted answers\n?,a,a\n")
-    folder = BUNDLED.parent
+    folder = BUNDLED_LABELS.parent
     files = [folder / name / "dataset.yaml" for name in ("simpleqa", "judges")]
     own = {"simpleqa": asked, "judges": labels}
     items = tuple(SliceFile(dataset=name, language="de", path=own[name]) for name in own)

@@ -8,8 +8,9 @@ import pytest
 
 from cases.config import load_dataset
 from cases.loading import load_cases
+from cases.plan import BUNDLED_LABELS
 from reports.__main__ import main
-from reports.plugin.calibrator import BUNDLED
+from reports.commands import new
 from tests.conftest import Project
 from tests.plugin.test_plugin_judges import (
     LABELS,
@@ -84,7 +85,9 @@ def test_calibration_may_be_switched_off(capitals: Project) -> None:
         with_labels(measured(capitals))
         result = capitals.run_in_process(*off)
     assert result.ret == 6
-    result.stdout.fnmatch_lines(["*judge not measured in bg: calibration is off; give labelled*"])
+    result.stdout.fnmatch_lines(
+        ["*judge not measured in bg: calibration is off; leave out --calibration off*"]
+    )
 
 
 def measured(project: Project) -> Project:
@@ -139,7 +142,7 @@ def test_a_users_own_file_is_judged_by_a_judge_that_is_measured(
     with loopback(handler=plausible(grade)) as server:
         run = ("--judge", spec(server), "--items", "capital:bg=own.jsonl", "qa")
         dry = project.run_in_process(*run, "--dry-run")
-        dry.stdout.fnmatch_lines(["calibration*108 items*"])
+        dry.stdout.fnmatch_lines(["calibration*126 items*"])
         assert project.run_in_process(*run).ret == code
         asked = server.count
         assert asked > 100
@@ -153,9 +156,48 @@ def test_a_users_own_file_is_judged_by_a_judge_that_is_measured(
     )
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
+def test_labels_of_ones_own_language_are_asked_for_before_the_first_call(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    """With the command that writes them; what it writes, or a file given with --items, is used."""
+    assert new.main(["folk", "--lang", "de", "--to", str(project.path / "qa")]) == 0
+    missing = (
+        "folk:de: INCONCLUSIVE with any answers; judge not measured in de: judges has no labelled "
+        "items there; label answers by the same rubric (qagate new labels_de --kind judged --lang "
+        "de), or say judge: unmeasured in the dataset.yaml of folk"
+    )
+    with loopback(handler=truthful()) as server:
+        run = ["--judge", spec(server), "qa"]
+        assert missing in " ".join(project.run_in_process(*run, "--dry-run").stdout.str().split())
+        said = project.run_in_process(*run, "-q")
+        assert server.count == 1
+        assert said.outlines.index(missing) < 2
+    given = project.write("own.csv", OWN_LABELS)
+    with loopback(handler=truthful()) as server:
+        run = [*workers, "--judge", spec(server), "qa/folk"]
+        own = project.run_in_process(*run, "--items", f"judges:de={given}")
+        assert missing not in own.outlines and server.count == 4
+        assert "over 3 labelled items (judges)" in project.notes()
+        project.run_in_process("qa/folk", "--items", f"judges:de={given}")
+        assert "over 3 labelled items (judges)" in project.notes()
+        words = ["labels_de", "--kind", "judged", "--lang", "de", "--to", str(project.path / "qa")]
+        assert new.main(words) == 0
+        assert missing not in project.run_in_process(*run).outlines
+        assert "over 3 labelled items (labels_de)" in project.notes()
+
+
+OWN_LABELS = """\
+question,answer,predicted_answer,label
+Was?,7,sieben,CORRECT
+Wann?,7,acht,INCORRECT
+Wo?,7,keine Ahnung,NOT_ATTEMPTED
+"""
+
+
 def truths(language: str) -> dict[str, str]:
     """Return the labels of the bundled items by what the judge is shown of the answer."""
-    cases = load_cases(load_dataset(BUNDLED / "dataset.yaml").slices[language])
+    cases = load_cases(load_dataset(BUNDLED_LABELS / "dataset.yaml").slices[language])
     return {json.dumps(case.recorded, ensure_ascii=False): str(case.label) for case in cases}
 
 
@@ -167,7 +209,7 @@ def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(capitals:
         capitals.run_in_process(*run, "--dry-run").stdout.no_fnmatch_line(whatever)
         waived = capitals.run_in_process(*run)
         assert waived.ret == 0
-        waived.stdout.fnmatch_lines(["note: judge: unmeasured for capital:bg: no labelled items*"])
+        assert "judge: unmeasured for capital:bg: no labelled items" in capitals.notes()
         for name in ("summary.md", "report.html", "run.json"):
             assert "judge: unmeasured for capital:en" in capitals.text(name)
         assert recounted(capitals) == 0

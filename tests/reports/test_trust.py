@@ -397,7 +397,13 @@ def known(**changes: object) -> Calibration:
         ([known(), known(dataset="more", trusted=False, blocks="below")], MODEL, {}, "below"),
         ([known(trusted=False, blocks="below")], MODEL, {"judge_unmeasured": True}, "below"),
         ([known(trusted=False, blocks="below")], "lexical", {}, "below"),
-        ([], MODEL, {}, "judge not measured in bg: no labelled items were judged; give"),
+        (
+            [],
+            MODEL,
+            {},
+            "judge not measured in bg: no labelled items were judged; label answers "
+            "by the same rubric (qagate new labels_bg --kind judged --lang bg)",
+        ),
         (
             [known(trusted=None, measures={}, reason="it is off")],
             MODEL,
