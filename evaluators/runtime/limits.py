@@ -106,7 +106,7 @@ class ModelQueue:
     """Errors that concern all calls, since the latest success."""
 
     def judged(self, error: RefusedError | FatalError) -> CallError:
-        """Return the error as a FatalError or a RefusedError: whether all calls would get it.
+        """Return the error as a FatalError, or as one of this call alone.
 
         Gateways refuse all first calls in the same words where the key or the model is wrong. A
         model that has answered may send a status of that kind by mistake, as load balancers do.
@@ -115,7 +115,7 @@ class ModelQueue:
             self.strays += 1
             if not self.answered or self.strays >= STRAYS:
                 return error
-            return RefusedError(error.kind, str(error))
+            return CallError(error.kind, str(error))
         if self.answered or error.kind not in BAD_REQUEST:
             return error
         self.refusals.append(_OWN_WORDS.sub("", str(error)))

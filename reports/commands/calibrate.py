@@ -54,9 +54,9 @@ def main(argv: Sequence[str]) -> int:
                 *words, str(folder)])  # fmt: skip
     summary = options.report_dir / "summary.md"
     text = summary.read_text(encoding="utf-8") if code in WRITTEN and summary.exists() else ""
-    found = re.search(rf"^### {TITLE}\n.*?(?=^### |\Z)", text, re.MULTILINE | re.DOTALL)
-    if found:
-        say(sys.stdout, found[0].rstrip())
+    _, _, card = text.partition(f"<summary>{TITLE}</summary>")
+    if card:
+        say(sys.stdout, f"### {TITLE}", card.partition("</details>")[0].rstrip())
     return code
 
 

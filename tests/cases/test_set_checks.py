@@ -118,8 +118,11 @@ def test_twins_teach_nothing_about_each_other() -> None:
     own = subject(*rows, kind="yes_no")
     clustered = replace(own, slice_=replace(own.slice_, cluster="twin"))
     assert not found(closed_book, clustered)
-    assert found(unclustered, own) == [("warning", 0)]
-    assert "'cluster: twin'" in said(unclustered, own)
+    other = [replace(row, question=f"{row.question} {n}") for n, row in enumerate(rows)]
+    alone = subject(*other, kind="yes_no")
+    assert found(unclustered, alone) == [("warning", 0)]
+    assert "'cluster: twin'" in said(unclustered, alone)
+    assert not found(unclustered, own), "copies of a question are one cluster as they are"
     assert not found(unclustered, clustered)
 
 

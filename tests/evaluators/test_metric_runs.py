@@ -16,7 +16,7 @@ metrics:
   geval_basis:
     criteria: Does the answer name the right article?
     evaluation_params: [input, actual_output, retrieval_context]
-    max: 0.9
+    min: 0.1
 """
 ITEM = """
 - id: q{number}
