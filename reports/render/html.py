@@ -10,7 +10,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
@@ -20,7 +20,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from evaluators.output import content_policy, plural
-from evaluators.statistics.intervals import number
 from reports.render import charts, views, words
 from reports.run import clean
 from reports.run.evidence import Change
@@ -108,7 +107,7 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "answer": _answer,
     "around": charts.around,
     "bar": words.bar,
-    "bounds": words.bounds,
+    "bounds": lambda gate: words.bounds(gate, views.shown_as(gate)),
     "count": "{:,}".format,
     "cut": _cut,
     "date": views.date,
@@ -116,13 +115,15 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "grade": lambda one: mark(one.grade, one.rating),
     "growth": charts.growth,
     "histogram": charts.histogram,
-    "interval": words.interval,
+    "interval": partial(words.interval, shown=views.fixed),
+    "figure": lambda gate: views.shown_as(gate)(gate.estimate.value),
+    "span": lambda gate: words.interval(gate.estimate, views.shown_as(gate)),
     "items": views.items_link,
     "json": lambda value: dump(ordered(value), indent=1),
     "link": lambda key: f"#item-{quote(clean.visible(key), safe='')}",
     "matrix": charts.matrix,
     "money": words.money,
-    "number": number,
+    "number": views.fixed,
     "odds": words.odds,
     "others": views.others,
     "outlook": views.outlook,
@@ -131,7 +132,7 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "run_name": words.run_name,
     "segments": charts.segments,
     "share": lambda part, whole: f" ({100 * part / whole:.0f} %)" if whole else "",
-    "signed": words.signed,
+    "signed": partial(words.signed, shown=views.fixed),
     "states": charts.states,
     "words": lambda name: name.replace("_", " "),
     "x": lambda position: round(10 + 2 * position, 2),

@@ -1,27 +1,29 @@
 """What the sections of ``report.html`` show: the report's values grouped and named, no markup."""
 
 import math
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from evaluators.output import plural
-from evaluators.statistics.intervals import UNDEFINED
+from evaluators.statistics.intervals import UNDEFINED, number
 from evaluators.statistics.metrics import USAGE, columns, counts_every_item
 from reports.render import words
-from reports.render.charts import plot, reach_of, trend
+from reports.render.charts import Plot, plot, reach_of, trend
 from reports.run.evidence import SliceComparison
 from reports.run.report import Decision, GateResult, Report, SliceSummary
 
 _EXITS = {
-    0: "every gate passes, and nothing failed but misses that the gates count",
     1: "something failed that is not an item's miss",
     2: "the run was interrupted; no gate decides",
     3: "pytest had an internal error",
     4: "nothing was graded: no call could be made, or the run was asked for in a wrong way",
     5: "no item was selected",
-    6: "no gate fails, but some cannot be decided, or none was declared",
 }
+_GATES = re.compile(r"^GATES (PASS|FAIL|INCONCLUSIVE) \((\d+ of \d+)(?: failed)?\): exit \d+")
+_ENDED = {"PASS": "passed", "FAIL": "failed", "INCONCLUSIVE": "undecided"}
 _FIRST = 5  # reasons next to the verdict; slices in the usage table
 _SIDE_BY_SIDE = 100  # flipped items of a kind shown side by side, the first few at once
 _AT_ONCE = {"broke": 8, "fixed": 4}
@@ -57,7 +59,9 @@ def sections(report: Report) -> dict[str, object]:
     compared = report.comparison.slices if report.comparison else ()
     judging = report.judging
     return {
-        "gates": [(gate, plot(gate)) for gate in gates],
+        "gates": gates,
+        "gate_rows": gate_rows(gates),
+        "passing": [gate for gate in gates if gate.state == "PASS"],
         "headline": headline(report.decision.line, undecided),
         "reasons": undecided[:_FIRST],
         "more": len(undecided[_FIRST:]),
@@ -90,6 +94,27 @@ def sections(report: Report) -> dict[str, object]:
     }
 
 
+def fixed(value: float | None) -> str:
+    """Return a share or a rating to three decimals, as all of its table have them."""
+    known = value is not None and math.isfinite(value)
+    return f"{round(value or 0.0, 3) + 0.0:.3f}" if known else "undefined"
+
+
+def shown_as(gate: GateResult) -> words.Shown:
+    """Return how a gate's figures are written: more precisely if its bar is finer, or a price."""
+    rule = gate.threshold
+    fine = any(bar is not None and abs(bar) < 0.01 for bar in (rule.min, rule.max))
+    return number if fine or {rule.measure, rule.of} & USAGE.keys() else fixed
+
+
+def gate_rows(gates: Iterable[GateResult]) -> dict[str, list[tuple[GateResult, Plot]]]:
+    """Return the gates of each slice with their pictures, the slice of the first gate first."""
+    rows: dict[str, list[tuple[GateResult, Plot]]] = defaultdict(list)
+    for gate in gates:
+        rows[gate.slice].append((gate, plot(gate)))
+    return rows
+
+
 def _usage(report: Report) -> dict[str, object]:
     rows = words.usage_rows(report)
     return {
@@ -102,8 +127,9 @@ def _usage(report: Report) -> dict[str, object]:
 
 
 def headline(line: str, listed: Sequence[GateResult]) -> str:
-    """Return a decision's line without the gates that it names, where they are listed below it."""
+    """Return a decision's line without what stands next to it: verdict, exit code, listed gates."""
     named = tuple(f"{gate.slice} {gate.name}" for gate in listed) or ("\n",)
+    line = _GATES.sub(lambda found: f"{found[2]} gates {_ENDED[found[1]]}", line)
     return "; ".join(part for part in line.split("; ") if not part.startswith(named))
 
 
@@ -116,9 +142,10 @@ def items_link(gate: GateResult) -> str:
 
 
 def exit_meaning(decision: Decision) -> str:
-    """Return in words what the exit code of a run says."""
-    if any(one.state == "FAIL" for one in decision.gates) and decision.code == 1:
-        return "a gate fails"
+    """Return what the exit code of a run says, nothing where the verdict next to it says that."""
+    failed = any(one.state == "FAIL" for one in decision.gates)
+    if decision.code in (0, 6) or (failed and decision.code == 1):
+        return ""
     return _EXITS.get(decision.code, "as pytest or a plugin has it")
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -16,6 +16,8 @@ from reports.run.provenance import named_model
 from reports.run.record import Record
 from reports.run.report import GateResult, Report, SliceSummary
 
+Shown = Callable[[float | None], str]
+"""Writes a figure, for instance to three decimals."""
 FEWER_REPEATS = "repeats left out, as the baseline has fewer"
 _PROMOTED = ("reports", "baselines")  # as in reports/verdict/promoted.py, which needs this module
 _URGENCY = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2}
@@ -63,10 +65,10 @@ def _whole(value: object) -> int:
     return value if isinstance(value, int) and 0 <= value < 10**9 else 0
 
 
-def interval(estimate: Estimate) -> str:
+def interval(estimate: Estimate, shown: Shown = number) -> str:
     """Return a 95 % interval as ``low to high``, or a dash where there is none."""
     known = estimate.interval
-    return " to ".join(map(number, known)) if known else "–"
+    return " to ".join(map(shown, known)) if known else "–"
 
 
 def headline(part: SliceSummary) -> dict[str, Estimate]:
@@ -75,9 +77,9 @@ def headline(part: SliceSummary) -> dict[str, Estimate]:
     return {name: part.measures[name] for name in names if name in part.measures}
 
 
-def bounds(gate: GateResult) -> str:
+def bounds(gate: GateResult, shown: Shown = number) -> str:
     """Return a gate's measure with every ungraded item against it, and with every one for it."""
-    ends = number(gate.worst), number(gate.best)
+    ends = shown(gate.worst), shown(gate.best)
     return " to ".join(dict.fromkeys(ends))
 
 
@@ -151,12 +153,12 @@ def broke(report: Report) -> list[tuple[Record, Change]]:
     return sorted(found, key=harm)
 
 
-def signed(estimate: Estimate) -> str:
+def signed(estimate: Estimate, shown: Shown = number) -> str:
     """Return a difference with its sign and interval, for instance ``-0.050 [-0.120, +0.020]``."""
     if estimate.value is None:
         return "undefined"
     ends = (estimate.value, *(estimate.interval or ()))
-    value, *interval = (f"{'-' if one < 0 else '+'}{number(abs(one))}" for one in ends)
+    value, *interval = (f"{'-' if one < 0 else '+'}{shown(abs(one))}" for one in ends)
     return f"{value} [{', '.join(interval)}]" if interval else value
 
 

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from cases.dataset import Threshold
 from reports.render import html
 from reports.render.writer import write
+from reports.run.report import Decision
 from tests.support.browsing import Browser, Tab, browser, needs_browser
 from tests.support.hostile import HOSTILE, needs_kit
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
-from tests.support.samples import full, record, report
+from tests.support.samples import full, gate, record, report
 
 __all__ = ["browser"]
 pytestmark = needs_browser
@@ -68,6 +70,29 @@ def test_the_page_fits_every_screen(
     style = "getComputedStyle(document.body).backgroundColor"
     assert (tab.page.evaluate(style) != "rgb(255, 255, 255)") == (scheme == "dark")
     assert tab.complaints == []
+    tab.page.close()
+
+
+def test_gates_of_a_slice_stand_side_by_side(browser: Browser, tmp_path: Path) -> None:
+    """On a desktop a slice takes one low row, so that the items are not far down."""
+    gates = tuple(
+        gate("PASS", language=f"l{n}", threshold=Threshold(measure=name, min=0.1))
+        for n in range(20)
+        for name in ("correct", "f_score", "accuracy")
+    )
+    page = tmp_path / "report.html"
+    text = html.render(report(decision=Decision(gates=gates, code=0, line="-")))
+    page.write_text(text, encoding="utf-8")
+    tab = Tab(browser, page)
+    tops = ".map((one) => Math.round(one.getBoundingClientRect().top + scrollY))"
+    found = tab.page.evaluate(f"[...document.querySelectorAll('.gate')]{tops}")
+    assert len(found) == 60
+    assert len(set(found)) == 20
+    first, last = min(found), max(found)
+    assert last - first <= 19 * 62
+    (items,) = tab.page.evaluate(f"[document.getElementById('items-title')]{tops}")
+    (judge,) = tab.page.evaluate(f"[document.getElementById('judge')]{tops}")
+    assert last < items < judge
     tab.page.close()
 
 

@@ -144,12 +144,50 @@ def test_a_promoted_run_is_shown_by_its_name() -> None:
         assert words.run_name(path) == path
 
 
-def test_the_headline_names_no_gate_that_is_listed_below() -> None:
-    """What else the last line says stays."""
+def test_the_headline_repeats_nothing_that_stands_next_to_it() -> None:
+    """Neither verdict, exit code nor a gate listed below; what else the last line says stays."""
     gates = [gate("FAIL")]
     line = f"GATES FAIL (1 of 1 failed): exit 1; {gates[0].slice} {gates[0].name}; 2 failures"
-    assert views.headline(line, gates) == "GATES FAIL (1 of 1 failed): exit 1; 2 failures"
-    assert views.headline("GATES PASS: exit 0; 3 misses", []) == "GATES PASS: exit 0; 3 misses"
+    assert views.headline(line, gates) == "1 of 1 gates failed; 2 failures"
+    assert views.headline("GATES PASS (3 of 3): exit 0; 3 missed", []) == (
+        "3 of 3 gates passed; 3 missed"
+    )
+    assert views.headline("GATES INCONCLUSIVE (1 of 3): exit 6", []) == "1 of 3 gates undecided"
+    for other in ("NOTHING GRADED: exit 4; refused", "NO GATES: exit 6; 3 selected"):
+        assert views.headline(other, []) == other
+
+
+@pytest.mark.parametrize(("code", "gates", "said"), [
+    (0, "PASS", ""), (6, "INCONCLUSIVE", ""), (1, "FAIL", ""),
+    (1, "PASS", "something failed that is not an item's miss"),
+])  # fmt: skip
+def test_an_exit_code_is_explained_where_the_verdict_does_not(
+    code: int, gates: GateState, said: str
+) -> None:
+    """A failing gate says exit 1 itself; with passing gates the page says what it was."""
+    assert views.exit_meaning(Decision(gates=(gate(gates),), code=code, line="")) == said
+
+
+def test_figures_of_a_table_have_one_precision() -> None:
+    """Three decimals; more of a gate whose bar is finer, or on a price."""
+    shown = [views.fixed(x) for x in (0.00296, -0.0001, 0.5, None, float("nan"))]
+    assert shown == ["0.003", "0.000", "0.500", "undefined", "undefined"]
+    for rule, text in (
+        (Threshold(measure="correct", min=0.36), "0.003"),
+        (Threshold(measure="check_pii", max=0.001), "0.00296"),
+        (Threshold(measure="cost", max=0.05), "0.00296"),
+    ):
+        assert views.shown_as(gate("PASS", threshold=rule))(0.00296) == text
+
+
+def test_the_gates_of_a_slice_share_a_row() -> None:
+    """The slice of the first gate comes first, and no gate is lost."""
+    made = [gate("FAIL", language="pl"), gate("PASS"), gate("PASS", language="pl")]
+    rows = views.gate_rows(made)
+    assert [(name, len(found)) for name, found in rows.items()] == [
+        ("simpleqa:pl", 2),
+        ("simpleqa:en", 1),
+    ]
 
 
 def test_a_rate_is_drawn_from_0_to_1() -> None:
