@@ -198,6 +198,83 @@ def test_items_can_be_ordered(browser: Browser, tmp_path: Path) -> None:
     tab.page.close()
 
 
+def test_changed_items_are_a_view_ordered_and_grouped(browser: Browser, tmp_path: Path) -> None:
+    """The largest change first, losses before gains; before and now side by side, all linked."""
+    old, new = answered("ccicic"), answered("ccciin")
+    new[0] = replace(new[0], metadata={"topic": "<b>art</b>"})
+    new[1] = replace(new[1], metadata={})
+    new[4] = replace(new[4], metadata={"topic": "music"})
+    new[2] = replace(new[2], metadata={"topic": "music"})
+    write(run_of(new, baseline=run_of(old)), tmp_path)
+    tab = Tab(browser, tmp_path / "report.html")
+    page = tab.page
+    page.select_option("#order", "change")
+    ids = "all => all.map(one => one.id.slice(14))"
+    assert page.locator("#items .open").evaluate_all(ids)[:3] == ["i3", "i5", "i2"]
+    page.select_option("#view", "changed")
+    assert page.locator("#items .open").evaluate_all(ids) == ["i3", "i5", "i2"]
+    assert page.locator("#items thead th").all_inner_texts()[2:4] == ["Before", "Now"]
+    assert page.locator("#items .item").first.locator("del").count() > 0
+    page.select_option("#group", "grade")
+    heads = page.locator("#items .group").all_inner_texts()
+    assert heads == ["CORRECT: 1, of them 0 missed", "INCORRECT: 1, of them 1 missed",
+                     "NOT_ATTEMPTED: 1, of them 1 missed"]  # fmt: skip
+    other = Tab(browser, tmp_path / "report.html", f"#{page.url.partition('#')[2]}")
+    assert other.page.locator("#items .group").all_inner_texts() == heads
+    other.page.click("#clear")
+    assert other.shown() == 6
+    other.page.select_option("#group", "meta.topic")
+    assert other.page.locator("#items .group").all_inner_texts() == [
+        "<b>art</b>: 1, of them 0 missed",
+        "Art: 2, of them 2 missed",
+        "music: 2, of them 1 missed",
+        "none: 1, of them 0 missed",
+    ]
+    assert (tab.complaints, other.complaints) == ([], [])
+    other.page.close()
+    page.close()
+
+
+def test_without_a_baseline_nothing_offers_a_change(tab: Tab) -> None:
+    """Neither the view nor the order."""
+    assert tab.page.locator("#view").is_hidden()
+    assert tab.page.locator("#order option[value=change]").count() == 0
+
+
+def test_an_item_can_be_copied(tab: Tab) -> None:
+    """As plain text, from a page that was opened as a file."""
+    tab.page.fill("#search", "boolq-be-2")
+    tab.page.locator("#items .open").first.click()
+    tab.page.locator("#items .copy").first.click()
+    assert tab.page.inner_text("#items .copy >> nth=0") == "Copied"
+    assert tab.page.evaluate("document.activeElement.className") == "copy"
+    tab.page.focus("#search")
+    tab.page.keyboard.press("Control+A")
+    tab.page.keyboard.press("Control+V")
+    text = tab.page.input_value("#search")
+    assert text.startswith("Item: boolq-be-2")
+    assert "Context: A passage." in text
+    assert tab.page.locator("textarea").count() == 0
+    assert tab.complaints == []
+
+
+def test_six_filters_are_shown_and_the_others_fold(browser: Browser, tmp_path: Path) -> None:
+    """An address that sets a folded one opens the fold."""
+    made = [record(n, metadata={f"m{at}": str(n % 2) for at in range(9)}) for n in range(1, 5)]
+    write(report(tuple(made)), tmp_path)
+    tab = Tab(browser, tmp_path / "report.html")
+    assert tab.page.locator("#controls select[data-name]:visible").count() == 6
+    folded = tab.page.locator("#more select").count()
+    assert tab.page.inner_text("#more summary") == f"more filters ({folded})"
+    tab.choose("meta.m8", "1")
+    assert tab.shown() == 2
+    other = Tab(browser, tmp_path / "report.html", "#items?meta.m8=1")
+    assert other.page.locator("select[data-name='meta.m8']").is_visible()
+    assert other.shown() == 2
+    other.page.close()
+    tab.page.close()
+
+
 def test_the_keyboard_reaches_and_works_everything(tab: Tab) -> None:
     """From the search field: type, go to a filter, open an item and close it, turn the page."""
     page = tab.page
@@ -210,6 +287,8 @@ def test_the_keyboard_reaches_and_works_everything(tab: Tab) -> None:
     assert tab.shown() == 0
     page.click("#clear")
     page.focus("#clear")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.parentElement.id") == "more"
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "open"
     page.keyboard.press("Enter")

@@ -46,7 +46,10 @@ class Tab:
         return int(self.page.locator("#items .item").count())
 
     def choose(self, name: str, value: str) -> None:
-        """Choose a value of a filter."""
+        """Choose a value of a filter, unfolding the rarer ones."""
+        folded = self.page.locator(f"#more:not([open]) select[data-name='{name}']")
+        if folded.count():
+            self.page.click("#more summary")
         self.page.select_option(f"select[data-name='{name}']", value)
 
 

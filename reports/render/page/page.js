@@ -5,12 +5,15 @@
     ["dataset", "Dataset"], ["language", "Language"], ["outcome", "Outcome"], ["grade", "Grade"],
     ["score", "Score"], ["flip", "Flip"], ["kind", "Error"], ["person", "Decided by"],
   ];
+  const SHOWN = 6; // filters; the others are folded
+  const KEPT = ["order", "group", "view"]; // selects that the address keeps, next to the filters
   const OFFERED = 60; // values of a metadata column that a filter still helps with
   const COMPARED = 400; // words of two answers that are compared
   const RANKS = { error: 1, missing: 1, failed: 2, passed: 3, stopped: 4 };
   const SEARCHED = ["key", "question", "context", "expected", "answer", "reason", "error"];
   const byId = (id) => document.getElementById(id);
   const count = (number) => number.toLocaleString("en");
+  const collate = new Intl.Collator("en", { numeric: true }).compare;
   const fold = (text) => text.normalize("NFKC").toLowerCase();
 
   const { columns, words, rows } = JSON.parse(byId("data").textContent);
@@ -24,6 +27,7 @@
   const selects = [];
   const opened = new Set();
   let found = urgent;
+  let groups = new Map();
   let page = 0;
   let target = "";
 
@@ -86,6 +90,34 @@
     return { now: answerOf(item), before: item.before && prose(old ?? "none", item.language) };
   };
 
+  // How far a verdict moved, from -1 to 1: a flip is 1, a rating moves by parts of its scale.
+  const moveOf = (item) => {
+    const [then, now] = [item.before?.[1], item.grade].map((mark) => /^rating (\d+)$/.exec(mark ?? "")?.[1]);
+    return then && now ? (now - then) / 9 : { broke: -1, fixed: 1 }[item.flip] ?? 0;
+  };
+  const isChanged = (item) => item.before !== null && (item.before[1] !== item.grade || moveOf(item) !== 0);
+  const sizeOf = (item) => isChanged(item) ? Math.abs(moveOf(item)) + (moveOf(item) < 0 ? 0.002 : 0.001) : 0;
+
+  // A text field works on a page opened as a file, where a browser may refuse its newer clipboard.
+  const copy = (button, item) => {
+    const named = [["Item", item.key], ["Grade", item.grade], ["Question", item.question], ["Context", item.context],
+      ["Expected", item.expected], ["Answer", item.answer], ["Reason", item.reason], ["Error", item.error],
+      ["Grade before", item.before?.[1]], ["Answer before", item.before?.[0]]];
+    const field = make("textarea", { "aria-hidden": "true" });
+    field.value = named.filter(([, text]) => text).map(([name, text]) => `${name}: ${text}`).join("\n");
+    button.after(field);
+    field.select();
+    button.textContent = document.execCommand("copy") ? "Copied" : "Not copied";
+    field.remove();
+    button.focus();
+  };
+
+  const copier = (item) => {
+    const button = make("button", { type: "button", class: "copy" }, "Copy");
+    button.addEventListener("click", () => copy(button, item));
+    return button;
+  };
+
   const facts = (item, { now, before }) => [
     ["Question", prose(item.question, item.language)],
     ["Context", item.context && prose(item.context, item.language)],
@@ -110,7 +142,7 @@
   ].filter(([, value]) => value);
 
   const detailOf = (item, id) => make("tr", { role: "row", class: "detail", id },
-    make("td", { role: "cell", colspan: "5" }, make("dl", {},
+    make("td", { role: "cell", colspan: "5" }, copier(item), make("dl", {},
       ...facts(item, answers(item)).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]))));
 
   const toggle = (button, row, item) => {
@@ -124,6 +156,22 @@
     keep();
   };
 
+  const middle = (item) => {
+    if (!byId("view").value) return [
+      cell("Question", prose(item.question, item.language)),
+      cell("Expected", prose(item.expected, item.language)),
+      cell("Answer", answerOf(item))];
+    const { before, now } = answers(item);
+    const said = (mark, text) => make("span", {}, make("b", {}, mark), " ", text);
+    return [
+      cell("Question", make("span", {}, prose(item.question, item.language), make("span", { class: "range wrap" }, "expected: ", prose(item.expected, item.language)))),
+      cell("Before", said(item.before[1], before)),
+      cell("Now", said(item.grade, now))];
+  };
+
+  const groupOf = (value) => make("tr", { role: "row", class: "group" },
+    make("th", { role: "rowheader", scope: "rowgroup", colspan: "5" }, `${value || "none"}: ${count(groups.get(value).length)}, of them ${count(groups.get(value).filter((item) => item.outcome === "failed").length)} missed`));
+
   const rowOf = (item, at) => {
     const button = make("button", { type: "button", class: "open", id: `item-${item.key}`, "aria-expanded": "false", "aria-controls": `detail-${at}` },
       make("span", { class: `badge ${item.outcome}` }, item.outcome), " ", make("b", {}, item.grade));
@@ -132,9 +180,7 @@
         make("span", { class: "range" }, placeOf(item)),
         item.person ? make("span", { class: "range" }, `✎ ${item.person}`) : "",
         item.flip === "broke" || item.flip === "fixed" ? make("span", { class: "range" }, `${item.flip === "broke" ? "▼" : "▲"} ${item.flip}`) : ""),
-      cell("Question", prose(item.question, item.language)),
-      cell("Expected", prose(item.expected, item.language)),
-      cell("Answer", answerOf(item)),
+      ...middle(item),
       cell(item.error ? "Error" : "Reason", item.error || prose(item.reason, "")));
     button.addEventListener("click", () => toggle(button, row, item));
     return row;
@@ -143,7 +189,11 @@
   const draw = () => {
     const start = page * PAGE;
     const shown = found.slice(start, start + PAGE);
-    body.replaceChildren(...shown.map(rowOf));
+    const by = byId("group").value;
+    const starts = (at) => by && (at === 0 || valueOf(shown[at], by) !== valueOf(shown[at - 1], by));
+    body.replaceChildren(...shown.flatMap((item, at) => [...starts(at) ? [groupOf(valueOf(item, by))] : [], rowOf(item, at)]));
+    const titles = byId("view").value ? ["Before", "Now"] : ["Expected", "Answer"];
+    titles.forEach((title, at) => { byId("items").tHead.rows[0].cells[2 + at].textContent = title; });
     const open = shown.filter((item) => opened.delete(item));
     for (const item of open) byId(`item-${item.key}`).click();
     const range = shown.length ? `${count(start + 1)}–${count(start + shown.length)} of ` : "";
@@ -165,10 +215,22 @@
     const order = byId("order").value;
     found = (order ? items : urgent).filter((item) =>
       chosen.every(([name, value]) => valueOf(item, name) === value) &&
+      (!byId("view").value || isChanged(item)) &&
       parts.every((part) => textOf(item).includes(part)));
     const sign = order === "score" ? 1 : -1;
-    const weight = (item) => item[order] ?? sign * Infinity;
+    const weight = (item) => order === "change" ? sizeOf(item) : item[order] ?? sign * Infinity;
     if (order && order !== "row") found = [...found].sort((a, b) => sign * (weight(a) - weight(b)) || 0);
+    const by = byId("group").value;
+    groups = new Map();
+    if (by) {
+      for (const item of found) {
+        const value = valueOf(item, by);
+        if (groups.has(value)) groups.get(value).push(item);
+        else groups.set(value, [item]);
+      }
+      found = [...groups.keys()].sort((a, b) => (a === "") - (b === "") || collate(a, b)).flatMap((value) => groups.get(value));
+    }
+    if (selects.slice(SHOWN).some((select) => select.value)) byId("more").open = true;
     page = 0;
     draw();
   };
@@ -182,7 +244,7 @@
 
   const clear = () => {
     byId("search").value = "";
-    byId("order").value = "";
+    for (const id of KEPT) byId(id).value = "";
     for (const select of selects) select.value = "";
   };
 
@@ -190,7 +252,7 @@
   const keep = () => {
     const state = new URLSearchParams();
     if (byId("search").value) state.set("q", byId("search").value);
-    if (byId("order").value) state.set("order", byId("order").value);
+    for (const id of KEPT) if (byId(id).value) state.set(id, byId(id).value);
     for (const select of selects) if (select.value) state.set(select.dataset.name, select.value);
     const plain = String(state) === "";
     if (target && !plain) state.set("item", target);
@@ -212,12 +274,15 @@
     if (counts.size < 1 || (counts.size < 2 && counts.values().next().value === items.length)) return;
     if (name.startsWith("meta.") && (counts.size > OFFERED || counts.size === items.length)) return;
     if (name === "score" && counts.size <= new Set(items.map((item) => item.grade)).size) return;
-    const values = [...counts.keys()].sort(new Intl.Collator("en", { numeric: true }).compare);
+    const values = [...counts.keys()].sort(collate);
     const select = make("select", { "data-name": name }, make("option", { value: "" }, "all"),
       ...values.map((value) => make("option", { value }, `${value} (${count(counts.get(value))})`)));
     select.addEventListener("change", changed);
     selects.push(select);
-    byId("order").parentElement.before(make("label", {}, `${label} `, select), " ");
+    const named = [make("label", {}, `${label} `, select), " "];
+    if (selects.length > SHOWN) byId("more").lastElementChild.append(...named);
+    else byId("order").parentElement.before(...named);
+    byId("group").append(make("option", { value: name }, `by ${label.toLowerCase()}`));
   };
 
   // The address names an item: show it, filters or not, opened and in the middle.
@@ -251,7 +316,7 @@
     target = "";
     opened.clear();
     byId("search").value = state.get("q") ?? "";
-    choose(byId("order"), state.get("order"));
+    for (const id of KEPT) choose(byId(id), state.get(id));
     for (const select of selects) choose(select, state.get(select.dataset.name));
     narrow();
     if (known.has(state.get("item"))) show(state.get("item"));
@@ -270,11 +335,17 @@
   for (const [name, label] of FILTERS) offer(name, label);
   for (const name of new Set(items.flatMap((item) => item.metadata.map(([column]) => column))))
     offer(`meta.${name}`, name);
+  byId("more").hidden = selects.length <= SHOWN;
+  byId("more").firstElementChild.textContent = `more filters (${selects.length - SHOWN})`;
+  if (!items.some((item) => item.flip)) {
+    byId("view").parentElement.hidden = true;
+    byId("order").querySelector("[value=change]").remove();
+  }
   document.querySelectorAll("table.diff > tbody > tr").forEach(compare);
   byId("controls").hidden = false;
   byId("items").hidden = false;
   byId("search").addEventListener("input", changed);
-  byId("order").addEventListener("change", changed);
+  for (const id of KEPT) byId(id).addEventListener("change", changed);
   byId("previous").addEventListener("click", () => turn(-1));
   byId("next").addEventListener("click", () => turn(1));
   byId("clear").addEventListener("click", () => { clear(); changed(); });
