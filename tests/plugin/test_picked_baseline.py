@@ -167,3 +167,27 @@ def test_what_the_baseline_has_is_missed(project: Project, role: str) -> None:
     assert main(["gate", "reports/out"]) == result.ret == 6
     project.dataset("one", {"en": [RIGHT] * 46, "bg": [RIGHT] * 3}, graded(bars))
     assert project.run_in_process(f"--{role}=before", "qa").ret == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ('baseline = "required"', 6, "NO BASELINE for capital: exit 6"),
+        ("", 0, "GATES PASS"),
+        ('baseline = "wanted"', 4, 'baseline = "required" is all that it may hold, got'),
+        ("baseline = required", 4, "pyproject.toml: not valid TOML: "),
+    ],
+)
+def test_the_projects_file_may_demand_a_baseline(
+    project: Project, text: str, code: int, said: str
+) -> None:
+    """``[tool.qagate]`` in pyproject.toml holds for all data sets; a typo is refused."""
+    project.dataset("capital", {"en": [RIGHT] * 4}, graded({"en": BAR + ", drop: {max: 0.9}"}))
+    project.write("pyproject.toml", f"[tool.qagate]\n{text}\n")
+    result = project.run_in_process("qa")
+    assert result.ret == code
+    assert said in result.stdout.str() + result.stderr.str()
+    if code == 6:
+        project.out.rename(project.path / "before")
+        words = ("--baseline=before", "qa")
+        assert "NO BASELINE" not in project.run_in_process(*words).outlines[-1]
