@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 
 FEWEST_ROUNDS = 500  # of a bootstrap over very many items, where more would take seconds
+FEW_ALIKE = 30  # clusters without any spread that may hide one
+ROUNDING = 1e-12  # a share of the largest sum: less is no spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class UsageMetric:
         if self.quantile is None:
             bottom = sides[0] if relative else np.ones(len(old))
             sums = cluster_sums(np.stack([sides[1] - sides[0], bottom], axis=1), clusters)
-            most = max(float(side.max()) for side in sides) / base
+            most = max(float(side.max()) for side in sides) / base + abs(value)
             interval = ratio_interval(sums[:, 0], sums[:, 1], most)
         else:
             interval = _moved_quantile(sides, clusters, self.quantile, base if relative else None)
@@ -140,16 +142,18 @@ def ratio_interval(tops: Array, bottoms: Array, most: float) -> Interval:
 
     It is the ratio estimator's with Student's quantile: Cochran (1977), Sampling Techniques,
     section 6.4; over clusters as in Miller (2024), arXiv 2411.00640, section 2.2. If no cluster
-    deviates, it allows for unseen clusters with a ratio of 0 to ``most``.
+    deviates, it is the ratio itself over more than ``FEW_ALIKE`` clusters; over fewer it allows for
+    unseen ones whose ratio is up to ``most`` away.
     """
     count, top, bottom = len(tops), float(tops.sum()), float(bottoms.sum())
     ratio = top / bottom
-    squares = float(((tops - ratio * bottoms) ** 2).sum())
-    if count > 1 and squares > 0:
+    apart = tops - ratio * bottoms
+    if count > 1 and abs(apart).max() > ROUNDING * abs(tops).max():
+        squares = float((apart**2).sum())
         reach = quantile(count, math.inf) * math.sqrt(squares * count / (count - 1)) / bottom
-        return ratio - reach, ratio + reach
-    unseen = unseen_share(count)
-    return ratio - unseen * abs(ratio) - unseen * most, ratio + unseen * most
+    else:
+        reach = 0.0 if count > FEW_ALIKE else unseen_share(count) * most
+    return ratio - reach, ratio + reach
 
 
 def _moved_quantile(

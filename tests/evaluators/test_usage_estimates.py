@@ -107,15 +107,24 @@ def test_a_change_is_that_of_the_two_values(pairs: list[tuple[float, float]]) ->
         assert all(map(math.isfinite, plain.interval or ()))
 
 
-def test_figures_that_are_all_alike_leave_some_doubt() -> None:
-    """One token every time, in both runs: the interval is narrow, but no point."""
-    ones = [1.0] * 300
-    now = MEAN.estimate(ones, alone(ones))
-    moved = MEAN.change(ones, ones, alone(ones), relative=True)
-    assert now.low is not None
-    assert 0.9 < now.low < 1.0 < (now.high or 0) < 1.05
-    assert moved.interval is not None
-    assert -0.05 < moved.interval[0] < 0 < moved.interval[1] < 0.05
+@pytest.mark.parametrize("figure", [300.0, 0.1])
+def test_figures_that_are_all_alike(figure: float) -> None:
+    """More than 30 are their own interval; fewer leave as much doubt above as below."""
+    for count in (31, 120):
+        alike = [figure] * count
+        now = MEAN.estimate(alike, alone(alike))
+        moved = MEAN.change(alike, alike, alone(alike), relative=True)
+        assert now.interval == pytest.approx((figure, figure))
+        assert moved.interval == (0.0, 0.0)
+    alike = [figure] * 30
+    low, high = MEAN.estimate(alike, alone(alike)).interval or (0.0, 0.0)
+    assert high - figure == pytest.approx(figure - low)
+    assert 1.1 < high / figure < 1.12
+    below, above = MEAN.change(alike, alike, alone(alike), relative=True).interval or (0.0, 0.0)
+    assert (below, above) == pytest.approx((1 - high / figure, high / figure - 1))
+    varied = [*alike, 2 * figure]
+    low, high = MEAN.estimate(varied, alone(varied)).interval or (0.0, 0.0)
+    assert low < figure < high
 
 
 def test_what_is_infinite_has_no_mean_and_moves_a_quantile_only_if_it_reaches_it() -> None:
