@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
 
 from evaluators.core import QAError, UsageError
@@ -75,15 +76,23 @@ class Program:
         listed = "\n".join(f"  {name:<10}{one.help}" for name, one in self.commands.items())
         parser = CommandParser(
             prog="qagate",
-            usage="qagate [-h] COMMAND …",
+            usage="qagate [-h] [--version] COMMAND …",
             description=f"{self.what}\n\ncommands:\n{listed}",
             epilog=f"{self.note}\neach command says more: qagate COMMAND --help",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        parser.add_argument("--version", action="version", version=f"qagate {_version()}")
         parser.add_argument(
             "command", choices=list(self.commands), metavar="COMMAND", help="one of these"
         )
         return parser
+
+
+def _version() -> str:
+    try:
+        return version("qagate")
+    except PackageNotFoundError:
+        return "(run from its source, not installed)"
 
 
 class CommandParser(argparse.ArgumentParser):

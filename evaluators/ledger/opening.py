@@ -37,6 +37,6 @@ def _postgres() -> ModuleType:
         from evaluators.ledger import postgres  # noqa: PLC0415  # psycopg is optional
     except ImportError as error:
         raise UsageError(
-            f"--ledger postgresql://: {error}; pip install 'qagate[postgres]'"
+            f"--ledger postgresql://: {error}; pip install 'psycopg[binary]>=3.3'"
         ) from None
     return postgres

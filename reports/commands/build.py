@@ -13,7 +13,7 @@ from cases.builder.freeze import FreezeStep
 from cases.builder.generation import CheckStep, GenerateStep
 from cases.builder.people import AcceptStep, ReviewStep, interval_text
 from cases.builder.recipe import DATASET, Recipe, find_recipe, load_recipe
-from cases.builder.sampling import SampleStep
+from cases.builder.sampling import DUMPS, SampleStep
 from cases.builder.steps import BY_PEOPLE, Build, BuildStep, run_steps
 from cases.builder.validation import ProbeStep, ValidateStep
 from cases.builder.work_folder import Values, WorkFolder, locked
@@ -90,9 +90,11 @@ def main(argv: Sequence[str]) -> int:
     Raises UsageError for wrong arguments and files, BuildError if a step is not finished.
     """
     options = read_options(argv)
-    if find_spec(PARSER) is None:
-        raise UsageError(f"{PARSER}: not installed; pip install 'qagate[builder]'")
     recipe = load_recipe(options.recipe or find_recipe(options.language))
+    files = (path for group in recipe.sources for path in group.files)
+    dump = next((path for path in files if path.name.endswith(DUMPS)), None)
+    if dump and options.step in (ALL, "sample") and find_spec(PARSER) is None:
+        raise UsageError(f"{dump}: {PARSER} is not installed; pip install '{PARSER}>=0.7'")
     if options.language not in (None, recipe.language):
         raise UsageError(
             f"{recipe.path}: a recipe for {recipe.language!r}, not for {options.language!r}"

@@ -296,7 +296,7 @@ def test_without_the_driver_one_line_says_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.delitem(sys.modules, "evaluators.ledger.postgres")
     monkeypatch.delattr("evaluators.ledger.postgres")
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(UsageError, match=r"pip install 'qagate\[postgres\]'"):
+    with pytest.raises(UsageError, match=r"pip install 'psycopg\[binary\]>=3\.3'"):
         Ledger(PostgresUrl("postgresql://127.0.0.1:1/x"))
 
 

@@ -5,12 +5,15 @@ import os
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 
+from cases.builder.recipe import SourceGroup, find_recipe, load_recipe
 from evaluators.command_line import PROGRAMS
-from reports.commands import new
+from reports.commands import build, new
 from reports.plugin import qagate
 from tests.conftest import Project
 
@@ -62,6 +65,53 @@ def test_the_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> Non
     said = capsys.readouterr().out
     for name in ("run", *(name for one in PROGRAMS.values() for name in one.commands)):
         assert f"\n  {name} " in said
+
+
+@pytest.mark.parametrize("found", ["1.2.3", None])
+def test_the_version_is_the_installed_ones(
+    found: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As its metadata has it; a clone that was never installed says so."""
+
+    def version(name: str) -> str:
+        if found is None:
+            raise PackageNotFoundError(name)
+        return found
+
+    monkeypatch.setattr("evaluators.command_line.version", version)
+    with pytest.raises(SystemExit) as ended:
+        qagate.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"qagate {found or '(run from its source'}")
+
+
+def test_what_messages_tell_to_install_is_published_by_others() -> None:
+    """No package of our name is on an index: each extra is named by what it consists of."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    folders = ("cases", "evaluators", "reports")
+    text = "".join(
+        path.read_text(encoding="utf-8") for name in folders for path in (ROOT / name).rglob("*.py")
+    )
+    assert "pip install 'qagate" not in text and "pip install qagate" not in text
+    told = text.replace("{PARSER}", build.PARSER)
+    for needed in project["project"]["optional-dependencies"].values():
+        assert all(f"pip install '{one}'" in told for one in needed)
+
+
+@pytest.mark.parametrize("source", ["pages.xml.bz2", "pages.jsonl"])
+def test_only_a_dump_needs_the_parser_of_markup(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever the recipe's other sources are; the message names the file and what to install."""
+    recipe = tmp_path / "recipe.yaml"
+    bundled = load_recipe(find_recipe("be"))
+    group = SourceGroup(name="news", files=(tmp_path / source,), licence="CC0")
+    monkeypatch.setattr(build, "load_recipe", lambda _: replace(bundled, sources=(group,)))
+    monkeypatch.setattr(build, "find_spec", lambda _: None)
+    words = ["build", "boolq", "sample", "--recipe", str(recipe), "--folder", str(tmp_path / "to")]
+    assert qagate.main(words) != 0
+    said = "mwparserfromhell is not installed; pip install 'mwparserfromhell>=0.7'"
+    assert (said in capsys.readouterr().err) is (source != "pages.jsonl")
 
 
 def test_no_two_packages_have_a_command_of_one_name() -> None:
