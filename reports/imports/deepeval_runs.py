@@ -7,7 +7,6 @@ from evaluators.text import canonical, digest
 from reports.imports import foreign
 from reports.imports.foreign import Json, part
 
-_SUCCESS = "success"
 _SETTINGS = ("threshold", "strictMode", "evaluationModel")
 """What changes a metric's verdict."""
 
@@ -16,18 +15,17 @@ def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign
     """Return the run. Raises UsageError."""
     data = found[0].data.get("testRunData") or found[0].data
     task = str(data.get("testFile") or data.get("identifier") or "deepeval")
-    kinds = ("testCases", "conversationalTestCases")
-    rows = [row for name in kinds for row in data.get(name) or ()]
+    rows = [*(data.get("testCases") or ()), *(data.get("conversationalTestCases") or ())]
     settings: dict[str, set[str]] = defaultdict(set)
     for metric in (metric for row in rows for metric in row.get("metricsData") or ()):
         settings[metric["name"]].add(canonical([metric.get(name) for name in _SETTINGS]))
-    own = [(name, " ".join(sorted(said))) for name, said in settings.items()]
-    every = [(_SUCCESS, canonical(sorted(own))), *own]
+    own = [foreign.Scorer(name, " ".join(sorted(said))) for name, said in settings.items()]
+    every = canonical(sorted([one.name, one.version] for one in own))
     return foreign.ForeignRun(
         tool="deepeval",
         model=str(part(data, "hyperparameters").get("model") or ""),
         samples=[_sample(task, row) for row in rows],
-        scorers={task: [foreign.Scorer(name=name, version=said) for name, said in every]},
+        scorers={task: [foreign.Scorer("success", every), *own]},
     )
 
 
@@ -37,7 +35,7 @@ def _sample(task: str, row: Json) -> foreign.ScoredSample:
     broken += [f"{one['name']}: skipped" for one in metrics if one.get("skipped")]
     error = "; ".join(broken) or ("" if metrics else "no metric was taken")
     scores = {one["name"]: one.get("score") for one in metrics if not one.get("error")}
-    named = {_SUCCESS: row.get("success"), **scores}
+    named = {"success": row.get("success"), **scores}
     asked, given = foreign.text_of(row.get("input")), row.get("name") or ""
     return foreign.ScoredSample(
         task=task,

@@ -43,7 +43,7 @@ class Choice:
     """The columns of a table, by what they hold."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Scorer:
     """One way in which a tool scored a task."""
 

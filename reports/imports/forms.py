@@ -16,7 +16,6 @@ FORMS: Mapping[str, Callable[[Sequence[ResultFile], Choice], ForeignRun]] = {
     "table": score_tables.read,
 }
 """By the word for ``--from``; a table comes last, as any rows are one."""
-_OF_MANY_FILES = ("inspect", "lm_eval")
 _SUFFIXES = (".eval", ".json", ".jsonl", ".csv")
 
 
@@ -32,7 +31,7 @@ def load(path: Path, word: str, choice: Choice) -> ForeignRun:
         own = [one for some, one in forms if name in some]
         if not own or word not in ("", name) or (name == "table" and path.is_dir()):
             continue
-        if len(own) > 1 and name not in _OF_MANY_FILES:
+        if len(own) > 1 and name not in ("inspect", "lm_eval"):  # which write several
             raise problem(path, f"holds several results of {name}; name one file")
         try:
             run = read(own, choice)
@@ -63,11 +62,9 @@ def _forms(found: ResultFile) -> set[str]:
 
 
 def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
+    if not path.exists():
         raise problem(path, "no such file or folder; give a result of another tool")
-    files = [one for one in sorted(path.rglob("*")) if one.suffix in _SUFFIXES and one.is_file()]
-    if not files:
-        raise problem(path, f"no file ending in {', '.join(_SUFFIXES)} there")
-    return files
+    inside = (one for one in sorted(path.rglob("*")) if one.suffix in _SUFFIXES and one.is_file())
+    if files := [path] if path.is_file() else list(inside):
+        return files
+    raise problem(path, f"no file ending in {', '.join(_SUFFIXES)} there")

@@ -19,10 +19,9 @@ def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign
     times = {_part(one.path, "time") for one in found}
     if len(times) > 1:
         raise foreign.problem(home, f"holds {len(times)} runs; name one results_….json of them")
-    here = {one.path: one for one in found}
     time = times.pop()
-    for path in home.glob(f"*{time}*.json*") if time else ():
-        here.setdefault(path, foreign.document(path))
+    more = home.glob(f"*{time}*.json*") if time else ()
+    here = {one: foreign.document(one) for one in more} | {one.path: one for one in found}
     known = [here[path] for path in sorted(here)]
     tasks = {_part(one.path, "task") or one.path.stem: one for one in known if "doc_id" in one.keys}
     if not tasks:
@@ -56,13 +55,9 @@ def _scorers(task: str, rows: Sequence[Json], results: Json) -> list[foreign.Sco
     up = part(part(results, "higher_is_better"), task)
     about = [part(results, name).get(task, "") for name in ("versions", "n-shot")]
     named = {name: metric for row in rows for name, metric in _metrics(row).items()}
-    version = f"task {about[0]}, {about[1]}-shot, filter"
+    version = f"task {about[0]}, {about[1]}-shot, filter "
     return [
-        foreign.Scorer(
-            name=name,
-            version=f"{version} {name.partition(',')[2] or 'none'}",
-            lower_is_better=up.get(metric) is False,
-        )
+        foreign.Scorer(name, version + (name.partition(",")[2] or "none"), up.get(metric) is False)
         for name, metric in named.items()
     ]
 
@@ -78,6 +73,9 @@ def _samples(task: str, file: foreign.ResultFile) -> Iterator[foreign.ScoredSamp
     for name, filters in docs.items():
         first = next(iter(filters.values()))
         hashes = [first.get(key) for key in ("doc_hash", "prompt_hash", "target_hash")]
+        asked = first.get("arguments")
+        if isinstance(asked, Mapping):  # a list of lists before 0.4.3
+            asked = [list(one.values()) for one in asked.values()]
         yield foreign.ScoredSample(
             task=task,
             id=name,
@@ -86,16 +84,9 @@ def _samples(task: str, file: foreign.ResultFile) -> Iterator[foreign.ScoredSamp
                 for row in filters.values()
                 for name, metric in _metrics(row).items()
             },
-            question=_question(first),
+            question=foreign.text_of(asked[0][0] if asked and asked[0] else first.get("doc")),
             expected=foreign.text_of(first.get("target")),
             answer=foreign.text_of(first.get("filtered_resps")),
             content=digest(hashes) if any(hashes) else "",
             metadata=part(first, "doc"),
         )
-
-
-def _question(row: Json) -> str:
-    asked = row.get("arguments")
-    if isinstance(asked, Mapping):  # a list of lists before 0.4.3
-        asked = [list(one.values()) for one in asked.values()]
-    return foreign.text_of(asked[0][0] if asked and asked[0] else row.get("doc"))

@@ -6,7 +6,6 @@ from evaluators.text import digest
 from reports.imports import foreign
 from reports.imports.foreign import Json, part
 
-_PASS = "pass"
 _BY_ERROR = 2
 """The ``failureReason`` of a test that could not be run."""
 
@@ -22,7 +21,7 @@ def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign
     several = len({prompt for _, prompt in own}) > 1
     task = str(part(data, "config").get("description") or "promptfoo")
     samples = [_sample(task, row, prompt if several else "") for row, prompt in own]
-    names = dict.fromkeys((_PASS, *(name for one in samples for name in one.scores)))
+    names = dict.fromkeys(("pass", *(name for one in samples for name in one.scores)))
     return foreign.ForeignRun(
         tool=f"promptfoo {part(data, 'metadata').get('promptfooVersion') or ''}".strip(),
         model=model,
@@ -32,9 +31,8 @@ def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign
 
 
 def _provider(row: Json) -> str:
-    provider = row.get("provider") or ""
     named = part(row, "provider")
-    return provider if isinstance(provider, str) else str(named.get("label") or named.get("id"))
+    return str(named.get("label") or named.get("id") or row.get("provider") or "")
 
 
 def _sample(task: str, row: Json, prompt: str) -> foreign.ScoredSample:
@@ -46,7 +44,7 @@ def _sample(task: str, row: Json, prompt: str) -> foreign.ScoredSample:
     sums = [int(usage.get(name) or 0) for name in ("prompt", "completion")]
     asserted = test.get("assert") or ()
     about = test.get("description") or ""
-    named = {_PASS: row.get("success"), "score": row.get("score"), **part(row, "namedScores")}
+    named = {"pass": row.get("success"), "score": row.get("score"), **part(row, "namedScores")}
     return foreign.ScoredSample(
         task=task,
         id=digest([about, variables, prompt])[:16],

@@ -33,6 +33,9 @@ FLOOR = 0.9
 """The lowest agreement with the labels of a scorer that may decide."""
 PASSES_AT = 0.5
 """The lowest score of a sample that counts as right, where scores are not all 0 or 1."""
+_SAME = ("id", "repeat", "question", "expected", "answer", "reason", "metadata", "cost")
+"""What a record has of a sample as it stands."""
+_UNSAID: Mapping[str, Any] = {"context": "", "rating": None, "score": None, "label": None}
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,60}", re.ASCII)
 
 
@@ -44,9 +47,8 @@ def slug(text: str, joint: str = "_") -> str:
 
 def _threshold(scorer: Scorer) -> Threshold:
     """Return the gate that stands where no gates file is given."""
-    rise = scorer.lower_is_better
-    of = "" if scorer.two_way and not rise else slug(scorer.name)
-    change = RISE if rise else DROP
+    change = RISE if scorer.lower_is_better else DROP
+    of = "" if scorer.two_way and change == DROP else slug(scorer.name)
     return Threshold(measure=change, of=of, max=MARGIN, evidence="confident", fail="margin")
 
 
@@ -97,11 +99,6 @@ class ImportedRun:
     tasks: Mapping[str, Scorer]
     """The scorers that decide, by the tool's name of the task."""
     choice: Choice
-
-    @property
-    def judge(self) -> str:
-        """The tool, whose scorers stand in the version of each slice's rubric."""
-        return slug(self.run.tool.partition(" ")[0])
 
     def short(self, task: str) -> int:
         """Return how many samples of a task the tool planned and did not score."""
@@ -154,8 +151,8 @@ class ImportedRun:
             for joint, text in (("_", sample.task), ("-", spelling)):
                 name = slug(text, joint)
                 if (other := spelled.setdefault((joint, name), text)) != text:
-                    both = f"{other!r} and {text!r}"
-                    raise UsageError(f"{both} would both be {name!r} in the report; rename one")
+                    what = f"{other!r} and {text!r} would both be {name!r} in the report"
+                    raise UsageError(f"{what}; rename one")
             identity = (sample.task, part, sample.id, sample.repeat)
             if first := seen.get(identity):
                 what = f"samples {first:,} and {row:,} of {sample.task} are both {shown(sample.id)}"
@@ -174,34 +171,24 @@ class ImportedRun:
         sent, received = sample.tokens or (None, None)
         return Record(
             key=f"{slug(sample.task)}-{part}-{item}" + f"~r{sample.repeat}" * (sample.repeat > 1),
-            id=sample.id,
-            repeat=sample.repeat,
             row=row,
             dataset=slug(sample.task),
             language=part,
-            question=sample.question,
-            context="",
-            expected=sample.expected,
-            answer=sample.answer,
             outcome=state,
             grade=None if error else CORRECT if right else wrong,
-            rating=None,
-            score=None,
-            reason=sample.reason,
             error=f"tool: {error}" if error else "",
-            label=None,
             model=self.run.model,
-            judge=self.judge,
+            judge=slug(self.run.tool.partition(" ")[0]),
             tokens=(sent or 0) + (received or 0),
-            cost=sample.cost,
             seconds=round(sample.seconds, 3),
             digest=sample.content or digest([sample.question, sample.expected]),
-            metadata=sample.metadata,
             measures=self._measures(sample, score),
             answer_seconds=sample.seconds or None,
             answer_tokens_in=sent,
             answer_tokens_out=received,
             answer_cost=sample.cost,
+            **{name: getattr(sample, name) for name in _SAME},
+            **_UNSAID,
         )
 
     def _measures(self, sample: ScoredSample, score: float | None) -> dict[str, float | None]:
@@ -239,12 +226,11 @@ class ImportedRun:
         slices = (one for data in inputs.datasets for one in data.slices.values())
         versions = {one.name: {"rubric": one.rubric.version} for one in slices if one.rubric}
         source = {"tool": self.run.tool, "file": str(self.path), "slices": versions}
-        more: Any = {"provenance": source, "run": {}, "notes": tuple(self._notes())}
-        model = self.run.model or self.path.stem
-        return Facts(model=model, judge=self.judge, session=SessionFacts(), **more)
+        more: Any = {"provenance": source, "run": {}, "notes": (*self.run.notes, *self._notes())}
+        model, judge = self.run.model or self.path.stem, slug(self.run.tool.partition(" ")[0])
+        return Facts(model=model, judge=judge, session=SessionFacts(), **more)
 
     def _notes(self) -> Iterator[str]:
-        yield from self.run.notes
         scale = self.choice.scale
         for name, scorer in self.tasks.items():
             if not scorer.two_way:

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import shutil
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from evaluators.command_line import PROGRAMS
-from reports.imports.foreign import Choice
+from reports.imports.foreign import Choice, number
 from reports.imports.forms import load
 from reports.imports.runs import ImportedRun, slug, tasks_of
 from reports.run.record import Record
@@ -384,6 +385,68 @@ def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path) -> None:
     assert {one.language for one in records} == {"pl"}
     assert [one.id for one in records if one.outcome == "error"] == ["3"]
     assert records[3].error == "tool: time-out"
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    name=st.sampled_from(
+        ["inspect-new.eval", "lm_eval-new/samples*", "lm_eval-new/results*", "table.csv"]
+    ),
+    at=st.floats(0, 1),
+    piece=st.binary(max_size=9),
+    length=st.one_of(st.just(10**6), st.integers(0, 40)),
+)
+def test_damaged_bytes_are_one_line_or_read(
+    name: str, at: float, piece: bytes, length: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Bytes replaced anywhere, to the end too, in an archive, rows or a table, never raise."""
+    home = tmp_path_factory.mktemp("damaged") / "new"
+    if name == "table.csv":
+        home.mkdir()
+        path = table(home / name, LONG[:20])
+    else:
+        shutil.copytree(RESULTS / "lm_eval-new", home)
+        path = home / "new.eval" if name.endswith(".eval") else next(home.glob(name.split("/")[1]))
+    if name.endswith(".eval"):
+        shutil.copy(RESULTS / name, path)
+    data = path.read_bytes()
+    start = int(at * len(data))
+    path.write_bytes(data[:start] + piece + data[start + length :])
+    given = home if name.startswith("lm_eval") else path
+    words = ["decide", str(given), f"--baseline={given}", f"--to={home.parent / 'out'}"]
+    assert PROGRAMS["reports"].run(words) in (0, 1, 4, 6)
+
+
+def test_a_huge_or_encrypted_member_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused by the size that it says, before it is read."""
+    path = tmp_path / "bomb.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", " " * 10_000)
+        archive.writestr("samples/q1_epoch_1.json", "{}")
+    monkeypatch.setattr("reports.imports.foreign.MAX_BYTES", 9_999)
+    code, said = decide(capsys, path, f"--baseline={path}", f"--to={tmp_path / 'out'}")
+    assert (code, len(said.splitlines())) == (4, 1)
+    assert "bomb.eval: header.json cannot be read (larger than 9,999 bytes)" in said
+
+
+def test_what_texts_and_numbers_hold_does_not_break_rows(tmp_path: Path) -> None:
+    """A line separator in a text ends no row; a number beyond floats is no score."""
+    path = tmp_path / "run.jsonl"
+    rows = [{"id": "a", "score": 1, "question": "Who\u2028is?"},
+            {"id": "b", "score": 10**400, "error": "lost"}]  # fmt: skip
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    samples = load(path, "", Choice()).samples
+    assert [one.question for one in samples] == ["Who\u2028is?", ""]
+    assert [number(one) for one in (10**400, True, "0.5", " C ", None, [1])] == [
+        None, 1, 0.5, 1, None, None]  # fmt: skip
+
+
+def test_a_task_and_a_slice_may_have_one_name(tmp_path: Path) -> None:
+    """Their names are told apart."""
+    rows = [{**row, "task": "Law", "topic": "law"} for row in scored([1] * 20)]
+    assert decided(tmp_path, rows, rows, "--slice=topic").slices[0].name == "law:law"
 
 
 @given(st.text())
