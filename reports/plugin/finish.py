@@ -159,7 +159,7 @@ def _notes(options: RunOptions, plan: Plan, run: EngineRun, found: OutcomeFacts)
         yield replaced
     yield from run.hashed
     if found.unpriced:
-        yield f"cost unknown: no price for {', '.join(run.unpriced)}"
+        yield _unpriced(options, run, found)
     yield from run.status.notes
     if run.status.failure:
         yield run.status.failure
@@ -167,6 +167,16 @@ def _notes(options: RunOptions, plan: Plan, run: EngineRun, found: OutcomeFacts)
     offline_judge = "" if run.takes_extras else " ".join(options.judges)
     asked = (one for one in slices if one.name in found.slices)
     yield from extra_notes(asked, found.unmeasured, offline_judge)
+
+
+def _unpriced(options: RunOptions, run: EngineRun, found: OutcomeFacts) -> str:
+    """Return the known part of the cost, and the models whose price is not known."""
+    known = found.answering
+    others = [name for name in run.unpriced if name != options.model]
+    names = ", ".join(others if others and known is not None else run.unpriced)
+    if not known:
+        return f"cost unknown: no price for {names}"
+    return f"cost: answers {words.money(known)}; judge unknown: no price for {names}"
 
 
 def ci_link(environment: Mapping[str, str]) -> dict[str, str]:

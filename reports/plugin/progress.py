@@ -90,8 +90,10 @@ class Progress:
         if status.requests:
             parts.append(f"{calls:.1f} calls/s")
             parts.append(f"{status.in_flight} of {status.limit} in flight")
-            whole = money(self.spent + left * price)
-            parts.append(f"{money(self.spent)} of about {whole}" if self.priced else "cost unknown")
+            cost = f"{money(self.spent)} of about {money(self.spent + left * price)}"
+            if not self.priced:
+                cost = f"{money(self.spent)}, other cost unknown" if self.spent else "cost unknown"
+            parts.append(cost)
         return ", ".join(parts)
 
     def _rates(self, now: float, requests: int) -> tuple[float, float, float]:

@@ -64,14 +64,14 @@ def notes(report: Report) -> Iterator[str]:
         yield from wrapped(f"note: {clean.line(note)}")
 
 
-NOTED = 3  # notes that a terminal shows, a line each
+NOTED = 3  # notes that a terminal shows
 FLIPS = 5  # items that broke
 
 
 def brief(report: Report) -> Iterator[str]:
     """Yield what a terminal shows after the gates: ungraded items, what broke, notes.
 
-    Notes of the session are shown in full; of the others, three lines.
+    Notes are shown whole: all of the session, and three of the others.
     """
     for one in report.slices:
         counts = one.counts
@@ -85,7 +85,7 @@ def brief(report: Report) -> Iterator[str]:
         yield from wrapped(f"note: {clean.line(note)}")
     others = [note for note in report.notes if note not in report.session.notes]
     for note in others[:NOTED]:
-        yield clean.cut(f"note: {clean.line(note)}", WIDTH)
+        yield from wrapped(f"note: {clean.line(note)}")
     if len(others) > NOTED:
         yield f"and {len(others) - NOTED} more notes: in summary.md, on the page, or with -v"
 

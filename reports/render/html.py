@@ -122,7 +122,7 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "json": lambda value: dump(ordered(value), indent=1),
     "link": lambda key: f"#item-{quote(clean.visible(key), safe='')}",
     "matrix": charts.matrix,
-    "money": words.money,
+    "cost": words.cost,
     "number": views.fixed,
     "odds": words.odds,
     "others": views.others,

@@ -117,7 +117,7 @@ def _head(report: Report) -> str:
         f"Model {clean.span(words.model(report))}, judge {clean.span(report.judge)}{compared}.\n"
         f"{plural(counts.planned, 'item')} planned: {counts.passed:,} passed, "
         f"{counts.failed:,} missed, {counts.error:,} error, {counts.missing:,} missing{stopped}. "
-        f"Tokens {words.tokens(report)}; cost {words.money(report.cost)}.{origin}{link}\n"
+        f"Tokens {words.tokens(report)}; cost {words.cost(report)}.{origin}{link}\n"
     )
 
 

@@ -94,6 +94,15 @@ def money(cost: float | None) -> str:
     return "unknown" if cost is None or not math.isfinite(cost) else f"${cost:,.4f}"
 
 
+def cost(report: Report) -> str:
+    """Return what the run cost, or the answers' part of it where the judge has no price."""
+    own = [one for one in report.records if one.answer_tokens_in is not None or one.answer_cost]
+    known = [one.answer_cost for one in own if one.answer_cost is not None]
+    if report.cost is None and any(known) and len(known) == len(own):
+        return f"answers {money(sum(known))}; judge unknown"
+    return money(report.cost)
+
+
 def bar(gate: GateResult) -> str:
     """Return a gate's threshold in words; for ``drop`` and ``rise`` the margin to the baseline."""
     sides = {DROP: "not below -", RISE: "not above +"}

@@ -14,6 +14,7 @@ from evaluators.core import CORRECT, GRADES, Outcome
 from evaluators.extra_metrics import CheckSpec, MetricSpec
 from evaluators.rubric import Protocol, Rubric
 from reports.run.json_data import decode, encode
+from reports.run.record import total_cost
 
 PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "numpy")
 
@@ -43,6 +44,8 @@ class OutcomeFacts:
     """In USD."""
     unpriced: bool = False
     """Whether some cost is not known."""
+    answering: float | None = 0.0
+    """What the answers cost in USD; None if that is not known."""
     unmeasured: dict[str, tuple[int, str]] = field(default_factory=dict)
     """For each extra metric, how many items lack it, and why the first does."""
 
@@ -64,6 +67,7 @@ class OutcomeFacts:
         self.failed += outcome.state in ("failed", "error")
         self.spent += usage.spent
         self.unpriced |= usage.cost is None
+        self.answering = total_cost((self.answering, outcome.answering.cost))
         if outcome.state in ("passed", "failed"):
             self.verdicts += 1
             self.earlier += usage.earlier > 0

@@ -163,6 +163,19 @@ def test_an_unknown_price_is_said_and_never_nothing(
     assert capitals.report()["cost"] is None
 
 
+def test_only_what_has_no_price_is_unknown(capitals: Project, catalogue: Catalogue) -> None:
+    """The answers' cost is shown on the terminal, in the summary and on the page."""
+    with loopback(handler=good) as server:
+        path = catalogue(server)
+        before, _, after = path.read_text(encoding="utf-8").rpartition(PRICED)
+        path.write_text(f"{before}deadline: 9{after}", encoding="utf-8")
+        result = capitals.run_in_process(*SPECS, "--limit", "3", "qa")
+    said = "answers $0.0030; judge unknown"
+    result.stdout.fnmatch_lines([f"note: cost: {said}: no price for judge"])
+    assert f"; cost {said}." in capitals.text("summary.md")
+    assert f"<dd>{said}</dd>" in capitals.text("report.html")
+
+
 def plan(project: Project) -> str:
     """Return what a dry run shows."""
     result = project.run_in_process("--dry-run", *SPECS, "qa")
