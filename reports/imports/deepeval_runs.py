@@ -36,14 +36,18 @@ def _sample(task: str, row: Json) -> foreign.ScoredSample:
     error = "; ".join(broken) or ("" if metrics else "no metric was taken")
     scores = {one["name"]: one.get("score") for one in metrics if not one.get("error")}
     named = {"success": row.get("success"), **scores}
-    asked, given = foreign.text_of(row.get("input")), row.get("name") or ""
+    said = {"user": "", "assistant": ""}  # of a conversation, each side's turns
+    for turn in row.get("turns") or ():
+        said[turn["role"]] += f"{turn.get('content') or ''}\n"
+    asked = foreign.text_of(row.get("input") or row.get("scenario") or said["user"].strip())
+    given = row.get("name") or ""
     return foreign.ScoredSample(
         task=task,
         id=given if given and not given.startswith("test_case_") else digest(asked)[:16],
         scores={} if error else {name: foreign.number(one) for name, one in named.items()},
         question=asked,
-        expected=foreign.text_of(row.get("expectedOutput")),
-        answer=foreign.text_of(row.get("actualOutput")) or None,
+        expected=foreign.text_of(row.get("expectedOutput") or row.get("expectedOutcome")),
+        answer=foreign.text_of(row.get("actualOutput")) or said["assistant"].strip() or None,
         error=error,
         reason=next((str(one["reason"]) for one in metrics if one.get("reason")), ""),
         metadata=part(row, "additionalMetadata"),

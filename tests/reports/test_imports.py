@@ -443,6 +443,24 @@ def test_what_texts_and_numbers_hold_does_not_break_rows(tmp_path: Path) -> None
         None, 1, 0.5, 1, None, None]  # fmt: skip
 
 
+def test_conversations_of_deepeval_are_told_apart_by_what_was_asked(tmp_path: Path) -> None:
+    """By the scenario, or the user's turns where none is given; the answer is the other side's."""
+    metric = {"name": "Helps", "score": 0.9, "success": True, "threshold": 0.5}
+    rows = [
+        {"name": "test_case_0", "success": True, "metricsData": [metric], "scenario": scenario,
+         "expectedOutcome": "A ticket", "turns": [
+             {"role": "user", "content": asked}, {"role": "assistant", "content": f"No {asked}"}]}
+        for scenario, asked in (("Books", "hello"), (None, "hello"), (None, "bye"))
+    ]  # fmt: skip
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps({"testCases": [], "conversationalTestCases": rows}))
+    samples = load(path, "", Choice()).samples
+    assert [one.question for one in samples] == ["Books", "hello", "bye"]
+    assert [one.answer for one in samples] == ["No hello", "No hello", "No bye"]
+    assert {one.expected for one in samples} == {"A ticket"}
+    assert len({one.id for one in samples}) == 3
+
+
 def test_a_task_and_a_slice_may_have_one_name(tmp_path: Path) -> None:
     """Their names are told apart."""
     rows = [{**row, "task": "Law", "topic": "law"} for row in scored([1] * 20)]
