@@ -73,9 +73,11 @@ def test_they_may_stand_before_a_model_and_in_a_panel() -> None:
 
 def test_calibrate_measures_them(capsys: pytest.CaptureFixture[str]) -> None:
     """A run over labelled answers measures rules of one's own."""
+    said = (("please", "CORRECT"), ("now", "INCORRECT"))
     rows: list[dict[str, object]] = [
-        {"question": "q?", "gold": "g", "predicted": "please", "label": "CORRECT"},
-        {"question": "r?", "gold": "g", "predicted": "now", "label": "INCORRECT"},
+        {"question": f"q{n}{word}?", "gold": "g", "predicted": word, "label": label}
+        for n in range(10)
+        for word, label in said
     ]
     assert main(["calibrate", write("l.jsonl", rows), "--judge", SPEC]) == 0
     assert "agreement ≥ 0.9: reached" in capsys.readouterr().out
