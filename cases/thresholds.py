@@ -8,7 +8,7 @@ from typing import cast, get_args
 from cases.dataset import AUDIT_SHARE, Dataset, Evidence, Fail, Sampling, Slice, Threshold
 from evaluators.answer_checks import load_check, schema_text
 from evaluators.core import UsageError
-from evaluators.extra_metrics import FIELDS, GEVAL, METRICS, CheckSpec, MetricSpec
+from evaluators.extra_metrics import CHECK, FIELDS, GEVAL, METRICS, CheckSpec, MetricSpec
 from evaluators.kinds import Kind
 from evaluators.reading import Settings, problem
 from evaluators.statistics.metrics import (
@@ -158,7 +158,7 @@ def _bar(part: Settings, metric: str, limits: Range) -> Threshold | None:
     low, high = (part.number(key, *limits) for key in ("min", "max"))
     if low is None and high is None:
         return None
-    better = better_end(metric)
+    better = "neither" if metric.startswith((CHECK, GEVAL)) else better_end(metric)  # a user's own
     for key, bar, end, against in (
         ("min", low, limits[0], "less"),
         ("max", high, limits[1], "more"),

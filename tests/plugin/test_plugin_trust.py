@@ -136,8 +136,12 @@ def test_a_users_own_file_is_judged_by_a_judge_that_is_measured(
     truth = truths("bg")
 
     def grade(seen: Seen, name: str, schema: Mapping[str, Any]) -> object:
-        given = (label for answer, label in truth.items() if answer in seen.prompt)
-        return next(given, "CORRECT") if name == "grade" and honest else "CORRECT"
+        given = {
+            seen.prompt.rindex(answer): label  # the answer stands behind the gold
+            for (asked, answer), label in truth.items()
+            if asked in seen.prompt and answer in seen.prompt
+        }
+        return given[max(given)] if given and name == "grade" and honest else "CORRECT"
 
     with loopback(handler=plausible(grade)) as server:
         run = ("--judge", spec(server), "--items", "capital:bg=own.jsonl", "qa")
@@ -195,10 +199,16 @@ Wo?,7,keine Ahnung,NOT_ATTEMPTED
 """
 
 
-def truths(language: str) -> dict[str, str]:
-    """Return the labels of the bundled items by what the judge is shown of the answer."""
+def truths(language: str) -> dict[tuple[str, str], str]:
+    """Return the labels of the bundled items by what the judge is shown of question and answer."""
     cases = load_cases(load_dataset(BUNDLED_LABELS / "dataset.yaml").slices[language])
-    return {json.dumps(case.recorded, ensure_ascii=False): str(case.label) for case in cases}
+    return {
+        (
+            json.dumps(case.question, ensure_ascii=False),
+            json.dumps(case.recorded, ensure_ascii=False),
+        ): str(case.label)
+        for case in cases
+    }
 
 
 def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(capitals: Project) -> None:
