@@ -151,7 +151,7 @@ class Engine:
             limit=sender.admission.limit,
             retried=dict(sender.retried),
             waiting="" if loop is None else self._caller.describe(loop.time()),
-            stops=dict(sender.stops),
+            stops={**sender.admission.hopeless, **sender.stops},
             failure=self.failure,
             spent=None if budget is None else budget.spent,
             notes=self._caller.ledger.notes,

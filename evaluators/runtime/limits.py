@@ -20,11 +20,13 @@ from evaluators.core import (
     Request,
     StoppedError,
 )
+from evaluators.output import plural
 from evaluators.runtime.pace import BURST_S, TOKEN_BURST_S, TokenBucket
 from evaluators.runtime.server import RATE_LIMIT, ServerState
 
 NEVER = float("inf")
 BAD_REQUEST = frozenset({"bad_request", "target_failed"})
+FEWEST_ALIKE = 3  # calls, if a run has no more, that say so much
 REFUSED_ALIKE = 7  # first calls refused in the same words, after which no call would succeed
 STRAYS = 3  # statuses in a row that concern all calls, after which those of a proven model end too
 TOKENS_PER_CHARACTER = 0.25  # until replies teach better
@@ -98,6 +100,8 @@ class ModelQueue:
     answered: bool = False
     refusals: list[str] = field(default_factory=list)
     """What the model said to the first calls that it refused, before it answered any."""
+    hopeless: FatalError | None = None
+    """Why no call will succeed, if all were refused alike so far."""
     urgent: deque[WaitingCall] = field(default_factory=deque)
     """Calls that continue an item. They go first: a run cut short has then judged its answers."""
     waiting: deque[WaitingCall] = field(default_factory=deque)
@@ -119,17 +123,21 @@ class ModelQueue:
         if self.answered or error.kind not in BAD_REQUEST:
             return error
         self.refusals.append(_OWN_WORDS.sub("", str(error)))
-        if len(self.refusals) < REFUSED_ALIKE or len(set(self.refusals)) > 1:
+        if len(set(self.refusals)) > 1:
+            self.hopeless = None
             return error
-        return FatalError(
+        count = len(self.refusals)
+        self.hopeless = FatalError(
             error.kind,
-            f"{error}; the first {REFUSED_ALIKE} calls were all refused so, and none succeeded: "
+            f"{error}; the first {plural(count, 'call')} were all refused so, and none succeeded: "
             f"{self.limits.advice} ({self.server.name})",
         )
+        return error if count < REFUSED_ALIKE else self.hopeless
 
     def learn(self, error: BaseException | None) -> None:
         """Note how a call ended; ``error`` None is a success."""
         self.answered = self.answered or error is None
+        self.hopeless = None if self.answered else self.hopeless
         self.strays = 0 if error is None else self.strays
         is_doubtful = isinstance(error, RefusedError) and 0 < len(self.refusals) < REFUSED_ALIKE
         self.proven = self.proven or not is_doubtful
@@ -149,6 +157,12 @@ class Admission:
         self._turns: deque[ModelQueue] = deque()
         self._halted: StoppedError | None = None
         self._alarm: asyncio.TimerHandle | None = None
+
+    @property
+    def hopeless(self) -> dict[str, str]:
+        """Why no call to a model will succeed, by kind, where all that ended were refused alike."""
+        found = (one for one in self._queues.values() if len(one.refusals) >= FEWEST_ALIKE)
+        return {one.hopeless.kind: str(one.hopeless) for one in found if one.hopeless}
 
     @property
     def limit(self) -> int:

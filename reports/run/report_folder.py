@@ -88,10 +88,9 @@ def claim(folder: Path) -> Iterator[None]:
 def _leave_nothing(folder: Path, made: Iterable[Path]) -> None:
     """Take away the lock, and the folders that were made for it, where nothing was written."""
     with suppress(OSError):
-        if [*folder.iterdir()] == [folder / _LOCK]:
-            (folder / _LOCK).unlink()
-            for path in made:
-                path.rmdir()
+        (folder / _LOCK).unlink()
+        for path in made:
+            path.rmdir()  # OSError where it holds a file
 
 
 def _lock(file: int) -> bool:

@@ -102,8 +102,9 @@ def test_all_report_files_are_written(finished: Finished) -> None:
     slices = {f"{name}-graded.csv" for name in ("capital-en", "capital-bg", "river-en")}
     whole = {"run.json", "records.jsonl", "results.csv", "report.html", "summary.md", "gates.xml"}
     assert {path.name for path in finished.project.out.iterdir()} == slices | whole
-    graded = finished.project.text("capital-en-graded.csv").split()
-    assert graded == ["Question", "number,Classification", "1,A", "2,A", "3,B", "4,C", "5,A", "6,A"]
+    graded = finished.project.text("capital-en-graded.csv").lstrip("\ufeff").splitlines()
+    rows = ["Question number,Classification", "1,A", "2,A", "3,B", "4,C", "5,A", "6,A"]
+    assert [line.replace('"', "") for line in graded] == rows
     gates = ET.parse(finished.project.out / "gates.xml").iter("testcase")
     assert len(list(gates)) == 3 + 1  # and what no gate counts
 
@@ -196,7 +197,10 @@ def test_a_report_that_cannot_be_written_is_said(capitals: Project) -> None:
 
     Not 1: no gate failed (R12, F15).
     """
-    early = "def pytest_runtest_setup():\n    open('blocked', 'w').close()\n"
+    early = (
+        "import shutil\n\n\ndef pytest_runtest_setup():\n"
+        "    shutil.rmtree('blocked', ignore_errors=True)\n    open('blocked', 'w').close()\n"
+    )
     capitals.write("qa/conftest.py", early)
     result = capitals.run_in_process("--report-dir=blocked/out", "qa")
     assert result.ret == 3

@@ -58,7 +58,7 @@ def test_the_comparison_with_the_anchor_is_said_and_single_items_are_the_baselin
     (note,) = (note for note in made.notes if "anchor" in note)
     assert note.startswith("new - old since the anchor: facts:en -0.080 [")
     files = rendered(made)
-    assert "### Compared with the anchor" in files["summary.md"]
+    assert "<summary>Compared with the anchor (" in files["summary.md"]
     for name in ("summary.md", "gates.xml", "report.html", "run.json"):
         assert "drop (anchor)" in files[name] or '"anchored": true' in files[name], name
 

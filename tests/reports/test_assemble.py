@@ -113,7 +113,7 @@ def test_counts_tokens_and_gates_come_together() -> None:
     assert made.decision.code == 0
     assert (made.counts.planned, made.counts.passed, made.counts.failed) == (3, 2, 1)
     assert made.tokens == 9
-    assert "1 miss is counted" in made.decision.line
+    assert "1 item missed" in made.decision.line
 
 
 @pytest.mark.parametrize(

@@ -261,10 +261,10 @@ def test_names_from_files_cannot_write_on_the_terminal(tmp_path: Path, capsys: C
     made = IssuedRun(tmp_path, run(tmp_path / "run"))
     (sheet,) = made.issued["sheets"]
     file = saved(tmp_path / "a.json", "\x1b[31mAna", {made.items[0]: "UNCLEAR"}, sheet=sheet)
-    assert made.accept(file) == 0
-    out = capsys.readouterr().out
-    assert "undecided: facts-en-i0: unclear to \\u001b[31mAna" in out
-    assert "\x1b" not in out
+    assert made.accept(file) == 4
+    err = capsys.readouterr().err
+    assert "'[31mAna' has hidden or odd characters; type it again" in err
+    assert "\x1b" not in err
     saved(file, "Ana", {"a\n::error::x\x1b[2K": "YES"}, sheet=sheet)
     assert made.accept(file) == 4
     err = capsys.readouterr().err
