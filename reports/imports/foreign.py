@@ -21,8 +21,7 @@ LABELS: Mapping[str, float] = {
     **dict.fromkeys(DECLINED, 0.0),
     "p": 0.5,
 }
-"""The words that tools write in place of a score. inspect_ai: correct, incorrect, partial (0.5),
-no answer."""
+"""The words that tools write in place of a score; of inspect_ai C, I, P (partial) and N."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,9 +132,7 @@ def document(path: Path) -> ResultFile:
     text = read_text(path)
     if path.suffix == ".jsonl":
         return ResultFile(path, [parse(path, line) for line in text.split("\n") if line.strip()])
-    if text.lstrip()[:1] in ("{", "["):
-        return ResultFile(path, parse(path, text))
-    return ResultFile(path, None)
+    return ResultFile(path, parse(path, text) if text.lstrip()[:1] in ("{", "[") else None)
 
 
 def member(archive: ResultFile, name: str) -> Any:
@@ -144,11 +141,9 @@ def member(archive: ResultFile, name: str) -> Any:
         if archive.data.getinfo(name).file_size > MAX_BYTES:
             raise ValueError(f"larger than {MAX_BYTES:,} bytes")
         text = archive.data.read(name)
-    except NotImplementedError:
-        how = "install what reads zstd: pip install zipfile-zstd, or write the log as JSON"
-        raise problem(archive.path, f"compressed by zstd; {how}") from None
     except Exception as error:  # noqa: BLE001  # each way to compress has errors of its own
-        raise problem(archive.path, f"{name} cannot be read ({error}); give a whole log") from None
+        how = "give a whole log; what zstd compressed needs `pip install zipfile-zstd`"
+        raise problem(archive.path, f"{name} cannot be read ({error}); {how}") from None
     return parse(archive.path, text)
 
 
@@ -160,11 +155,6 @@ def number(value: object) -> float | None:
     except ValueError:
         return None
     return found if math.isfinite(found) else None
-
-
-def declines(value: object) -> bool:
-    """Return whether a score says that there was no answer."""
-    return isinstance(value, str) and value.strip().casefold() in DECLINED
 
 
 def text_of(value: object) -> str:
@@ -184,11 +174,12 @@ def part(row: Json, key: str) -> Json:
     return found if isinstance(found, Mapping) else {}
 
 
-def only(path: Path, found: Iterable[str], what: str, given: str, option: str) -> str:
-    """Return the one value, or the given one. Raises UsageError where it must be said which."""
-    known = sorted(set(found))
+def only(path: Path, found: Iterable[str], what: str, choice: Choice) -> str:
+    """Return the one value, or the chosen one. Raises UsageError where it must be said which."""
+    known, given = sorted(set(found)), choice.provider
     if given and given not in known:
         raise problem(path, f"no {what} {given!r}; {hint(given, known)}")
     if not given and len(known) > 1:
-        raise problem(path, f"results of several {what}s, {', '.join(known)}; say {option}")
+        several = f"results of several {what}s, {', '.join(known)}"
+        raise problem(path, f"{several}; say which with --new or --old {what.upper()}")
     return given or "".join(known)

@@ -62,9 +62,9 @@ def _forms(found: ResultFile) -> set[str]:
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.exists():
-        raise problem(path, "no such file or folder; give a result of another tool")
-    inside = (one for one in sorted(path.rglob("*")) if one.suffix in _SUFFIXES and one.is_file())
-    if files := [path] if path.is_file() else list(inside):
-        return files
-    raise problem(path, f"no file ending in {', '.join(_SUFFIXES)} there")
+    if not path.is_dir():
+        return [path]
+    files = [one for one in sorted(path.rglob("*")) if one.suffix in _SUFFIXES and one.is_file()]
+    if not files:
+        raise problem(path, f"no file ending in {', '.join(_SUFFIXES)} there")
+    return files

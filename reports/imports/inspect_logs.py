@@ -12,7 +12,7 @@ def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign
     """Return the run of these logs, one a task. Raises UsageError."""
     logs = [_log(one) for one in found]
     named = [head["eval"].get("model", "") for head, _ in logs]
-    model = foreign.only(found[0].path, named, "model", choice.provider, "--new or --old MODEL")
+    model = foreign.only(found[0].path, named, "model", choice)
     samples: list[foreign.ScoredSample] = []
     scorers, planned, notes = {}, {}, []
     for one, (head, rows), name in zip(found, logs, named, strict=True):
@@ -86,7 +86,7 @@ def _sample(task: str, row: Json) -> foreign.ScoredSample:
         question=foreign.text_of(row.get("input")),
         expected=foreign.text_of(row.get("target")),
         answer=str(output["completion"]) if "completion" in output else None,
-        declined=any(map(foreign.declines, given.values())),
+        declined=any(str(one).casefold() in foreign.DECLINED for one in given.values()),
         error=str(error),
         reason=next((str(one) for one in reasons if one), ""),
         metadata=part(row, "metadata"),

@@ -14,8 +14,7 @@ def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign
     """Return the results of one provider. Raises UsageError."""
     path, data = found[0].path, found[0].data
     rows = data["results"]["results"]
-    option = "which with --new or --old PROVIDER"
-    model = foreign.only(path, map(_provider, rows), "provider", choice.provider, option)
+    model = foreign.only(path, map(_provider, rows), "provider", choice)
     prompts = [str(part(row, "prompt").get("label") or "") for row in rows]
     own = [pair for pair in zip(rows, prompts, strict=True) if _provider(pair[0]) == model]
     several = len({prompt for _, prompt in own}) > 1

@@ -23,8 +23,6 @@ from reports.imports.foreign import Choice, ForeignRun, ScoredSample, Scorer, te
 from reports.run.record import Record, safe
 from reports.verdict.assemble import Facts, ReportInputs
 
-ALL = "all"
-"""The slice of samples that no field divides."""
 LABELS = "labels"
 """The data set of the samples that a person labelled."""
 MARGIN = 0.05
@@ -112,12 +110,12 @@ class ImportedRun:
         return [one for one in every if one != slug(scorer.name) or _threshold(scorer).of]
 
     def slice_of(self, sample: ScoredSample) -> str:
-        """Return the slice of a sample: the value of a metadata field."""
+        """Return the slice of a sample: the value of a metadata field; "all" without one."""
         field = self.choice.slice
         if field and field not in sample.metadata:
             what = f"{sample.task} {sample.id} has no such field"
             raise UsageError(f"--slice {field}: {what}; {hint(field, sorted(sample.metadata))}")
-        return text_of(sample.metadata[field]) if field else ALL
+        return text_of(sample.metadata[field]) if field else "all"
 
     def inputs(self, gates: GatesFile | None, labels: Path | None = None) -> ReportInputs:
         """Return the data sets and records; ``gates`` replace the default ones.
@@ -153,11 +151,10 @@ class ImportedRun:
                 if (other := spelled.setdefault((joint, name), text)) != text:
                     what = f"{other!r} and {text!r} would both be {name!r} in the report"
                     raise UsageError(f"{what}; rename one")
-            identity = (sample.task, part, sample.id, sample.repeat)
-            if first := seen.get(identity):
+            first = seen.setdefault((sample.task, part, sample.id, sample.repeat), row)
+            if first != row:
                 what = f"samples {first:,} and {row:,} of {sample.task} are both {shown(sample.id)}"
                 raise UsageError(f"{self.path}: {what}; give each item an id of its own")
-            seen[identity] = row
             yield safe(self._record(sample, part, row))
 
     def _record(self, sample: ScoredSample, part: str, row: int) -> Record:
@@ -233,12 +230,9 @@ class ImportedRun:
     def _notes(self) -> Iterator[str]:
         scale = self.choice.scale
         for name, scorer in self.tasks.items():
+            how = f", {scale.worst:g} to {scale.best:g}," if scale else ""
             if not scorer.two_way:
-                how = f" on a scale of {scale.worst:g} to {scale.best:g}" if scale else ""
-                yield (
-                    f"{name}: gates are on the mean of {scorer.name}{how}, as a share of its "
-                    f"scale; a sample counts as right from {PASSES_AT:g}"
-                )
+                yield f"{name}: gates take the mean of {scorer.name}{how} as 0 to 1; 0.5 is right"
             if short := self.short(name):
                 yield f"{name}: {plural(short, 'sample')} that the tool planned have no result"
 

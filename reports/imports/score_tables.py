@@ -23,8 +23,7 @@ _SCORES = ("score", "label", "grade", "verdict", "passed")
 
 def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign.ForeignRun:
     """Return the run of one table. Raises UsageError naming file, row and column."""
-    path = found[0].path
-    table = read_table(path)
+    table = read_table(found[0].path)
     columns = {
         **{role: role for role in ROLES},
         "score": next((one for one in _SCORES if one in table.names), "score"),
@@ -33,7 +32,7 @@ def read(found: Sequence[foreign.ResultFile], choice: foreign.Choice) -> foreign
     for role in ("id", "score"):
         if columns[role] not in table.names:
             what = f"no column {role!r}; say --column {role}=NAME"
-            raise foreign.problem(path, f"{what}, of {', '.join(table.names.values())}")
+            raise foreign.problem(table.path, f"{what}, of {', '.join(table.names.values())}")
     samples = [_sample(table, row, columns) for row in table.records]
     scorers = {sample.task: [foreign.Scorer(name="score")] for sample in samples}
     return foreign.ForeignRun(tool="table", model="", samples=samples, scorers=scorers)
@@ -53,7 +52,7 @@ def _sample(table: Table, row: TableRow, columns: Mapping[str, str]) -> foreign.
         question=cell["question"],
         expected=cell["expected"],
         answer=cell["answer"] or None,
-        declined=foreign.declines(cell["score"]),
+        declined=cell["score"].casefold() in foreign.DECLINED,
         error=cell["error"],
         reason=cell["reason"],
         metadata={key: one for key, one in row.values.items() if key not in columns.values()},

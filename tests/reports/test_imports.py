@@ -195,7 +195,7 @@ def test_scores_between_0_and_1_are_gated_by_their_mean(tmp_path: Path) -> None:
     gate = report.decision.gates[0]
     assert gate.estimate.value == pytest.approx(-0.125)
     assert gate.state == "FAIL"
-    assert any("on a scale of 1 to 5" in note for note in report.notes)
+    assert any("score, 1 to 5, as 0 to 1" in note for note in report.notes)
 
 
 def test_lower_may_be_better(tmp_path: Path) -> None:
@@ -319,11 +319,14 @@ INSPECT, FOO = RESULTS / "inspect-new.eval", RESULTS / "promptfoo-3.json"
         ((INSPECT, INSPECT, "--slice=lang"), "--slice lang: cities q0 has no such field; did you"),
         ((FOO, FOO), "results of several providers, mock-new, mock-old; say which with --new or"),
         ((FOO, FOO, "--new=mock"), "no provider 'mock'; did you mean 'mock-"),
-        ((RESULTS / "none", FOO), "none: no such file or folder"),
+        ((RESULTS / "none", FOO), "none: cannot be read (No such file or directory)"),
         ((INSPECT, INSPECT, "--from=deepeval"), "inspect-new.eval: not a result of deepeval"),
         ((INSPECT, INSPECT, "--column=colour=x"), "want ROLE=NAME, ROLE one of id, score"),
         ((INSPECT, INSPECT, "--scale=1"), "want WORST:BEST"),
-        ((RESULTS, RESULTS), "results of several models, mockllm/new, mockllm/old; say --new or"),
+        (
+            (RESULTS, RESULTS),
+            "results of several models, mockllm/new, mockllm/old; say which with --new or",
+        ),
     ],
 )
 def test_what_cannot_be_decided_on_is_one_line(
