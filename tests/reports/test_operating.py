@@ -53,9 +53,12 @@ def test_the_largest_miss_is_over_all_exit_codes() -> None:
 
 @pytest.mark.slow
 def test_bundled_gates_rarely_fail_a_model_that_did_not_change() -> None:
-    """Asked again with a tenth of the items differing: at most 5 % of runs FAIL, most exit 0."""
+    """Asked again with a tenth of the items differing: at most 5 % of runs FAIL.
+
+    The rest pass or stay open: the rules that judge here leave little of a margin.
+    """
     found = failures(bundled(), 0.1, 0.0, runs=60)
     assert found.get("exit 1", 0.0) <= 0.05
-    assert found["exit 0"] >= 0.75
+    assert found.get("exit 0", 0.0) + found.get("exit 6", 0.0) >= 0.95
     worse = failures(bundled(), 0.1, 0.2, runs=10)
     assert worse["exit 1"] == 1
