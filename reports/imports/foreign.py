@@ -142,7 +142,7 @@ def member(archive: ResultFile, name: str) -> Any:
             raise ValueError(f"larger than {MAX_BYTES:,} bytes")
         text = archive.data.read(name)
     except Exception as error:  # noqa: BLE001  # each way to compress has errors of its own
-        how = "give a whole log; what zstd compressed needs `pip install zipfile-zstd`"
+        how = "give a whole log; one by zstd needs: pip install 'zipfile-zstd>=0.0.4'"
         raise problem(archive.path, f"{name} cannot be read ({error}); {how}") from None
     return parse(archive.path, text)
 
