@@ -21,6 +21,7 @@ def test_the_kit_finds_no_attack_that_works() -> None:
         timeout=300,
         check=False,
     )
+    assert "prompt frame: " in done.stdout, done.stdout + done.stderr  # the kit came to its end
     failed = [line for line in done.stdout.splitlines() if "FAIL" in line]
     # Every < of a slot is escaped as JSON may escape it; the kit wants this one as it stands.
     assert all("| va43 |" in line for line in failed), done.stdout + done.stderr
