@@ -13,8 +13,9 @@ import pytest
 
 from evaluators.__main__ import main
 from tests.conftest import Project
-from tests.support.killing import Chain, chain, make_project
+from tests.support.killing import Chain, chain
 from tests.support.loopback import loopback, plausible
+from tests.support.projects import new_project
 
 ITEMS = 40
 
@@ -87,7 +88,7 @@ def test_a_fork_without_keys_replays_what_ci_exported(
     one, before = ended.chain, len(ended.chain.trace.sent)
     artefact = tmp_path / "ledger.jsonl"
     assert main(["ledger", "export", str(artefact), "--ledger", str(one.folder / one.ledger)]) == 0
-    make_project(tmp_path / "fork", ITEMS)
+    new_project(tmp_path / "fork").asked(ITEMS)
     fork = Chain(
         folder=tmp_path / "fork", server=one.server, trace=one.trace, options=("--replay",)
     )
@@ -148,7 +149,7 @@ def mount(*words: str) -> int:
 @pytest.mark.parametrize("deaths", [3, 8])
 def test_dead_workers_cost_their_items_at_most(project: Project, deaths: int) -> None:
     """Every item but those that kill twice is finished, no request is repeated, nothing hangs."""
-    make_project(project.path, 200)
+    project.asked(200)
     project.write(
         "qa/conftest.py",
         f"""

@@ -13,8 +13,7 @@ from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED, Case, Mod
 from evaluators.judges.lexical.fold import FOLDER, LIMIT
 from evaluators.judges.lexical.judge import LexicalJudge, grade
 from evaluators.reading import load_yaml
-from tests.benchmarks.labelled import SETS
-from tests.benchmarks.lexical import judge, measure
+from tests.benchmarks.lexical import SETS, judge, measure
 from tests.support.near_misses import LANGUAGES, answers, premises
 from tests.support.worked_examples import worked_examples
 

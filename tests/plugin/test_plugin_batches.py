@@ -11,7 +11,7 @@ from evaluators.__main__ import main
 from evaluators.core import UsageError
 from tests.conftest import Project
 from tests.support.batch_server import BatchServer, batch_server
-from tests.support.killing import grade, make_project
+from tests.support.killing import grade
 from tests.support.loopback import Answer, Seen, plausible
 from tests.support.run_options import options_of
 
@@ -30,7 +30,7 @@ def judged(seen: Seen) -> Answer:
 @contextmanager
 def served(project: Project, **given: Any) -> Iterator[BatchServer]:
     """Serve a project of six items with a prompt, a rubric and one gate."""
-    make_project(project.path, ITEMS)
+    project.asked(ITEMS)
     with batch_server(judged, **given) as server:
         yield server
 

@@ -9,80 +9,33 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from evaluators.core import UsageError
 from evaluators.ledger.opening import open_store
 from evaluators.ledger_place import read_place
-from tests.conftest import INI, MODULE, item
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
+from tests.support.projects import new_project
 
 Victim = Literal["controller", "engine", "worker", "group"]
-VICTIMS: tuple[Victim, ...] = ("controller", "engine", "worker", "group")
-SETTLED_SECONDS = 0.25  # a reply that was delivered so long before a kill must have been kept
-YAML = """
-kind: graded
-judge: unmeasured
-rubric: plain.en.yaml
-languages: {en: {file: en.jsonl, gates: {correct: {min: 0.5}}}}
-"""
-PROMPT = """
-name: answer
-language: en
-version: "1"
-user: "Answer: {question}"
-"""
-RUBRIC = """
-name: plain
-language: en
-version: "1"
-protocol: tool
-user: "Question: {question} Reference: {target} Submission: {predicted_answer}"
-"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timed(Answer):
-    """An answer that says when it leaves."""
-
-    leaves: Callable[[], object]
-
-    @property
-    def content(self) -> bytes:
-        self.leaves()
-        content: bytes = Answer.content.__get__(self)
-        return content
+SETTLED_SECONDS = 0.25  # what was sent is still on its way through the server
 
 
 @dataclass
 class Trace:
-    """What the server saw: each request's prompt and time, and each reply's."""
+    """What the server saw: each request's prompt and time."""
 
     delay: float
     sent: list[tuple[str, float]] = field(default_factory=list)
-    left: list[tuple[str, float]] = field(default_factory=list)
 
     def answer(self, seen: Seen) -> Answer:
         """Grade every second item CORRECT, after the delay."""
         prompt = seen.prompt
         self.sent.append((prompt, time.monotonic()))
         good = plausible(lambda asked, name, schema: grade(prompt) if name == "grade" else "so")
-        return Timed(
-            body=good(seen).body,
-            delay=self.delay,
-            leaves=lambda: self.left.append((prompt, time.monotonic())),
-        )
-
-    def lost(self, kill: "Kill") -> set[str]:
-        """Return the prompts asked again although the killed run had long had their reply.
-
-        What an earlier run had under way when that one was killed is not this run's to lose.
-        """
-        again = {prompt for prompt, at in self.sent if at > kill.at}
-        settled = kill.at - SETTLED_SECONDS
-        return again & {prompt for prompt, at in self.left if kill.begun <= at <= settled}
+        return replace(good(seen), delay=self.delay)
 
     def asked(self, until: float) -> int:
         """Return how many different requests had come by then."""
@@ -102,19 +55,12 @@ def grade(prompt: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kill:
-    """Who was killed, and how many replies the ledger had afterwards.
-
-    In monotonic seconds: ``begun`` before the run's first request, ``at`` just before the kill,
-    ``over`` when the server had heard the last. ``starved`` is how long the engine's main
-    thread could have run in the SETTLED_SECONDS before ``at`` but was given no processor.
-    """
+    """Who was killed, and how many replies the ledger had afterwards."""
 
     victim: Victim
-    begun: float
-    at: float
     over: float
+    """When the server had heard the last of the run, in monotonic seconds."""
     kept: int
-    starved: float
 
 
 @dataclass
@@ -148,31 +94,16 @@ class Chain:
     def run_killed(self, victim: Victim, seconds: float, chance: random.Random) -> None:
         """Start a run, kill something so long after its first request, wait for the end."""
         before = len(self.trace.sent)
-        begun = time.monotonic()
         process = self.start()
         until(lambda: len(self.trace.sent) > before or process.poll() is not None)
-        time.sleep(max(0.0, seconds - SETTLED_SECONDS))
-        waited = waiting_seconds(process.pid)
-        time.sleep(min(seconds, SETTLED_SECONDS))
-        starved = waiting_seconds(process.pid) - waited
-        at = time.monotonic()
+        time.sleep(seconds)
         struck = process.poll() is None and strike(process.pid, victim, chance)
         process.wait(120)
         until(lambda: not alive(process.pid))
         self.kept.append(self.count())
         if struck:
-            time.sleep(SETTLED_SECONDS)  # what was sent is still on its way through the server
-            over = time.monotonic()
-            self.kills.append(
-                Kill(
-                    victim=victim,
-                    begun=begun,
-                    at=at,
-                    over=over,
-                    kept=self.kept[-1],
-                    starved=starved,
-                )
-            )
+            time.sleep(SETTLED_SECONDS)
+            self.kills.append(Kill(victim=victim, over=time.monotonic(), kept=self.kept[-1]))
 
     @property
     def fatal(self) -> list[Kill]:
@@ -222,16 +153,6 @@ def members(pid: int) -> dict[Victim, list[int]]:
     return found
 
 
-def waiting_seconds(pid: int) -> float:
-    """Return how long the main thread of a run's engine has waited for a processor, ready to go."""
-    spent = 0.0
-    for engine in members(pid)["engine"]:
-        with suppress(OSError):  # it may just have ended, or the kernel does not count
-            _, waited, _ = Path(f"/proc/{engine}/schedstat").read_text(encoding="ascii").split()
-            spent += int(waited) / 1e9
-    return spent
-
-
 def command(pid: int) -> bytes:
     """Return the command line of a process; empty where it has ended."""
     try:
@@ -258,27 +179,10 @@ def until(condition: Callable[[], bool]) -> None:
     raise AssertionError("it did not happen within a minute")
 
 
-def make_project(folder: Path, items: int) -> None:
-    """Write a project of so many items to be asked and judged."""
-    files = {
-        "pytest.ini": INI,
-        "qa/capital/dataset.yaml": YAML,
-        "qa/capital/answer.en.yaml": PROMPT,
-        "qa/capital/plain.en.yaml": RUBRIC,
-        "qa/capital/test_capital.py": MODULE.format(name="capital"),
-        "qa/capital/en.jsonl": "".join(
-            f"{json.dumps(item(n, None))}\n" for n in range(1, items + 1)
-        ),
-    }
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
-
-
 @contextmanager
 def chain(folder: Path, items: int, delay: float, *options: str) -> Iterator[Chain]:
     """Serve a project for a block."""
-    make_project(folder, items)
+    new_project(folder).asked(items)
     trace = Trace(delay=delay)
     with loopback(handler=trace.answer) as server:
         yield Chain(folder=folder, server=server, trace=trace, options=options)

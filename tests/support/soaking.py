@@ -13,8 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.support.killing import Chain, Trace, make_project, members
+from tests.support.killing import Chain, Trace, members
 from tests.support.loopback import Answer, Seen, loopback, marked, plausible
+from tests.support.projects import new_project
 
 WIRES = ("openai", "anthropic")
 STUBBORN = 0.004  # of the prompts: they fail each time, and end as ERROR
@@ -220,7 +221,7 @@ def soaked(
     folder: Path, items: int, trace: Failing, wires: tuple[str, str], *options: str
 ) -> Iterator[Chain]:
     """Serve a project of so many items for a block, in these wire formats."""
-    make_project(folder, items)
+    new_project(folder).asked(items)
     with loopback(handler=trace.answer) as server:
         yield Chain(folder=folder, server=server, trace=trace, options=options, wires=wires)
 
