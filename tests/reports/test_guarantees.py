@@ -1,0 +1,266 @@
+"""What `docs/verdict.md` guarantees, on few of the simulations that its scripts make."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cases.dataset import Threshold
+from evaluators.statistics.betting import Observations, first_above
+from evaluators.statistics.intervals import Z95
+from evaluators.statistics.metrics import METRICS
+from evaluators.statistics.paired import tango
+from reports.compare.pairs import PairedSlice, pair_records
+from reports.gates.change import change_gates
+from tests.benchmarks import audited, bets, coverage, differences, judge_error, operating
+from tests.benchmarks.coverage import Cell, grid, scores
+from tests.benchmarks.erosion import Setting, erode, is_within
+from tests.benchmarks.judge_error import Situation, pass_rates
+from tests.benchmarks.verdict_cost import WHOLE, price_of_items, simulate, table
+from tests.support.made_records import make_dataset, make_record, make_slice
+
+# No margin is of the size at which its square is lost.
+MARGINS = st.integers(-900_000, 900_000).map(lambda millionths: millionths / 1_000_000)
+
+
+# Independent pairs: Tango's interval, exactly
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 200), MARGINS)
+def test_the_score_lies_within_its_bounds_where_the_interval_holds(
+    fixed: int, broke: int, same: int, delta: float
+) -> None:
+    """What the exact enumeration counts is membership in the interval that reports show."""
+    n = fixed + broke + same
+    interval = tango(fixed, broke, n) if n else None
+    if interval is None or min(abs(delta - end) for end in interval) < 1e-6:
+        return
+    (score,) = scores(np.array([fixed]), np.array([broke]), n, delta)
+    assert (abs(score) <= Z95) == (interval[0] <= delta <= interval[1])
+
+
+@pytest.mark.parametrize("n", [50, 200])
+def test_the_interval_covers_as_often_as_it_says(n: int) -> None:
+    """95 ± 1 % on average over rates and correlations, at least 92 % everywhere."""
+    found = np.array([coverage.coverage(cell) for cell in grid((n,), (0.0, -0.1))])
+    assert len(found) > 100
+    assert abs(found.mean() - 0.95) < 0.01
+    assert found.min() > 0.92
+    assert not Cell(n=50, rate=0.05, correlation=0.5, difference=-0.1).possible
+
+
+@pytest.mark.parametrize("margin", [0.03, 0.1])
+def test_gates_over_pairs_are_rarely_wrong(margin: float) -> None:
+    """One in twenty models worse by the margin may pass; hardly one worse by half of it fails.
+
+    Where FAIL means zero, more than one in five of those may.
+    """
+    assert 0.01 < max(map(coverage.wrong_pass, grid((100, 500), (-margin,)))) < 0.05
+    cells = list(grid((100, 500), (-margin / 2,)))
+    assert max(coverage.wrong_fail(cell, margin) for cell in cells) < 0.025
+    assert max(coverage.wrong_fail(cell, margin, zero=True) for cell in cells) > 0.2
+
+
+# Other metrics
+
+
+BY_KIND = {one.kind: one for one in differences.situations((0.9,)) if "as before" not in one.name}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", BY_KIND)
+def test_differences_hold_and_gates_are_rarely_wrong(kind: str) -> None:
+    """At 60 pairs: nine in ten intervals of every metric hold, where 95 % are claimed.
+
+    A model worse by half the margin fails where that means zero, and not where it means the margin.
+    """
+    rounds = 250
+    found = differences.rates(BY_KIND[kind], differences.SIZES[0], rounds)
+    assert found.keys() <= METRICS[kind].keys()
+    for name, one in found.items():
+        assert one.held >= 0.9 * rounds, name
+        assert one.wrong_pass <= 0.08 * rounds, name
+        assert one.wrong_fail <= 0.025 * rounds, name
+    assert any(one.wrong_fail_zero > 0.1 * rounds for one in found.values())
+
+
+# A judge that errs
+
+
+@pytest.mark.parametrize("labels", judge_error.LABELS)
+@pytest.mark.parametrize("quality", [0.75, 0.9, 1.0])
+def test_a_judge_that_errs_rarely_lets_a_worse_model_pass(
+    quality: float, labels: tuple[int, int]
+) -> None:
+    """At most 3 % (and two of the simulation's standard errors), whatever the judge."""
+    random = np.random.default_rng(judge_error.SEED)
+    for n, margin in ((240, 0.05), (1000, 0.10), (4326, 0.05)):
+        one = Situation(quality=quality, n=n, margin=margin, labels=labels, drop=margin)
+        wrong, _ = pass_rates(one, 4000, random)
+        assert wrong <= 0.03 + 2 * (0.03 * 0.97 / 4000) ** 0.5
+
+
+def test_a_language_that_borrows_labels_excuses_no_judge() -> None:
+    """Few labels of its own, and a judge that errs less in other languages: 3 % all the same."""
+    random = np.random.default_rng(judge_error.SEED)
+    for quality, others, labels in judge_error.BORROWED:
+        one = Situation(quality=quality, n=1000, margin=0.1, labels=labels, drop=0.1, others=others)
+        wrong, _ = pass_rates(one, 1000, random)
+        assert wrong <= 0.03 + 2 * (0.03 * 0.97 / 1000) ** 0.5
+
+
+def test_without_j_more_items_make_a_poor_judge_worse() -> None:
+    """A judge right in 9 of 10 answers lets a model pass that is worse by the margin.
+
+    What J costs an unchanged model: the more, the worse the judge and the fewer the labels.
+    """
+    random = np.random.default_rng(judge_error.SEED)
+
+    def rates(quality: float, n: int, labels: tuple[int, int], drop: float) -> tuple[float, float]:
+        one = Situation(quality=quality, n=n, margin=0.05, labels=labels, drop=drop)
+        return pass_rates(one, 4000, random)
+
+    worse = [rates(0.9, n, (99, 99), 0.05) for n in (240, 1000, 4326)]
+    assert worse[0][1] < worse[1][1] < worse[2][1]
+    assert worse[2][1] > 0.2
+    assert max(wrong for wrong, _ in worse) < 0.03
+    judges = ((0.8, (27, 40)), (0.8, (300, 300)), (0.95, (300, 300)))
+    same = [rates(quality, 1000, labels, 0.0) for quality, labels in judges]
+    assert [one for one, _ in same] == sorted(one for one, _ in same)
+    assert all(scaled < plain for scaled, plain in same)
+
+
+# Ten releases
+
+
+def test_an_anchor_stops_an_erosion_that_the_last_release_does_not() -> None:
+    """Of histories in which each release loses 0.02 some pass, with an anchor none does.
+
+    What it stops is the loss, not the releases.
+    """
+    found = erode(Setting(), 400)
+    assert 0.8 < found.one < 0.87
+    assert 0.06 < found.moving < 0.2
+    assert found.anchored < 0.01
+    assert erode(Setting(loss=0.0, discordance=0.02), 200).anchored > 0.9
+
+
+@pytest.mark.parametrize(("fixed", "broke"), [(20, 33), (20, 34), (20, 35), (40, 50), (40, 80)])
+def test_the_simulation_decides_as_the_gate_does(fixed: int, broke: int) -> None:
+    """On both sides of the counts at which the verdict changes."""
+    after = ["passed"] * fixed + ["failed"] * broke + ["passed"] * (1000 - fixed - broke)
+    before = ["failed"] * fixed + ["passed"] * (1000 - fixed)
+    new, old = (
+        [make_record(n, outcome=one) for n, one in enumerate(run)] for run in (after, before)
+    )
+    rule = Threshold(measure="drop", max=0.03, evidence="confident", fail="margin")
+    side = PairedSlice(slice_=make_slice("graded", rule), pairing=pair_records(new, old))
+    (gate,) = change_gates(make_dataset(side.slice_), [side])
+    assert (gate.state == "PASS") == is_within(fixed, broke, 1000, 0.03)
+
+
+# Audited and sequential gates
+
+
+@pytest.mark.parametrize(("margin", "power", "looked"), [(0.10, 0.95, 120), (0.05, 0.65, 300)])
+def test_people_let_no_worse_model_pass(margin: float, power: float, looked: int) -> None:
+    """2.5 % of rounds, looked at after every label, whatever the judge; 1.3 % are noise.
+
+    An unchanged model passes after few pairs, with the worst judge too.
+    """
+    random = np.random.default_rng(audited.SEED)
+    for judge in (*audited.JUDGES, *audited.LINKED):
+        worse = replace(judge, drop=margin)
+        assert audited.outcome_of(worse, margin, 400, random).passed <= 0.025 + 0.013
+    random = np.random.default_rng(audited.SEED)
+    for judge in audited.JUDGES:
+        found = audited.outcome_of(judge, margin, 200, random)
+        assert found.passed >= power
+        assert found.looked <= looked
+
+
+def test_a_changed_plan_leaves_no_weight_that_is_not_due() -> None:
+    """Wrong PASS of up to three tests one after the other; no bias, and with all known none at all.
+
+    Where pairs looked at first kept their weight, 34 % of models worse by the margin passed.
+    """
+    random = np.random.default_rng(audited.SEED)
+    for judge in audited.CHANGED:
+        found = audited.outcome_of(replace(judge, drop=0.05), 0.05, 400, random)
+        assert found.passed <= 0.025 * len(judge.shares) + 0.013
+        assert abs(found.off[0]) < 0.002
+        assert found.off[1] < 1e-12 or judge.shares[-1] < 1
+
+
+@pytest.mark.parametrize(
+    ("margin", "differ", "power", "median"),
+    [(0.05, 0.1, 0.99, 400), (0.05, 0.3, 0.97, 1250), (0.05, 0.4, 0.93, 4326),
+     (0.03, 0.2, 0.84, 4326)],
+)  # fmt: skip
+def test_an_unchanged_model_is_decided_however_many_items_differ(
+    margin: float, differ: float, power: float, median: float
+) -> None:
+    """Of 4,326 items; worse by two margins it fails. The bars are those of 100 runs with noise."""
+    setting = bets.Setting(items=4326, margin=margin, differ=differ)
+    same = bets.ends(setting, 0, 100)
+    assert (same.passed >= power, same.median <= median) == (True, True)
+    assert bets.ends(setting, margin, 100).passed <= 0.025 + 0.045
+    assert bets.ends(setting, 2 * margin, 50).failed >= (0.96 if margin == 0.05 else 0.8)
+
+
+def test_the_bets_are_those_of_the_product() -> None:
+    """The benchmark makes them by code of its own: unit by unit the same.
+
+    Losses in items of one language alone do not pass either: 2.5 %, and the noise of 60 runs.
+    """
+    random = np.random.default_rng(bets.SEED)
+    values, sizes = random.choice([-1.0, 0, 1, 2], size=(20, 500)), random.choice([1.0, 2], 500)
+    seen = [Observations(totals=row, sizes=sizes, bound=1, largest=2) for row in values]
+    assert [first_above(one, -0.1) for one in seen] == list(bets.first(values, sizes, -0.1))
+    assert bets.losses_in_single_items(bets.MIXED[2], 60) <= 0.025 + 0.04
+
+
+# The dry run's odds, and what a verdict costs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", operating.FILES)
+def test_the_odds_are_those_of_the_runs_drawn(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within three standard errors of 150 runs on either side, for each model."""
+    monkeypatch.setattr(operating, "LOSSES", (0.0, 0.5))
+    run = operating.of_file(operating.FILES[name])
+    found = list(operating.rows(name, run, known="bars" in name, runs=150))
+    assert [row.loss for row in found] == [0.0, 0.5]
+    assert all(row.miss < 3 * (2 * 0.25 / 150) ** 0.5 for row in found)
+
+
+@pytest.mark.slow
+def test_bundled_gates_rarely_fail_a_model_that_did_not_change() -> None:
+    """Asked again with a tenth of the items differing: at most 5 % of runs FAIL.
+
+    The rest pass or stay open: the rules that judge here leave little of a margin.
+    """
+    found = operating.failures(operating.bundled(), 0.1, 0.0, runs=60)
+    assert found.get("exit 1", 0.0) <= 0.05
+    assert found.get("exit 0", 0.0) + found.get("exit 6", 0.0) >= 0.95
+    worse = operating.failures(operating.bundled(), 0.1, 0.2, runs=10)
+    assert worse["exit 1"] == 1
+
+
+def test_stopping_early_costs_a_tenth() -> None:
+    """Fixed, cascade, sequential and both: each is cheaper; a clearly worse model is stopped soon.
+
+    So is an unchanged one with 128 calls in flight.
+    """
+    many = simulate(replace(WHOLE, concurrency=128), 0.0, 300)
+    assert (many.median <= 400, many.passed > 0.99) == (True, True)
+    worse = simulate(replace(WHOLE, discordance=0.2), 0.15, 300)
+    assert (worse.median <= 200, worse.failed) == (True, 1.0)
+    rows = [line.split("|") for line in table(WHOLE, price_of_items(), 100)[2:]]
+    costs = [float(row[5].replace(",", "")) for row in rows]
+    assert [row[1].strip() for row in rows] == ["fixed", "cascade", "sequential", "both"]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[3] < costs[0] / 10
