@@ -25,14 +25,17 @@ from evaluators.core import UsageError
 from evaluators.kinds import KINDS, Kind
 from evaluators.reading import Settings, load_settings
 from evaluators.rubric import (
+    CALLED,
     PASS_BAR,
     Prompt,
     Protocol,
     Rubric,
     check_language,
+    described,
     load_prompt,
     load_rubric,
     load_template,
+    read_scores,
 )
 from evaluators.statistics.metrics import DROP, MAX_PENALTY, RISE, floor_ranges
 from evaluators.text import hint, shown
@@ -48,7 +51,7 @@ TEMPLATE_SUFFIXES = (".yaml", ".yml", ".txt")
 PLACE = "{lang}"
 
 SHARED_KEYS = (
-    *("prompt", "rubric", "rubric_language", "pass_bar"),
+    *("prompt", "rubric", "rubric_language", "function_description", "choice_scores", "pass_bar"),
     *("floor", "floor_limit", "offline_floor", METRICS_KEY),
 )
 """Keys of a language that the data set may give for all of them."""
@@ -193,7 +196,7 @@ def _bare(file: _File, own: Settings, language: str, path: Path) -> Slice:
     spoken = _rubric_language(file, own, language)
     prompt, rubric = (file.holder(own, key) for key in ("prompt", "rubric"))
     penalty = file.top.number("penalty", 0, MAX_PENALTY)
-    found = _find_rubric(rubric, file, spoken)
+    found = _adapted(_find_rubric(rubric, file, spoken), file, own)
     usual_bar = found.pass_bar if found else PASS_BAR
     return Slice(
         dataset=file.name,
@@ -287,6 +290,24 @@ def _find_rubric(settings: Settings, file: _File, language: str) -> Rubric | Non
     if not file.kind.accepts(rubric.protocol):
         what = f"{rubric.name!r} has protocol {rubric.protocol!r}, which a {file.kind} dataset"
         raise settings.problem(key="rubric", what=f"{what} cannot use; name another rubric")
+    return rubric
+
+
+def _adapted(rubric: Rubric | None, file: _File, own: Settings) -> Rubric | None:
+    """Return the rubric with what the settings say of its function and its scores."""
+    for key in ("function_description", "choice_scores"):
+        holder = file.holder(own, key)
+        if key not in holder.values:
+            continue
+        if rubric is None:
+            raise holder.problem(key, "there is no rubric; take it out")
+        if key == "choice_scores":
+            rubric = replace(rubric, scores=read_scores(holder, key, rubric))
+        elif rubric.protocol in CALLED:
+            rubric = described(rubric, holder.text(key))
+        else:
+            what = f"by protocol {rubric.protocol!r} the judge calls no function"
+            raise holder.problem(key, f"{what}; name the file like 'mine.en.tool.txt'")
     return rubric
 
 

@@ -89,7 +89,7 @@ def _check_gates(
             continue
         if name in known and name not in (*there, *USAGE, DROP, RISE):
             rubric = slice_.rubric.name if slice_.rubric else "the judge"
-            why = f"{rubric} gives no scores; write its rubric as YAML with `scores:`"
+            why = f"{rubric} gives no scores; add `choice_scores: {{A: 1}}` to dataset.yaml"
             why = why if name == "mean_score" else f"these items have {listed(there)}"
             raise UsageError(f"{slice_.name} {gate.name}: can never be decided: {why}")
 

@@ -6,7 +6,7 @@ rating that the score allows. The top score allows 10.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, cast, get_args
 
@@ -50,6 +50,8 @@ def read_caps(settings: Settings) -> dict[str, tuple[int, ...]]:
 
 
 Protocol = Literal["tool", "letter", "json", "rate"]
+CALLED: tuple[Protocol, ...] = ("tool", "rate")
+"""The protocols by which the judge must call a function."""
 Style = Literal["graded", "rated"]
 """Whether a judge gives grades or ratings of 1 to 10."""
 PASS_BAR = 6
@@ -90,6 +92,8 @@ class Rubric:
     """The lowest rating that passes, unless a data set has its own."""
     bare: bool = False
     """Whether the function that the judge must call has no field for a reason."""
+    function: str = ""
+    """How that function is described to the judge; empty for our own words."""
 
     @property
     def style(self) -> Style:
@@ -156,17 +160,17 @@ def load_rubric(path: Path) -> Rubric:
     labels = _labels(settings, protocol)
     _check_rated_keys(settings, protocol)
     rendered = {"examples": _examples(settings, protocol, labels)}
-    return Rubric(
+    rubric = Rubric(
         **_head(settings),  # type: ignore[arg-type]
         protocol=protocol,
         system=fill(system, rendered),
         user=fill(user, rendered),
-        scores=_scores(settings, protocol, labels),
         labels=labels,
         passing=_passing(settings, labels),
         parts=read_caps(settings),
         pass_bar=settings.whole("pass_bar", 1, 10) or PASS_BAR,
     )
+    return replace(rubric, scores=read_scores(settings, "scores", rubric))
 
 
 def load_template(path: Path, language: str, protocol: Protocol = "letter") -> Rubric:
@@ -296,19 +300,32 @@ def _passing(settings: Settings, labels: Sequence[str]) -> tuple[str, ...]:
     return passing or (CORRECT,)
 
 
-def _scores(settings: Settings, protocol: Protocol, labels: Sequence[str]) -> dict[str, float]:
-    if "scores" in settings.values and protocol == "rate":
+def read_scores(holder: Settings, key: str, rubric: Rubric) -> dict[str, float]:
+    """Return the scores under a key: from 0 to 1 by grade, or by the letter of a grade.
+
+    Raises UsageError for anything else, and for a rubric that rates.
+    """
+    if key in holder.values and rubric.protocol == "rate":
         what = "want a mapping of grades to numbers, and no protocol 'rate'"
-        raise settings.problem(key="scores", what=what)
-    given = settings.part("scores").values
-    scores = Settings(settings.path, "", given)
-    for grade in given:
-        if grade not in labels:
-            raise scores.problem(grade, f"not a grade; known: {', '.join(labels)}")
-        text = str(given[grade])
-        if not re.fullmatch(r"[01]|0?\.[0-9]{1,6}|[01]\.0{1,6}", text, re.ASCII):
-            raise scores.problem(grade, f"want a number from 0 to 1, got {text!r}")
-    return {grade: float(str(given[grade])) for grade in given}
+        raise holder.problem(key, what)
+    given = holder.part(key).values
+    scores, found = Settings(holder.path, "", given), dict[str, float]()
+    letters = {chr(ord("A") + number): grade for number, grade in enumerate(rubric.labels)}
+    for name, value in given.items():
+        grade = name if name in rubric.labels else letters.get(name, "")
+        if not grade or grade in found:
+            what = "stands twice" if grade else "not a grade"
+            raise scores.problem(name, f"{what}; known: {', '.join(rubric.labels)}")
+        if not re.fullmatch(r"[01]|0?\.[0-9]{1,6}|[01]\.0{1,6}", str(value), re.ASCII):
+            raise scores.problem(name, f"want a number from 0 to 1, got {str(value)!r}")
+        found[grade] = float(str(value))
+    return found
+
+
+def described(rubric: Rubric, function: str) -> Rubric:
+    """Return the rubric with a description of the judge's function; its version tells."""
+    version = f"{rubric.version}+{digest(function)[:12]}"
+    return replace(rubric, function=function, version=version)
 
 
 def _examples(settings: Settings, protocol: Protocol, labels: Sequence[str]) -> str:

@@ -1,6 +1,6 @@
 """Judges that are models: asked by a rubric until a reply can be read, and never after that."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -19,7 +19,7 @@ from evaluators.core import (
 )
 from evaluators.replies import Invalid, read_grade, read_rating, read_reason, read_scores
 from evaluators.replies.labels import blank, content_free
-from evaluators.rubric import Caps, Rubric, combined
+from evaluators.rubric import BEST, Rubric, combined
 from evaluators.template import chat_messages, encode, fill, shortened
 
 PARAMETERS = {"temperature": 0, "max_tokens": 2048}
@@ -68,28 +68,33 @@ def judge_messages(rubric: Rubric, case: Case, answer: str) -> tuple[Message, ..
     return chat_messages(rubric.system, fill(rubric.user, values))
 
 
-def grade_tool(labels: Sequence[str], *, bare: bool = False) -> Tool:
-    """Return the function that a judge must call with one of these labels.
+_GRADE = "Give the grade of the submission"
+_RATE = "Rate the submission from 1 (worst) to 10 (best)"
+_SCORE = "Score each part of the submission, 0 the worst, after the reasons for all scores."
 
-    ``bare`` leaves out the reason before the grade.
+
+def tool_of(rubric: Rubric) -> Tool:
+    """Return the function that a judge must call: its verdict, and before it a reason.
+
+    A rubric may leave the reason out, and may describe the function in its own words.
     """
-    grade = {"type": "string", "enum": list(labels)}
-    said = "Give the grade of the submission"
-    return _tool(
-        "grade", f"{said}." if bare else f"{said}, after a short reason.", bare, grade=grade
-    )
-
-
-def _tool(
-    name: str, description: str, bare: bool = False, /, **verdict: Mapping[str, object]
-) -> Tool:
-    """Return a function with the verdict's fields, and a reason before them unless ``bare``."""
-    before = next(iter(verdict)) if len(verdict) == 1 else "scores"
-    reason = {"type": "string", "description": f"One or two sentences, before the {before}."}
-    fields = verdict if bare else {"reason": reason, **verdict}
+    name, said = "rate", _RATE
+    fields: dict[str, object] = {"rating": _whole(1, BEST)}
+    if rubric.protocol != "rate":
+        name, said = "grade", _GRADE
+        fields = {"grade": {"type": "string", "enum": list(rubric.labels)}}
+    elif rubric.parts:
+        said = _SCORE
+        fields = {part: _whole(0, len(levels) - 1) for part, levels in rubric.parts.items()}
+    if not rubric.parts:
+        said += "." if rubric.bare else ", after a short reason."
+    if not rubric.bare:
+        before = "scores" if rubric.parts else next(iter(fields))
+        reason = {"type": "string", "description": f"One or two sentences, before the {before}."}
+        fields = {"reason": reason, **fields}
     return Tool(
         name=name,
-        description=description,
+        description=rubric.function or said,
         schema={
             "type": "object",
             "properties": fields,
@@ -99,20 +104,8 @@ def _tool(
     )
 
 
-_RATING: Mapping[str, object] = {"type": "integer", "minimum": 1, "maximum": 10}
-_RATE = "Rate the submission from 1 (worst) to 10 (best)"
-RATE_TOOL = _tool("rate", f"{_RATE}, after a short reason.", rating=_RATING)
-BARE_RATE_TOOL = _tool("rate", f"{_RATE}.", True, rating=_RATING)
-
-
-def parts_tool(caps: Caps) -> Tool:
-    """Return the function that a judge of a rating in parts must call."""
-    scores = {
-        name: {"type": "integer", "minimum": 0, "maximum": len(levels) - 1}
-        for name, levels in caps.items()
-    }
-    said = "Score each part of the submission, 0 the worst, after the reasons for all scores."
-    return _tool("rate", said, **scores)
+def _whole(low: int, high: int) -> dict[str, object]:
+    return {"type": "integer", "minimum": low, "maximum": high}
 
 
 def empty_answer_verdict(case: Case, answer: str) -> Verdict | None:
@@ -168,7 +161,7 @@ class ChoiceJudge(RubricJudge):
         if spared and not self.rubric.has_own_labels:
             return spared
         labels = self.rubric.labels
-        tool = grade_tool(labels, bare=self.rubric.bare) if self.rubric.protocol == "tool" else None
+        tool = tool_of(self.rubric) if self.rubric.protocol == "tool" else None
         request = self.request(case, answer, tool)
         read = partial(read_grade, labels=labels)
         grade, reply = await ask_until_read(self.model, request, ask, read)
@@ -188,15 +181,14 @@ class RatingJudge(RubricJudge):
             return spared
         if self.rubric.parts:
             return await self._in_parts(case, answer, ask)
-        tool = BARE_RATE_TOOL if self.rubric.bare else RATE_TOOL
-        request = self.request(case, answer, tool)
+        request = self.request(case, answer, tool_of(self.rubric))
         rating, reply = await ask_until_read(self.model, request, ask, read_rating)
         return Verdict(rating=rating, reason=read_reason(reply))
 
     async def _in_parts(self, case: Case, answer: str, ask: Ask) -> Verdict:
         """Return the model's scores, and the rating that the rubric's table gives for them."""
         caps = self.rubric.parts
-        request = self.request(case, answer, parts_tool(caps))
+        request = self.request(case, answer, tool_of(self.rubric))
         read = partial(read_scores, highest={name: len(caps[name]) - 1 for name in caps})
         scores, reply = await ask_until_read(self.model, request, ask, read)
         said = ", ".join(f"{name.replace('_', ' ')} {score}" for name, score in scores.items())

@@ -146,7 +146,7 @@ def test_a_gate_that_a_file_makes_laxer_is_named(
         ("kind: graded\nrubric: own.en.txt\ngates: {mean_score: {min: 0.3}}\n", "q,a",
          "gives no scores"),
         ("kind: graded\nrubric: own.en.txt\ndrop: {mean_score: {max: 0.3}, pool: languages}\n",
-         "q,a", "write its rubric as YAML with `scores:`"),
+         "q,a", "add `choice_scores: {A: 1}`"),
         ("kind: judged\nrubric: simpleqa\ngates: {spearman: {min: 0.3}}\n", "q,a,b,CORRECT",
          "these items have 'agreement', 'kappa'"),
         ("kind: judged\nrubric: simpleqa\ngates: {attacks_passed: {max: 0}}\n", "q,a,b,CORRECT",

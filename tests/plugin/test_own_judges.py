@@ -127,6 +127,68 @@ def test_rules_that_know_other_labels_cannot_judge_it(project: Project) -> None:
     assert "letters:en: --judge lexical gives CORRECT, INCORRECT" in project.refused("qa")
 
 
+PLAIN = "{question} {target} {predicted_answer}"
+RATED = """
+kind: rated
+rubric: mine.{lang}.rate-bare.txt
+function_description: Rate the submission on a scale of 1 to 10.
+judge: unmeasured
+languages: {en: {file: en.jsonl, gates: {mean_rating: {min: 5}}}}
+"""
+LETTERS = """
+kind: graded
+rubric: mine.{lang}.letter.txt
+choice_scores: {A: 1, B: 0, NOT_ATTEMPTED: 0.5}
+judge: unmeasured
+languages: {en: {file: en.jsonl, gates: {mean_score: {min: 0.4}}}}
+"""
+
+
+@pytest.mark.parametrize(("provider", "path"), [("openai", "/v1"), ("anthropic", "")])
+def test_plain_text_has_a_described_function_and_scores(
+    project: Project, monkeypatch: pytest.MonkeyPatch, provider: str, path: str
+) -> None:
+    """A judge is sent the description as it stands; letters and grades name what counts half."""
+    monkeypatch.setenv(f"{provider.upper()}_API_KEY", "none")
+    for name, yaml, how in (("expert", RATED, "rate-bare"), ("quiz", LETTERS, "letter")):
+        project.dataset(name, {"en": ["[[answer=A]]", "[[answer=C]]"]}, yaml)
+        project.write(f"qa/{name}/mine.en.{how}.txt", PLAIN)
+    with loopback() as server:
+        done = project.run_in_process("qa", "--judge", f"{provider}:j@{server.url}{path}")
+    assert done.ret == 0, done.stdout.str()
+    called = [seen.body["tools"][0] for seen in server.requests if seen.tool]
+    said = [tool.get("function", tool)["description"] for tool in called]
+    assert said == ["Rate the submission on a scale of 1 to 10."] * 2
+    slices = {one["dataset"]: one["measures"] for one in project.report()["slices"]}
+    assert slices["quiz"]["mean_score"]["value"] == 0.75
+    assert slices["expert"]["mean_rating"]["value"] == 10
+
+
+@pytest.mark.parametrize(
+    ("yaml", "line", "message"),
+    [
+        (LETTERS, "function_description: Grade it.", "the judge calls no function"),
+        (RATED, "function_description: ' '", "text is needed"),
+        (LETTERS, "choice_scores: {D: 1}", "not a grade; known: CORRECT, INCORRECT"),
+        (LETTERS, "choice_scores: {A: 1, CORRECT: 0}", "key 'CORRECT': stands twice"),
+        (LETTERS, "choice_scores: {A: 2}", "want a number from 0 to 1, got '2'"),
+        (RATED, "choice_scores: {A: 1}", "no protocol 'rate'"),
+        ("kind: checked\nlanguages: {en: {file: en.jsonl}}\n", "choice_scores: {A: 1}",
+         "key 'choice_scores': there is no rubric"),
+    ],
+)  # fmt: skip
+def test_what_a_rubric_cannot_have_is_refused(
+    project: Project, yaml: str, line: str, message: str
+) -> None:
+    """A function that is not called, a score of no grade: file, line and key, before any call."""
+    key = line.partition(":")[0]
+    kept = [old for old in yaml.splitlines() if not old.startswith(key)]
+    project.dataset("quiz", {"en": ["A"]}, "\n".join([*kept, line, ""]))
+    for how in ("letter", "rate-bare"):
+        project.write(f"qa/quiz/mine.en.{how}.txt", PLAIN)
+    assert message in project.refused("qa", "--judge", "openai:j@http://127.0.0.1:9/v1")
+
+
 @pytest.mark.parametrize("mode", ["plain", "n2"])
 def test_rules_in_one_file_judge_a_run(
     project: Project, mode: str, monkeypatch: pytest.MonkeyPatch
