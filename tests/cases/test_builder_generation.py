@@ -27,6 +27,7 @@ from evaluators.core import (
 from evaluators.replies import Invalid
 from tests.support.building import LINE, entries, make_item, question, recipe, with_calls
 from tests.support.scripted import Scripted
+from tests.support.tables import tabled
 
 LABELS = {YES: "Так", NO: "Не"}
 GOOD = [
@@ -75,15 +76,7 @@ def test_a_good_list_is_read(wrap: Callable[[object], Reply]) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Вось спіс [гатова]:\n```json\n{}\n```\nУдачы!",
-        "<think>[{{1}}]</think>{}",
-        '{{"items": {}}}',
-        "{}",
-    ],
-)
+@tabled("text")
 def test_prose_around_a_list_is_no_harm(text: str) -> None:
     """One JSON list is found whatever polite words stand around it."""
     body = json.dumps(GOOD, ensure_ascii=False)
@@ -312,18 +305,7 @@ LONG = "Адзін доўгі тэкст пра горад, у якім шмат
 TEXTS = [f"{LONG} ля ракі.", f"{LONG} на пагорку.", "Кароткі."]
 
 
-@pytest.mark.parametrize(
-    ("echo", "number"),
-    [
-        (TEXTS[1], 2),
-        (f"  {TEXTS[0].upper()}\n", 1),
-        (f"{LONG} ля…", 1),
-        (LONG, None),  # both begin so
-        ("Карот", None),  # too short to be known by
-        ("Іншы тэкст.", None),
-        (None, None),
-    ],
-)
+@tabled("echo", "number")
 def test_an_entry_is_known_by_its_text(echo: str | None, number: int | None) -> None:
     """Whole or its beginning, whatever the spaces and capitals; never by guessing."""
     (entry,) = numbered([{"paragraph": echo, "question": "Ці?"}], TEXTS)

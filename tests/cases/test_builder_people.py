@@ -21,6 +21,7 @@ from tests.support.building_site import (
     sheet_rows,
 )
 from tests.support.captured import Captured
+from tests.support.tables import tabled
 
 ASKED = {"asked": ["Ганна", "Янка"]}
 QUESTION = "Ці праўда, што возера абмялела?"
@@ -39,26 +40,7 @@ def one_item(**changes: Any) -> Any:
     return make_item(1, question=QUESTION, answer="YES", review=ASKED, **changes)
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "unreviewed", "state", "reason", "answer"),
-    [
-        ("YES YES", False, "kept", "", "YES"),
-        ("NO NO", False, "kept", "", "NO"),
-        ("YES NO", False, "pending", "conflict", "YES"),
-        ("YES NO NO", False, "kept", "", "NO"),
-        ("YES NO YES", False, "kept", "", "YES"),
-        ("YES NO UNCLEAR", False, "dropped", "disputed", "YES"),
-        ("UNCLEAR UNCLEAR", False, "dropped", "unclear", "YES"),
-        ("BAD_LANGUAGE BAD_LANGUAGE", False, "dropped", "bad_language", "YES"),
-        ("YES", False, "pending", "not_reviewed", "YES"),
-        ("", False, "pending", "not_reviewed", "YES"),
-        ("YES", True, "kept", "", "YES"),
-        ("NO", True, "pending", "against_answer", "YES"),
-        ("NO YES NO", True, "kept", "", "NO"),
-        ("UNCLEAR", True, "dropped", "unclear", "YES"),
-        ("", True, "kept", "", "YES"),
-    ],
-)
+@tabled("verdicts", "unreviewed", "state", "reason", "answer")
 def test_verdicts_decide(
     verdicts: str, *, unreviewed: bool, state: str, reason: str, answer: str
 ) -> None:
@@ -101,23 +83,7 @@ def test_who_decides_disputes_is_left_out_of_agreement() -> None:
     assert (pair.first, pair.second) == ("Ганна", "Янка")
 
 
-@pytest.mark.parametrize(
-    ("language", "question", "kind"),
-    [
-        ("be", "Ці праўда, што возера не замярзае?", "denial"),
-        ("be", "Ці старэйшая царква за школу?", "comparison"),
-        ("be", "Ці пабудавалі мост за 19 дзён?", "number"),
-        ("be", "Ці пабудавалі мост у 1950 годзе?", "time"),
-        ("be", "Ці адчынена школа, калі на вуліцы мароз?", "condition"),
-        ("be", "Ці большасць хат новая?", "other"),
-        ("be", "Ці стаіць мост дагэтуль?", "time"),
-        ("be", "Ці пакінулі людзі вёску, бо вада паднялася?", "cause"),
-        ("be", "Ці стаіць школа каля ракі?", "other"),
-        ("en", "Isn't it open?", "denial"),
-        ("en", "Is it open when it rains?", "condition"),
-        ("en", "Is it older than the bridge?", "comparison"),
-    ],
-)
+@tabled("language", "question", "kind")
 def test_questions_have_types(language: str, question: str, kind: str) -> None:
     """The first pattern of the language's recipe that is found."""
     assert recipe(language).type_of(question) == kind
@@ -153,17 +119,7 @@ def refused(made: Site, capsys: Captured, *words: str) -> str:
     return line
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["review", "--reviewer", "Алесь", "--reviewer", "Янка"], "made with another reviewers"),
-        (["accept"], "name the files that reviewers sent back"),
-        (["accept", "nothing.csv"], "no such file"),
-        (["freeze"], "say where the dataset goes"),
-        (["freeze", "--to", "my-data"], "letters, digits and _ only"),
-        (["evaluate"], "name models"),
-    ],
-)
+@tabled("words", "message")
 def test_wrong_words_are_one_line(
     reviewed: Site, capsys: Captured, words: list[str], message: str
 ) -> None:

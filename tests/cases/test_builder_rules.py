@@ -16,7 +16,7 @@ from cases.builder.rules import (
 from cases.builder.work_folder import DraftItem
 from evaluators.core import NO, YES, UsageError
 from tests.support.building import make_item, question, recipe
-from tests.support.building_texts import paragraph
+from tests.support.tables import tabled
 
 STANDARD = (
     "Снег ляжаў у полі да самай вясны, і дзеці каталіся на санках. З’явіліся першыя праталіны, "
@@ -50,20 +50,7 @@ ENGLISH_TEXT = "The bridge was built in 1910 and it is still used by the people 
 POLISH = "Most został zbudowany w 1910 roku i nadal jest używany przez mieszkańców, ale nie tylko."
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "expected"),
-    [
-        (STANDARD, "be", ""),
-        (TARASHKIEVICA, "be", "spelling"),
-        (RUSSIAN, "be", "letters"),
-        (UKRAINIAN, "be", "letters"),
-        (LATIN, "be", "script"),
-        ("2026, 17 — 45!", "be", "script"),
-        (paragraph(3), "be", ""),
-        (ENGLISH_TEXT, "en", ""),
-        (POLISH, "en", "language"),
-    ],
-)
+@tabled("text", "language", "expected")
 def test_a_language_is_told_from_its_neighbours(text: str, language: str, expected: str) -> None:
     """Only наркамаўка passes: not Russian, Ukrainian, Latin letters or тарашкевіца.
 
@@ -131,50 +118,7 @@ def check(items: Sequence[DraftItem], language: str = "be") -> list[DraftItem]:
     return check_questions(items, recipe(language))
 
 
-@pytest.mark.parametrize(
-    ("asked", "reason"),
-    [
-        ("Ці было ў Лугавінах некалькі гадоў без школы?", ""),
-        ("Хіба школа ў Лугавінах згарэла да 1910 года?", "negative"),
-        ("Няўжо новую школу будавалі больш за год?", "negative"),
-        ("Ці не згарэла школа ў Лугавінах да 1910 года?", "negative"),
-        ("Ці немцы паставілі ў Лугавінах школу?", ""),
-        ("Праўда, што Лугавіны маюць сваю бібліятэку?", ""),
-        ("Калі вучань нарадзіўся ў 1919 годзе, ці мог ён вучыцца ў новай школе?", ""),
-        ("Ці вядома, што ў Лугавінах ёсць дзве школы?", ""),
-        ("Калі ў Лугавінах адчынілі першую школу?", "open"),
-        ("Хто паставіў новы будынак школы?", "open"),
-        ("У якім годзе згарэла школа ў Лугавінах?", "open"),
-        ("Ці стаіць вёска на рацэ, ці каля возера?", "open"),
-        ("Ці ведаеце вы, колькі гадоў працавала школа?", "open"),
-        ("Ці ведаеце, колькі гадоў працавала школа?", "open"),
-        ("Лугавіны стаяць на рацэ Вуша, так?", "form"),
-        ("Ці было ў Лугавінах некалькі гадоў без школы", "mark"),
-        ("Ці была школа? Ці згарэла яна потым?", "mark"),
-        ("Ці так?", "length"),
-        ("Ці " + "вельмі " * 40 + "доўга?", "length"),
-        ("Ці вёска Лугавіны стаіць на рацэ Вуша?", "copied"),
-        (
-            "Ці праўда, што новы будынак паставілі толькі ў 1924 годзе побач з бібліятэкай?",
-            "copied",
-        ),
-        ("Ці была в деревне школа и больница?", "letters"),
-        ("Ці быў у Лугавінах зьезд настаўнікаў?", "spelling"),
-        ("Is the village older than its school?", "form"),
-        ("en: Was Oakmere without a school for a few years?", ""),
-        ("en: If a boy was born in 1919, could he attend the new school?", ""),
-        ("en: Isn’t the library older than the new school?", "negative"),
-        ("en: Can't the boys of Oakmere attend the new school?", "negative"),
-        ("en: In 1919, didn't a boy attend the new school?", "negative"),
-        ("en: Is it not so that Oakmere had no school?", "negative"),
-        ("en: When was the first school of Oakmere opened?", "open"),
-        ("en: In which year did the school burn down?", "open"),
-        ("en: Can you tell how long the school stood there?", "open"),
-        ("en: Is it a village or is it a town?", "open"),
-        ("en: Oakmere has a library, right?", "form"),
-        ("en: Was a new building put up in 1924, next to the library?", "copied"),
-    ],
-)
+@tabled("asked", "reason")
 def test_a_question_is_checked(asked: str, reason: str) -> None:
     """Each fault has its reason, and a good question has none; English is another YAML file."""
     english = asked.startswith("en: ")

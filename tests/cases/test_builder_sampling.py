@@ -25,7 +25,7 @@ from cases.builder.work_folder import DraftItem, Origin
 from evaluators.core import UsageError
 from tests.support.building import recipe
 from tests.support.building_texts import dump_xml, pages, paragraph, write_dump, write_news
-from tests.support.building_texts import wikitext as markup
+from tests.support.tables import tabled
 
 RECIPE = recipe()
 BOUNDS = ParagraphRules(shortest=20, longest=60, sentences=2, media=())
@@ -52,6 +52,7 @@ def test_a_dump_gives_its_articles(tmp_path: Path, suffix: str) -> None:
     assert (first.page, first.revision, first.licence) == ("1", "10", "CC0")
     assert first.url.startswith("https://be.example.org/wiki/%D0%9C")
     assert made[0].is_wiki
+    assert list(wiki_paragraphs(made[0].text, MEDIA)) == [paragraph(1)]
 
 
 @pytest.mark.parametrize(
@@ -100,16 +101,7 @@ def test_rows_are_read_by_name_of_column(tmp_path: Path) -> None:
     assert other.origin.page.isalnum()
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("a.jsonl", '{"headline": "x"}\n', "no column of text"),
-        ("a.jsonl", '{"text": null}\n', "text is needed"),
-        ("a.pdf", "x", "want a folder of .txt or a file in"),
-        ("folder", None, "no .txt file in this folder"),
-        ("nothing", "", "no such file"),
-    ],
-)
+@tabled("name", "content", "message")
 def test_files_without_articles(
     tmp_path: Path, name: str, content: str | None, message: str
 ) -> None:
@@ -130,22 +122,7 @@ def test_a_source_without_a_licence_is_refused(tmp_path: Path) -> None:
         found(path, licence="")
 
 
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ("'''Мі́нск''' ({{lang|en}}) — [[горад|сталіца]].", ["Мінск — сталіца."]),
-        ("Адзін.\n\n* спіс\n: водступ\n\nДва.", ["Адзін.", "Два."]),
-        ("Радок.\nІншы радок.", ["Радок. Іншы радок."]),
-        ("Пачатак {{ не закрыты", []),
-        (
-            "Тэкст ''з <ref>{{кніга}}</ref>'' [[Файл:a.jpg|thumb|[[x]] подпіс]] канец.",
-            ["Тэкст з канец."],
-        ),
-        ("<!-- схавана --><math>x^2</math>Відаць.", ["Відаць."]),
-        ("__NOTOC__", []),
-        (markup(7), [paragraph(7)]),
-    ],
-)
+@tabled("code", "expected")
 def test_markup_case_by_case(code: str, expected: list[str]) -> None:
     """Each kind of markup is read as a reader sees it, or the paragraph is left out.
 
@@ -154,37 +131,13 @@ def test_markup_case_by_case(code: str, expected: list[str]) -> None:
     assert list(wiki_paragraphs(code, MEDIA)) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Адзін.\n\nДва.\nі яшчэ", ["Адзін.", "Два. і яшчэ"]),
-        ("Адзін.\r\nДва.", ["Адзін.", "Два."]),
-        ("  \n\n ", []),
-        ("Гэта [1] праўда [заўв. 2] , так ( , ) .", ["Гэта праўда, так."]),
-        ("не\u00adбачны\u200b знак", ["небачны знак"]),
-    ],
-)
+@tabled("text", "expected")
 def test_plain_text_is_cut_and_cleaned(text: str, expected: list[str]) -> None:
     """Empty lines part paragraphs; without any, each line is one."""
     assert list(plain_paragraphs(text)) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Кароткі. Тэкст.", None),
-        (
-            "Першы сказ тут ёсць. Другі сказ таксама тут.",
-            "Першы сказ тут ёсць. Другі сказ таксама тут.",
-        ),
-        ("Адзін даўжэйшы сказ без другога.", None),
-        ("Першы сказ тут ёсць. Другі сказ абрываецца", None),
-        (
-            "Першы сказ тут ёсць. Другі сказ таксама тут. Трэці ўжо не змяшчаецца ў мяжу.",
-            "Першы сказ тут ёсць. Другі сказ таксама тут.",
-        ),
-    ],
-)
+@tabled("text", "expected")
 def test_paragraphs_are_bounded(text: str, expected: str | None) -> None:
     """Too short is left out, too long is cut after a whole sentence."""
     assert bounded(text, BOUNDS) == expected

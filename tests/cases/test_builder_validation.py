@@ -17,6 +17,7 @@ from evaluators.replies import read_reason
 from evaluators.rubric import load_prompt, load_rubric
 from tests.support.building import make_item, recipe, with_calls
 from tests.support.scripted import Scripted
+from tests.support.tables import tabled
 
 ROOT = Path(__file__).parents[2]
 RUBRIC = load_rubric(ROOT / "evaluators/rubrics/validate.be.yaml")
@@ -92,18 +93,9 @@ def test_the_validator_sees_nothing_of_the_generator(tmp_path: Path) -> None:
     assert "writer" not in asked
 
 
-@pytest.mark.parametrize(
-    ("answer", "grade", "fate", "contested"),
-    [
-        ("Так", "CORRECT", ("kept", ""), False),
-        ("Не.", "CORRECT", ("kept", ""), True),
-        ("Так", "INCORRECT", ("kept", ""), True),
-        ("Не.", "INCORRECT", ("dropped", "not_confirmed"), False),
-        ("Цяжка сказаць", "CORRECT", ("dropped", "unreadable"), False),
-    ],
-)
+@tabled("answer", "grade", "fate", "contested")
 def test_opinions_that_differ_leave_an_item_to_people(
-    tmp_path: Path, answer: str, grade: str, fate: tuple[str, str], *, contested: bool
+    tmp_path: Path, answer: str, grade: str, fate: list[str], *, contested: bool
 ) -> None:
     """The validator answers by itself, then judges the proposed answer; two against it drop it."""
 
@@ -113,7 +105,7 @@ def test_opinions_that_differ_leave_an_item_to_people(
         return said(reason="Так.", grade=grade)
 
     found, model = validated(tmp_path, says, blind=True)
-    assert (found.state, found.reason) == fate
+    assert [found.state, found.reason] == fate
     assert is_contested(found) == contested
     assert ITEM.question in model.requests[0].messages[-1].content
     assert "Прапанаваны" not in model.requests[0].messages[-1].content
@@ -155,23 +147,11 @@ def test_a_failed_call_is_no_verdict(tmp_path: Path, error: Exception, state: st
     assert found.detail.removesuffix(" (tried 2 times)") in ("too late", "filtered")
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ('{"reason": "так", "grade": "A"}', "так"),
-        ('Вось: {"explanation": "не", "verdict": "B"} — усё.', "не"),
-        ('<think>{"reason": "x"}</think>{"reason": "y"}', "y"),
-        ('{"grade": "A"}', ""),
-        ('{"reason": 7}', ""),
-        ('{"reason": "cut', ""),
-        ("CORRECT", ""),
-        ("<think>", ""),
-        ("{" * 300_000, ""),
-    ],
-)
+@tabled("text", "reason")
 def test_the_reason_of_a_json_verdict_is_read(text: str, reason: str) -> None:
     """A validator explains itself in JSON text; nothing else is taken for a reason."""
     assert read_reason(Reply(text=text)) == reason
+    assert read_reason(Reply(text="{" * 300_000)) == ""
 
 
 def spec(text: str) -> Any:
@@ -180,18 +160,7 @@ def spec(text: str) -> Any:
     return build(provider, name, url or None, text)
 
 
-@pytest.mark.parametrize(
-    ("generator", "validator", "same_provider", "message"),
-    [
-        ("openai:gpt-5", "openai:gpt-5", False, "is the generator"),
-        ("openai:gpt-5", "openai:openai/GPT-5@https://gateway.example.org/v1", False, "is the gen"),
-        ("openai:gpt-5", "openai:gpt-4.1", False, "of the generator's provider"),
-        ("openai:gpt-5", "anthropic:claude", False, ""),
-        ("openai:a@http://127.0.0.1:1/v1", "openai:b@http://127.0.0.1:2/v1", False, ""),
-        ("openai:gpt-5", "openai:gpt-4.1", True, ""),
-        ("openai:gpt-5", "openai:gpt-5", True, "is the generator"),
-    ],
-)
+@tabled("generator", "validator", "same_provider", "message")
 def test_generator_and_validator_are_two(
     generator: str, validator: str, *, same_provider: bool, message: str
 ) -> None:

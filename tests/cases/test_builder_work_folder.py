@@ -16,6 +16,7 @@ from reports.commands.build import read_options
 from tests.support.building import make_item
 from tests.support.loopback import loopback, plausible
 from tests.support.scripted import ask_for
+from tests.support.tables import tabled
 
 BE = Path(__file__).parents[2] / "cases/builder/recipes/boolq.be.yaml"
 ITEMS = [make_item(1), make_item(2, state="dropped", reason="length", batch=("a", "b"))]
@@ -68,23 +69,7 @@ def test_an_item_is_counted_where_it_ended() -> None:
     assert report({}, frozenset())["items"] == 0
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("{texts}", "", "the place {texts} must stand in it once"),
-        ("language: be\n", "", "key 'language': missing"),
-        ("no: Не", "no: Так", "'Так' is the other label"),
-        ("yes: Так", "yes: Можа", ""),
-        ("shortest: 200", "shortest: many", "a number from"),
-        ("foreign: 0.01", "foreign: 2", "a number from 0 to 1"),
-        (r"- '\b(?:ня|бяз|зь|безь|празь)\b'", "- '('", "not a regular expression"),
-        ("  forms:", "  negation:", "not known"),
-        ("Пытанне: {question}", "", "{question} must stand in it"),
-        ("unknown: Невядома", "unknown: Цяжка", "Цяжка must stand in it"),
-        ("  unknown: Невядома\n", "", "key 'unknown': missing or empty"),
-        ("  denial:", "  other:", "means the questions of no other type"),
-    ],
-)
+@tabled("old", "new", "message")
 def test_a_recipe_is_read_strictly(tmp_path: Path, old: str, new: str, message: str) -> None:
     """A mistake in a language's file is named with its key, before anything is done."""
     path = tmp_path / "boolq.be.yaml"

@@ -19,6 +19,7 @@ from tests.support.declaring import (
     gates,
     refusal,
 )
+from tests.support.tables import tabled
 
 
 def test_a_dataset_with_everything(folder: Path, rubrics: Path) -> None:
@@ -138,17 +139,7 @@ def test_ranges_follow_the_measure(folder: Path) -> None:
     assert "0.5" in refusal(folder, RATED.replace("a.yaml", "a, gates: {mean_rating: {min: 0.5}}"))
 
 
-@pytest.mark.parametrize(
-    ("kind", "protocol", "fits"),
-    [
-        ("graded", "tool", True),
-        ("graded", "rate", False),
-        ("rated", "rate", True),
-        ("rated", "letter", False),
-        ("judged", "rate", True),
-        ("judged", "json", True),
-    ],
-)
+@tabled("kind", "protocol", "fits")
 def test_a_rubric_fits_the_kind(folder: Path, kind: str, protocol: str, fits: bool) -> None:
     """A grader cannot rate and a rater cannot grade; labelled items may be either."""
     user = "{question} {target} {predicted_answer}"

@@ -17,6 +17,7 @@ from cases.loading import load_cases
 from evaluators.core import UsageError
 from reports.commands.draw import main
 from tests.support.captured import Captured
+from tests.support.tables import tabled
 
 VILLAGES = BUNDLED / "simpleqa" / "simpleqa_hard" / "recipes" / "villages.yaml"
 HEAD = "code,name,region,people\n"
@@ -173,15 +174,7 @@ BULGARIAN = "ekatte,name,province,is_village,population_2013\n" + "".join(
 )
 
 
-@pytest.mark.parametrize(
-    ("language", "wanted"),
-    [
-        ("bg", ["област Търговище", "Еница", "Вълчитрън", "Дивдядево", "Жаравина"]),
-        ("en", ["Targovishte Province", "Enitsa", "Valchitran", "Divdyadevo", "Zharavina"]),
-        ("pl", ["Tyrgowiszte", "Enica", "Wyłczitryn", "Diwdiadewo", "Żarawina"]),
-        ("hu", ["Tărgoviste megye", "Enica", "Vălcsitrăn", "Divdjadevo", "Zsaravina"]),
-    ],
-)
+@tabled("language", "wanted")
 def test_the_bundled_recipe_spells_names_for_each_language(
     tmp_path: Path, language: str, wanted: list[str]
 ) -> None:
@@ -217,30 +210,7 @@ def test_bundled_hard_items_are_of_this_recipe() -> None:
             assert (digits == [*"1234"]) if in_order else offered == 1
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("by: people", "by: peoples", "key 'by': .*has no column 'peoples'; did you mean 'people'"),
-        ("by: people", "", "key 'by': missing"),
-        ("kind: which", "kind: best", "key 'kind': want one of value, which, order"),
-        ("id: most", "is: most", "key 'is': not known"),
-        ("count: 3", "count: 300", r"key 'count': \d+ of 300 questions can be drawn"),
-        ("apart: 20%", "apart: wide", "key 'apart': a number from 0"),
-        ("as_of: 2024-12-31", "", "key 'as_of': missing"),
-        ("{a}", "{mayor}", "has no column 'mayor'"),
-        ("      de:", "      1e:", "key '1e': want a language code"),
-        ("draw:", "where: {people: {matches: '('}}\ndraw:", "not a regular expression"),
-        ("draw:", "where: {name: {min: 3}}\ndraw:", "row 1, column 'name': a number is needed"),
-        ("name: {en: name, de: name}", "answer: {en: '{people}'}", "nothing for language 'de'"),
-        ("draw:", "unique: [nom]\ndraw:", "key 'unique': .*has no column 'nom'"),
-        ("draw:", "spell: {de: {'(o)': u}}\ndraw:", "no pattern may hold a group"),
-        (
-            "  - id: most",
-            "  - {id: most, kind: value, question: {en: x}}\n  - id: most",
-            "stands twice",
-        ),
-    ],
-)
+@tabled("old", "new", "message")
 def test_a_wrong_recipe_or_table_is_one_line(
     tmp_path: Path, capsys: Captured, old: str, new: str, message: str
 ) -> None:

@@ -12,23 +12,10 @@ from evaluators.judges.lexical.judge import grade
 from evaluators.judges.lexical.tables import tables
 from evaluators.kinds import FALSE_PREMISE
 from tests.support.loading import line, loaded
+from tests.support.tables import tabled
 
 
-@pytest.mark.parametrize(
-    ("language", "gold", "tolerance", "range_"),
-    [
-        ("en", "2,925 m", "5 m", "2920..2930 m"),
-        ("bg", "2925,4 м", "0,5", "2924,9..2925,9 м"),
-        ("pl", "2 925 metrów", "5 m", "2920..2930 metrów"),
-        ("hu", "1878", "1", "1877..1879"),
-        ("be", "50 км", "2 %", "49..51 км"),
-        ("en", "0.1 mm", "0.03", "0.07..0.13 mm"),
-        ("en", "about -5 °C", "2", "about -7..-3 °C"),
-        ("en", "3", "5", "-2..8"),
-        ("en", "12 %", "0.5", "11.5..12.5 %"),
-        ("en", "$90", "10%", "$81..99"),
-    ],
-)
+@tabled("language", "gold", "tolerance", "range_")
 def test_a_tolerance_becomes_a_range(language: str, gold: str, tolerance: str, range_: str) -> None:
     """The range is exact, in the gold's unit and with the language's decimal mark."""
     assert with_tolerance(gold, tolerance, language) == range_

@@ -19,6 +19,7 @@ from cases.check.item_checks import (
 )
 from evaluators.languages import known, language_of
 from tests.support.linting import asked, found, from_file, item, said, subject
+from tests.support.tables import tabled
 
 CAPITAL = "What is the capital of Bulgaria?"
 CYRILLIC_A, CYRILLIC_O, LATIN_E = "\u0430", "\u043e", "e"
@@ -60,20 +61,7 @@ def test_one_question_with_two_golds_is_a_conflict(first: str, second: str, *, t
         assert f"{second!r} here and {first!r} there" in said(conflicts, both)
 
 
-@pytest.mark.parametrize(
-    ("language", "gold", "told"),
-    [
-        ("en", "an island", True),
-        ("en", "Iceland", False),
-        ("en", "FALSE PREMISE: it is no island", False),
-        ("bg", "дълъг сезон", True),
-        ("bg", "Де Хеа", False),
-        ("be", "доўгі сезон", True),
-        ("pl", "długi sezon", True),
-        ("hu", "a sziget", True),
-        ("xx", "an island", False),
-    ],
-)
+@tabled("language", "gold", "told")
 def test_golds_that_say_nothing_are_met_by_nothing(language: str, gold: str, *, told: bool) -> None:
     """A form that a sentence without an answer meets would let wrong answers pass."""
     rows = (("?", "Reykjavik"), ("!", gold))
@@ -101,17 +89,7 @@ def test_a_gold_in_its_question_is_a_leak() -> None:
     assert not found(leaks, subject(item(1, "Is it true?", "true"), kind="yes_no"))
 
 
-@pytest.mark.parametrize(
-    ("question", "gold", "language"),
-    [
-        ("Is the Danube or the Rhine the longer river?", "the Danube", "en"),
-        ("Кой е по-дълъг: Дунав или Рейн?", "Дунав", "bg"),
-        ("Which Danubian town is it?", "Danube", "en"),
-        ("Who scored in 1953?", "1953", "en"),
-        ("What does the abbreviation Po mean?", "Po", "en"),
-        ("What is it?", "?", "en"),
-    ],
-)
+@tabled("question", "gold", "language")
 def test_what_is_no_leak(question: str, gold: str, language: str) -> None:
     """A question that offers the answer, and one that shares a piece of a word, are fine."""
     assert not found(leaks, subject(item(1, question, gold), language=language))
@@ -132,17 +110,7 @@ def test_ids_that_reports_replace_are_told_once(tmp_path: Path) -> None:
     assert rows_listed(range(1, 8)) == "1, 2, 3, 4, 5 and 2 more"
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("Directive 2013/36/EU (CRD), before its amendment by Directive (EU) 2024/1619:", True),
-        ("Guidelines EBA/GL/2016/07, before\ntheir  amendment by EBA/GL/2026/05, section 4:", True),
-        ("The Regulation as it stood prior to its latest amendments:", True),
-        ("Article 94 CRD before it was last amended:", True),
-        ("CRD, as amended by Directive (EU) 2024/1619, Article 48a(1):", False),
-        ("A payment before its due date, by an amendment to the contract:", False),
-    ],
-)
+@tabled("text", "told")
 def test_law_before_an_amendment_is_told(text: str, *, told: bool) -> None:
     """Whoever asks today is governed by the text in force, in a question as in a context."""
     for row in (item(1, text), item(1, "May we?", context=text)):
@@ -151,19 +119,7 @@ def test_law_before_an_amendment_is_told(text: str, *, told: bool) -> None:
         assert "the question asks about superseded law: '" in said(superseded, asked(text, "en"))
 
 
-@pytest.mark.parametrize(
-    ("language", "question", "gold", "told"),
-    [
-        ("en", "What is the capital of New Zealand?", "Wellington", True),
-        ("en", "what is the CAPITAL of New Zealand", "somewhere else", True),
-        ("en", "Which capital city has New Zealand?", "Wellington", True),
-        ("en", "Which city in New Zealand has a cable car?", "Auckland", False),
-        ("en", "Who won the battle of Waterloo?", "Wellington", False),
-        ("pl", "Kto jest autorem powieści „Lalka”?", "Bolesław Prus", False),
-        ("pl", "Kto napisał powieść „Lalkę”?", "Bolesław Prus", True),
-        ("xx", "What is the capital of New Zealand?", "Wellington", False),
-    ],
-)
+@tabled("language", "question", "gold", "told")
 def test_overlap_with_judged_items(language: str, question: str, gold: str, *, told: bool) -> None:
     """The same words alone, or two words of the question and the gold; languages are apart."""
     row = item(3, question, gold, language=language)
@@ -178,25 +134,7 @@ def test_the_labelled_item_is_named() -> None:
     assert not found(overlap, subject(*own.cases, kind="yes_no"))
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "severity"),
-    [
-        (f"Къде {LATIN_E}стествено живее той?", "bg", "error"),
-        ("Кo\u0433а беше това?", "bg", "error"),
-        (f"What is the c{CYRILLIC_A}pital of Bulgaria?", "en", "error"),
-        ("Which \u0397ungarian town is it?", "hu", "error"),
-        ("Що е бор\u00e1?", "bg", "error"),
-        ("Τι είναι η Aθήνα;", "el", "error"),
-        ("Къде е PDFът?", "bg", "warning"),
-        ("What does TNFα do?", "en", ""),
-        ("Is it κB or αB?", "en", ""),
-        ("What is the ΔT of ββX?", "en", ""),
-        ("Τι είναι αυτό;", "en", ""),
-        ("Café?", "en", ""),
-        ("IT-компанията на Apple", "bg", ""),
-        ("3D-принтер и Wi-Fi, MP3-ът", "bg", ""),
-    ],
-)
+@tabled("text", "language", "severity")
 def test_a_look_alike_letter_is_an_error(text: str, language: str, severity: str) -> None:
     """One that nobody mistakes is a warning; Greek symbols and hyphens are fine."""
     assert found(mixed_scripts, asked(text, language)) == ([(severity, 1)] if severity else [])
@@ -253,37 +191,14 @@ def test_a_text_without_one_letter_of_its_script_is_an_error(text: str, code: st
     assert not found(other_language, asked(text.split(maxsplit=1)[0], code))
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "guess"),
-    [
-        ("Какой город является столицей этой большой страны и где он находится?", "bg", "ru"),
-        ("Які місто є столицею цієї великої країни і де воно знаходиться?", "bg", "uk"),
-        ("Кой град е столица на тази страна и къде се намира той?", "be", "bg"),
-        ("Kteří skladatelé se narodili v tomto městě a kde se nachází jejich dům?", "pl", "cs"),
-        ("Melyik város volt az ország fővárosa és hol található ma?", "pl", "hu"),
-        ("Które miasto jest stolicą kraju, a kto był w nim przed rokiem?", "en", "pl"),
-        ("Which town is the capital of the country and where is it?", "hu", "en"),
-        (BELARUSIAN.replace("?", ", якая расла там?"), "bg", "be"),
-    ],
-)
+@tabled("text", "code", "guess")
 def test_the_language_is_guessed_by_frequent_words(text: str, code: str, guess: str) -> None:
     """A question in another language is an error where none of its words is the own language's."""
     assert found(other_language, asked(text, code)) == [("error", 1)]
     assert f"looks like {guess!r}" in said(other_language, asked(text, code))
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "told"),
-    [
-        ("Kto napisał the song which is on that first album?", "pl", True),
-        ("do u need a gun license to go to a shooting range", "en", False),
-        ("Koho hraje Beanie Feldstein v seriálu What We Do in the Shadows?", "cs", False),
-        ("Kto napisał powieść „The Man Who Was and Is in the House”?", "pl", False),
-        ("What is it?", "hu", False),
-        ("¿Cuál es la capital de la República de Bulgaria?", "es", False),
-        (BELARUSIAN, "be", False),
-    ],
-)
+@tabled("text", "code", "told")
 def test_doubtful_texts_are_a_warning_or_left_alone(text: str, code: str, *, told: bool) -> None:
     """Shared words, titles, quotations, short texts and unknown languages are no fault."""
     assert found(other_language, asked(text, code)) == [("warning", 1)] * told

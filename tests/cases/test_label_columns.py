@@ -13,6 +13,7 @@ from cases.labels import LabelReading, Scale
 from cases.loading import load_cases
 from evaluators.core import Case, UsageError
 from tests.support.declaring import declared, refusal
+from tests.support.tables import tabled
 
 HEAD = "question,answer,predicted_answer,label\n"
 JUDGED = Path(__file__).parents[2] / "cases" / "judges"
@@ -42,16 +43,7 @@ def labels(found: list[Case]) -> list[str | None]:
     return [case.label for case in found]
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.csv", "Question,Answers,Predicted answers,Label\n2+2?,4,four,CORRECT\n"),
-        ("a.csv", '\ufeffLABEL,predicted-answer,GOLD,problem\r\nA,four,4,"2+2?"\r\n'),
-        ("a.csv", "question,gold,answer,human\n2+2?,4,four,right\n"),
-        ("a.jsonl", '{"question":"2+2?","gold":4,"answer":"four","human_correct":true}\n\n'),
-        ("a.jsonl", '{"label":"right","input":"2+2?","target":["4"],"response":"four"}'),
-    ],
-)
+@tabled("name", "text")
 def test_columns_are_found_by_name(tmp_path: Path, name: str, text: str) -> None:
     """Any order, letter case and usual name; with a column ``gold``, ``answer`` is judged."""
     (case,) = read(tmp_path, name, text)
@@ -126,25 +118,7 @@ def test_the_user_may_name_the_columns(tmp_path: Path) -> None:
     assert (case.metadata["label_1"], case.metadata["label_2"]) == ("3", "5")
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("a.csv", "question,answer,label\nq,a,A\n", r"a\.csv:2: no column 'predicted_answer'"),
-        ("a.csv", "question,gold,answer\nq,a,A\n", r"no column 'label' .*found 'question', 'gold'"),
-        ("a.csv", HEAD + "q,a,p,maybe\n", r"a\.csv:2: row 1, column 'label': want CORRECT"),
-        ("a.csv", HEAD + "q,a,p,A\nq,a,p,\n", r"a\.csv:3: row 2, column 'label'"),
-        ("a.csv", HEAD + ",a,p,A\n", r"row 1, column 'question': empty"),
-        ("a.csv", HEAD + "q,,p,A\n", r"row 1, column 'answer': empty"),
-        ("a.jsonl", jsonl(row(gold={})), r"row 1, column 'gold': text or a list"),
-        ("a.jsonl", jsonl(row(predicted=["x"])), r"row 1, column 'predicted': text is needed"),
-        ("a.jsonl", jsonl(row(label=None)), r"row 1, column 'label': want CORRECT"),
-        ("a.jsonl", jsonl(row(label=[1])), r"row 1, column 'label': want text, got"),
-        ("a.jsonl", jsonl(row(gold="Oslo", tolerance="5")), "column 'tolerance': a tolerance"),
-        ("a.csv", "question,gold,predicted,label_1,label_2\nq,g,p,A,A\nq,g,p,,\n",
-         "row 2, column 'label_1': no rater has a label"),
-        ("a.jsonl", jsonl(row(language="bg")), "no row is in language 'en'"),
-    ],
-)  # fmt: skip
+@tabled("name", "text", "message")
 def test_a_wrong_file_is_named(tmp_path: Path, name: str, text: str, message: str) -> None:
     """One line that says where and what, in the words of the file's own header."""
     with pytest.raises(UsageError, match=message) as caught:

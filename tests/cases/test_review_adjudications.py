@@ -25,6 +25,7 @@ from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
 from tests.support.judging import judges
 from tests.support.scripted import Scripted, make_case
+from tests.support.tables import tabled
 
 CASE = make_case()
 KEY = answer_digest(CASE, "Sofia, perhaps")
@@ -120,19 +121,7 @@ def test_the_file_reads_back_as_it_was_written(tmp_path: Path) -> None:
 ENTRY = f"- {{item: a, digest: {'0' * 32}, verdict: correct, name: A}}\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a: 1", ":1: a YAML list of verdicts"),
-        ("- a", ":1: a mapping of item, digest"),
-        ("- {item: a}", ":1: key 'digest': missing"),
-        (ENTRY.replace("name: A", "who: A"), ":1: key 'who': not known"),
-        (ENTRY.replace("0" * 32, "zz"), "digest: 32 hexadecimal digits are needed, not 'zz'"),
-        (ENTRY.replace("correct", "maybe"), "verdict: want CORRECT, INCORRECT"),
-        (ENTRY.replace("name: A", "name: A, date: [1]"), "key 'date': text is needed, not a list"),
-        (ENTRY + ENTRY, ":2: digest 0{32} stands twice"),
-    ],
-)
+@tabled("text", "message")
 def test_a_wrong_entry_is_named(text: str, message: str, tmp_path: Path) -> None:
     """By file, line and key."""
     path = tmp_path / "x.yaml"

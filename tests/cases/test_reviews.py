@@ -25,6 +25,7 @@ from cases.review.sheet import Duty, Sheet, assign, draw, sheets_for
 from evaluators.core import UsageError
 from evaluators.output import unguarded
 from tests.support.reviewing import review, saved, sheet, sheet_item
+from tests.support.tables import tabled
 
 SHEET = sheet(sheet_item("a"), sheet_item("b"), sheet_item("c"))
 
@@ -71,18 +72,7 @@ def test_form_and_twin_of_one_person_count_once(tmp_path: Path) -> None:
         read_sheets([other, twin])
 
 
-@pytest.mark.parametrize(
-    ("cells", "message"),
-    [
-        ({"verdict": "YES"}, r"sheet\.csv:2: row 1, column 'reviewer': empty; who gave"),
-        ({"verdict": "YEP", "reviewer": "A"}, "row 1, column 'verdict': 'YEP' is no choice; did"),
-        ({"verdict": "YES", "reviewer": "A" * 101}, "column 'reviewer': a name of 1 to 100"),
-        ({"item": "zz", "verdict": "YES", "reviewer": "A"}, "column 'item': 'zz' is no item"),
-        ({"verdict": "YES", "reviewer": "\u0410nna"}, r"'reviewer': .* mixes scripts \(U\+0410\)"),
-        ({"verdict": "YES", "reviewer": "Ann\u200ba"}, "'reviewer': .* hidden or odd characters"),
-        ({"verdict": "YES", "reviewer": "Ａnna"}, "'reviewer': .* hidden or odd characters"),
-    ],
-)
+@tabled("cells", "message")
 def test_a_wrong_cell_is_named(cells: dict[str, str], message: str, tmp_path: Path) -> None:
     """By file, row and column."""
     path = filled(tmp_path / "sheet.csv", {"a": cells})
@@ -90,19 +80,7 @@ def test_a_wrong_cell_is_named(cells: dict[str, str], message: str, tmp_path: Pa
         read_sheets([path], SHEET.allowed)
 
 
-@pytest.mark.parametrize(
-    ("form", "message"),
-    [
-        ("{", "not JSON"),
-        ([], "Expected `object`, got `array`"),
-        ({"rows": 1}, "Expected `array`, got `int` - at `$.rows`"),
-        ({"rows": [1]}, "Expected `object`, got `int` - at `$.rows[0]`"),
-        ({"rows": [{"item": "a"}]}, "missing required field `verdict` - at `$.rows[0]`"),
-        ({"verdict": 1}, "Expected `str`, got `int` - at `$.rows[0].verdict`"),
-        ({"comment": "\ud800"}, "row 1, column 'comment': holds half a character"),
-        ({"edited": "a\0"}, "row 1, column 'edited': holds half a character or a NUL"),
-    ],
-)
+@tabled("form", "message")
 def test_a_broken_export_is_refused(form: object, message: str, tmp_path: Path) -> None:
     """Nothing is guessed; the place is named."""
     row = {"item": "a", "verdict": "YES", "edited": "", "comment": ""}
@@ -162,17 +140,7 @@ def reviews_of(table: dict[str, str]) -> list[Review]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("letters", "state", "verdict"),
-    [
-        ("...", UNREVIEWED, ""),
-        ("Y..", AGREED, "Y"),
-        ("YY.", AGREED, "Y"),
-        ("YN.", CONFLICT, ""),
-        ("YNY", AGREED, "Y"),
-        ("YNU", CONFLICT, ""),
-    ],
-)
+@tabled("letters", "state", "verdict")
 def test_more_than_half_decide(letters: str, state: str, verdict: str) -> None:
     """Two who differ are a conflict; a third settles it by agreeing with one of them.
 
@@ -304,16 +272,7 @@ def test_each_reviewer_gets_a_sheet_of_their_own() -> None:
     assert [tuple(item.id for item in one.items) for one in sheets] == list(given.values())
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"reviewers": ()}, "different names are needed, got none"),
-        ({"reviewers": ("A", "a")}, "different names are needed, got A, a"),
-        ({"reviewers": ("Anna", "\u0410nna")}, "reviewers: .* mixes scripts"),
-        ({"reviewers": ("A", "B"), "overlap": 1.5}, "a share from 0 to 1 is needed, got 1.5"),
-        ({"reviewers": ("A",)}, "one reviewer cannot see an item twice"),
-    ],
-)
+@tabled("values", "message")
 def test_a_duty_that_nobody_could_do_is_refused(values: dict[str, object], message: str) -> None:
     """In one line."""
     with pytest.raises(UsageError, match=message):

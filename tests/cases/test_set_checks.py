@@ -24,23 +24,14 @@ from cases.check.set_checks import (
 from cases.dataset import Threshold
 from evaluators.core import NO, YES, Case, UsageError
 from tests.support.linting import dataset_of, found, item, said, slice_of, subject
+from tests.support.tables import tabled
 
 TODAY = datetime.now(UTC).date()
 NOUNS = [f"w{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)]
 PASSAGE = "The mill has two wheels and the older one was built of oak by a smith in the year {}."
 
 
-@pytest.mark.parametrize(
-    ("kind", "labels", "told"),
-    [
-        ("yes_no", ["YES"] * 7 + ["NO"] * 3, "70% of the answers are yes (7 yes, 3 no)"),
-        ("yes_no", ["YES"] * 6 + ["NO"] * 4, ""),
-        ("yes_no", ["YES"] * 9, ""),
-        ("judged", ["CORRECT"] * 10 + ["INCORRECT"] * 10, "0 of 20 labels are NOT_ATTEMPTED"),
-        ("judged", ["7"] * 20, ""),
-        ("graded", [None] * 20, ""),
-    ],
-)
+@tabled("kind", "labels", "told")
 def test_classes_out_of_balance_are_told(kind: str, labels: list[str | None], told: str) -> None:
     """Yes and no, and the grades of judged items; ten items are the fewest that say anything."""
     rows = [item(row, f"{row}?", label=label) for row, label in enumerate(labels, 1)]

@@ -10,6 +10,7 @@ from cases.gates_file import load_gates, with_gates
 from cases.plan import make_plan
 from evaluators.core import UsageError
 from tests.support.declaring import GRADED, PROMPT, RUBRIC, YES_NO, declared, gates, refusal
+from tests.support.tables import tabled
 
 
 def test_prompts_by_name_and_path(folder: Path, rubrics: Path) -> None:
@@ -111,25 +112,7 @@ def test_a_gate_that_the_file_does_not_replace_stays(folder: Path, rubrics: Path
     assert unnamed.slices["en"].thresholds == ()
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "laxer"),
-    [
-        ("correct: {min: 0.5}", "correct: {min: 0.1}", True),
-        ("correct: {min: 0.5}", "correct: {min: 0.6}", False),
-        ("correct: {min: 0.5}", "correct: {min: 0.5, evidence: confident}", False),
-        ("correct: {min: 0.5, evidence: confident}", "correct: {min: 0.5}", True),
-        ("correct: {min: 0.5, max: 0.9}", "correct: {min: 0.5}", True),
-        ("incorrect: {max: 0.3}", "incorrect: {max: 0.4}", True),
-        ("drop: {max: 0.05}", "drop: {max: 0.9}", True),
-        ("drop: {max: 0.05}", "drop: {max: 0.05, evidence: estimate}", True),
-        ("drop: {max: 0.05, fail: zero}", "drop: {max: 0.05}", True),
-        ("drop: {max: 0.05}", "drop: {max: 0.05, fail: zero}", False),
-        ("drop: {max: 0.05, evidence: audited, share: 0.5}",
-         "drop: {max: 0.05, evidence: audited, share: 0.1}", True),
-        ("drop: {max: 0.05}", "rise: {incorrect: {max: 0.9}}", False),
-        ("rise: {cost: {max: 10%}}", "rise: {cost: {max: 1}}", True),
-    ],
-)  # fmt: skip
+@tabled("before", "after", "laxer")
 def test_a_gate_that_a_file_makes_laxer_is_named(
     folder: Path, before: str, after: str, laxer: bool
 ) -> None:
@@ -140,21 +123,7 @@ def test_a_gate_that_a_file_makes_laxer_is_named(
     assert all(line.startswith("facts:en ") and " in place of " in line for line in found.laxer)
 
 
-@pytest.mark.parametrize(
-    ("settings", "row", "said"),
-    [
-        ("kind: graded\nrubric: own.en.txt\ngates: {mean_score: {min: 0.3}}\n", "q,a",
-         "gives no scores"),
-        ("kind: graded\nrubric: own.en.txt\ndrop: {mean_score: {max: 0.3}, pool: languages}\n",
-         "q,a", "add `choice_scores: {A: 1}`"),
-        ("kind: judged\nrubric: simpleqa\ngates: {spearman: {min: 0.3}}\n", "q,a,b,CORRECT",
-         "these items have 'agreement', 'kappa'"),
-        ("kind: judged\nrubric: simpleqa\ngates: {attacks_passed: {max: 0}}\n", "q,a,b,CORRECT",
-         "can never be decided"),
-        ("kind: graded\nrubric: simpleqa\ngates: {premise_accepted: {max: 0.2}}\n", "q,a",
-         "can never be decided"),
-    ],
-)  # fmt: skip
+@tabled("settings", "row", "said")
 def test_a_gate_that_no_answer_can_decide_is_refused_before_any_call(
     folder: Path, settings: str, row: str, said: str
 ) -> None:

@@ -17,6 +17,7 @@ from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
 from tests.support.places import ask, change, zero_page
 from tests.support.projects import Project, specs
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
+from tests.support.tables import tabled
 
 ITEMS = 6
 SECRET = "canary-" + "0123456789abcdef" * 3
@@ -158,17 +159,7 @@ def test_a_replay_does_not_use_unsigned_rows(
             assert ledger.get(key_of(0)) == reply_of(0)
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE calls SET spec = 'openai:other'",
-        "UPDATE calls SET at = at + 1",
-        "UPDATE calls SET checksum = substr(checksum, 1, 64)",
-        "UPDATE calls SET checksum = substr(checksum, 1, 64) || ':' || substr(checksum, 1, 64)",
-        "UPDATE calls SET checksum = checksum || 'ы'",
-        "UPDATE calls SET key = 'k', checksum = '{moved}' || substr(checksum, 65)",
-    ],
-)
+@tabled("statement")
 def test_a_signature_binds_every_column(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
@@ -292,29 +283,7 @@ def test_an_import_refuses_what_is_not_signed(
     assert command("import", exported, "--ledger", tmp_path / "m") == 0
 
 
-@pytest.mark.parametrize(
-    ("run", "said"),
-    [
-        ({}, ""),
-        ({"replies": {"verdicts": 9, "earlier": 0, "imported": 0}}, ""),
-        (
-            {"replies": {"verdicts": 9, "earlier": 1, "imported": 1}},
-            "1 of 9 verdicts rest on replies of earlier runs, 1 of them imported",
-        ),
-        (
-            {
-                "shards": [
-                    {"replies": {"verdicts": 1000, "earlier": 900, "imported": 0}},
-                    {"replies": {"verdicts": 500, "earlier": 400, "imported": 0}},
-                    {},
-                ]
-            },
-            "1,300 of 1,500 verdicts rest on replies of earlier runs",
-        ),
-        ({"shards": "x", "replies": [1]}, ""),
-        ({"shards": [1], "replies": {"verdicts": "9", "earlier": -1, "imported": 10**4000}}, ""),
-    ],
-)
+@tabled("run", "said")
 def test_where_verdicts_come_from_is_said_of_any_run(run: dict[str, object], said: str) -> None:
     """Of merged shards together; a block that is not what was written says nothing."""
     assert words.origin(run) == said

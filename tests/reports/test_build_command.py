@@ -15,6 +15,7 @@ from tests.support.building_site import ALL_STEPS, STEPS, Site, funnel_adds_up, 
 from tests.support.building_texts import english_paragraph, write_news
 from tests.support.captured import Captured
 from tests.support.loopback import Answer, Seen, reply
+from tests.support.tables import tabled
 
 ROOT = Path(__file__).parents[2]
 ENTAILMENT = ROOT.parent / "shared/data/belarusian_entailment/bertewd.json"
@@ -213,41 +214,7 @@ def keyless(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("keyless")
-@pytest.mark.parametrize(
-    ("recipe", "words", "message"),
-    [
-        ({}, ["everything"], "invalid choice"),
-        ({}, ["--concurrency", "0"], "want a whole number from 1"),
-        ({}, ["--max-cost", "x"], "want a number from 0"),
-        ({}, ["review", "x.csv"], "review takes no files"),
-        ({}, ["--run", "new"], "write NAME=FOLDER"),
-        ({}, ["--language", "en"], "a recipe for 'be', not for 'en'"),
-        ({}, ["--recipe", "{news}"], "not valid YAML"),
-        ({}, ["--share=0.5"], "--share is gone; use the recipe's key `build: {share: …}`"),
-        ({}, [], "--generator provider:NAME, or the recipe's key 'build: generator'"),
-        ({"more": "sources: 1"}, [], "stands twice"),
-        ({"sources": "  {}\n"}, [], "say where texts come from"),
-        ({"sources": "  news: {from: nothing.jsonl}\n"}, [], "no such file"),
-        ({"sources": "  news: {from: mine.yaml}\n"}, [], "want a folder of .txt or a file in"),
-        ({"sources": "  a b: {from: x}\n"}, [], "a name of letters, digits, _ and -"),
-        ({"sources": "  news: {from: news.jsonl, count: 0}\n"}, [], "a number from 1"),
-        ({"build": "oversample: 0.5"}, [], "a number from 1 to 10"),
-        ({"build": "share: 2"}, [], "a number from 0 to 1"),
-        ({"build": "probe: often"}, [], "true or false is needed"),
-        ({"build": "sedd: 1"}, [], "did you mean 'seed'"),
-        ({"build": "splits: {train: 0.5}"}, [], "the shares make 0.5 together, not 1"),
-        ({"build": "splits: {a b: 1}"}, [], "a name of letters, digits, _ and -"),
-        ({}, ["--generator", "openia:x"], "--generator: unknown model"),
-        ({}, ["--generator", "openai:a"], "--validator provider:NAME"),
-        ({}, ["--generator", "openai:a", "--validator", "openai:a"], "is the generator"),
-        ({}, ["--generator", "openai:a", "--validator", "anthropic:b"], "no API key"),
-        (
-            {},
-            ["--generator=openai:a@{one}", "--validator=openai:b@{two}", "--max-cost=1"],
-            "no price is known",
-        ),
-    ],
-)
+@tabled("recipe", "words", "message")
 def test_mistakes_are_refused_before_anything_is_done(
     idle: Site,
     capsys: Captured,

@@ -1,0 +1,23 @@
+"""The longer tables of the tests: those of ``test_x.py`` stand in ``x.yaml``, by test."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+import yaml
+
+T = TypeVar("T", bound=Callable[..., object])
+
+
+def tabled(*names: str) -> Callable[[T], T]:
+    """Run a test with each row of its table, under these names of its parameters."""
+
+    def parametrize(test: T) -> T:
+        path = Path(test.__code__.co_filename)
+        file = path.with_name(f"{path.stem.removeprefix('test_')}.yaml")
+        rows = yaml.safe_load(file.read_text(encoding="utf-8"))[test.__name__.removeprefix("test_")]
+        parametrized: T = pytest.mark.parametrize(names if names[1:] else names[0], rows)(test)
+        return parametrized
+
+    return parametrize
