@@ -1,33 +1,15 @@
 """Giant answers are kept once, in the ledger: what travels to judges and reports is bounded."""
 
-import asyncio
 import hashlib
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from evaluators.core import Ask, Case, Outcome, Verdict
-from evaluators.ledger import Ledger
-from evaluators.runtime.caller import Caller, CallSettings
-from evaluators.runtime.engine import Engine, Task
-from evaluators.runtime.outcomes import OutcomeWriter
-from evaluators.runtime.schedule import Schedule
+from evaluators.core import Ask, Case, Verdict
+from evaluators.runtime.engine import Task
 from evaluators.text import MAX_ANSWER_BYTES, travelling
+from tests.support.engine_bench import Bench
 from tests.support.scripted import make_case
-
-
-class Posted(OutcomeWriter):
-    """Keeps what is posted."""
-
-    def __init__(self) -> None:
-        self.outcomes: list[Outcome] = []
-
-    def post(self, outcomes: Sequence[Outcome]) -> None:
-        self.outcomes.extend(outcomes)
-
-    def end(self, message: str) -> None:
-        pass
 
 
 class Giant:
@@ -56,13 +38,7 @@ def test_a_giant_travels_cut(tmp_path: Path) -> None:
         key="k", case=make_case(1), repeat=1, answerer=Giant(), judge=Measuring(),
         passes=lambda case, verdict: True,
     )  # fmt: skip
-    writer = Posted()
-    with Ledger(tmp_path / "ledger") as ledger:
-        caller = Caller(ledger, CallSettings(ledger=tmp_path / "ledger"), lambda *_: None)
-        schedule = Schedule(["k"], 2)
-        schedule.select(["k"])
-        asyncio.run(Engine({"k": task}, caller, writer, 1).run(schedule))
-    (outcome,) = writer.outcomes
+    outcome = Bench(tmp_path, [task]).run()["k"]
     assert outcome.answer is not None
     assert outcome.verdict is not None
     assert len(outcome.answer) < MAX_ANSWER_BYTES // 4 + 200

@@ -84,14 +84,6 @@ def test_a_host_that_answers_no_call(capitals: Project, monkeypatch: pytest.Monk
     assert "has given no reply for" in result.outlines[-1]
 
 
-@pytest.mark.slow
-def test_a_host_that_cannot_be_reached_by_workers(capitals: Project) -> None:
-    """The same with eight workers, in the time that it really takes."""
-    address = closed_port()
-    result = capitals.run_with(8, *options(address), "qa")
-    check_end(capitals, result, f"{address.removeprefix('http://')} could not be reached for")
-
-
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_judge_with_a_wrong_key(capitals: Project, workers: int) -> None:
     """Answers alone are no grade: the same end, for the judge's key."""
