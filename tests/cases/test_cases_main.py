@@ -12,7 +12,8 @@ import pytest
 from cases.__main__ import main
 from evaluators.command_line import PROGRAMS
 from tests.support.captured import Captured
-from tests.support.file_server import Served, file_server
+from tests.support.downloading import file_server
+from tests.support.loopback import Answer
 
 COMMANDS = PROGRAMS["cases"].commands
 ROOT = Path(__file__).parents[2]
@@ -56,23 +57,6 @@ def test_wrong_arguments_exit_with_4(words: list[str], message: str, capsys: Cap
     assert (out, err.count("\n")) == ("", 1)
 
 
-def test_check_is_run_with_the_other_words(tmp_path: Path, capsys: Captured) -> None:
-    """What follows the command is the command's own, and its code is the process's."""
-    path = tmp_path / "mine.jsonl"
-    path.write_bytes(ROW)
-    code = main(["check", "--as", "boolq:en", str(path)])
-    assert code == 0
-    assert "1 item in 1 file" in capsys.readouterr().out
-
-
-def test_what_cannot_be_fetched_exits_with_1(tmp_path: Path, capsys: Captured) -> None:
-    """A missing file is an error of the world, not of the arguments."""
-    with file_server() as server:
-        words = ["download", "boolq", "--to", str(tmp_path), "--url", server.url("/none")]
-        assert main(words) == 1
-    assert "status 404" in capsys.readouterr().err
-
-
 def test_main_reads_argv(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     """Without arguments of its own main reads the process's."""
     monkeypatch.setattr(sys, "argv", ["cases", "bogus"])
@@ -84,12 +68,12 @@ def test_main_reads_argv(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> N
 def test_ctrl_c_ends_quietly(tmp_path: Path) -> None:
     """Exit code 130, no traceback and no part of a file."""
     with file_server() as server:
-        server.files["/data"] = Served(body=ROW * 9, cut=100, stall=True)
+        server.files["/data"] = Answer(action="headers", body=ROW)
         words = ["download", "boolq", "--to", str(tmp_path), "--url", server.url()]
         command = [sys.executable, "-m", "cases", *words]
         with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
-            while not server.seen:
+            while not server.server.count:
                 time.sleep(0.01)
             process.send_signal(signal.SIGINT)
             assert process.stderr.read() == "interrupted\n"

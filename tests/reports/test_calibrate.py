@@ -11,8 +11,15 @@ from cases.download.public_files import DATA_FOLDER, DownloadError
 from evaluators.__main__ import main as evaluators
 from reports.commands.calibrate import main as calibrate
 from reports.commands.download import main as download
-from tests.support.downloading import BEM, EVOUNA, MOHLER, NQ301, sha256
-from tests.support.file_server import FileServer, Served, file_server
+from tests.support.downloading import (
+    BEM,
+    EVOUNA,
+    MOHLER,
+    NQ301,
+    FileServer,
+    file_server,
+    sha256,
+)
 from tests.support.labelled_rows import MIXED, graded, spec, write
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.projects import QUIETLY
@@ -177,7 +184,7 @@ def test_what_is_wrong_in_a_row_is_told_by_the_run(capsys: pytest.CaptureFixture
 
 
 def fetch(server: FileServer, name: str, body: bytes, *options: str) -> None:
-    server.files["/data"] = Served(body=body)
+    server.files["/data"] = Answer(body=body)
     words = (name, "--url", server.url(), "--sha256", sha256(body), *options)
     assert download(words) == 0
 
@@ -200,7 +207,7 @@ def test_a_set_is_fetched_formed_and_measured_by_its_name(
 
 def test_a_list_of_something_else_is_not_put_in_place(server: FileServer) -> None:
     """A JSON list spreads its keys over lines; one that lacks them is refused by name."""
-    server.files["/data"] = Served(body=EVOUNA.replace(b"judge_fid", b"judged"))
+    server.files["/data"] = Answer(body=EVOUNA.replace(b"judge_fid", b"judged"))
     with pytest.raises(DownloadError, match="something else: its beginning lacks 'judge_fid'"):
         download(["evouna-nq", "--url", server.url()])
     assert not DATA_FOLDER.exists()

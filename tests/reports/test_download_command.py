@@ -25,8 +25,19 @@ from cases.loading import load_cases
 from evaluators.core import UsageError
 from reports.commands.download import main
 from tests.support.captured import Captured
-from tests.support.downloading import BOOLQ, CASES, HUSIMPLEQA, SIMPLEQA, failure, get, sha256
-from tests.support.file_server import FileServer, Served, file_server
+from tests.support.downloading import (
+    BOOLQ,
+    CASES,
+    HUSIMPLEQA,
+    SIMPLEQA,
+    FileServer,
+    failure,
+    file_server,
+    get,
+    raw,
+    sha256,
+)
+from tests.support.loopback import Answer
 
 
 @pytest.fixture
@@ -37,7 +48,7 @@ def server() -> Iterator[FileServer]:
 
 def test_the_file_lands_whole(server: FileServer, tmp_path: Path, capsys: Captured) -> None:
     """The bytes are the server's, and stdout ends with a command whose --items names the file."""
-    server.files["/data"] = Served(body=BOOLQ)
+    server.files["/data"] = Answer(body=BOOLQ)
     path = get(server, tmp_path / "my data", "--sha256", sha256(BOOLQ).upper())
     assert path.read_bytes() == BOOLQ
     assert [found.name for found in path.parent.iterdir()] == [path.name]
@@ -51,13 +62,13 @@ def test_a_hash_that_is_not_pinned_is_printed(
     server: FileServer, tmp_path: Path, capsys: Captured
 ) -> None:
     """It can be compared with that of somebody else; the second time nothing is fetched."""
-    server.files["/data"] = Served(body=BOOLQ)
+    server.files["/data"] = Answer(body=BOOLQ)
     for how in ("fetched from", "already there"):
         get(server, tmp_path)
         out = capsys.readouterr().out
         assert how in out
         assert f"SHA-256 {sha256(BOOLQ)} (pinned nowhere)" in out
-    assert len(server.seen) == 1
+    assert server.server.count == 1
 
 
 @pytest.mark.parametrize("body", [b"<!doctype html>", BOOLQ.replace(b"blue", b"grey")])
@@ -68,12 +79,12 @@ def test_another_file_there_is_left_alone(server: FileServer, tmp_path: Path, bo
     with pytest.raises(DownloadError, match="delete it, or choose another --to"):
         get(server, tmp_path, "--sha256", sha256(BOOLQ))
     assert path.read_bytes() == body
-    assert not server.seen
+    assert server.server.count == 0
 
 
 def test_a_pinned_benchmark_takes_no_other_file(server: FileServer, tmp_path: Path) -> None:
     """SimpleQA is pinned; with --sha256 a publisher's new file is taken."""
-    server.files["/data"] = Served(body=SIMPLEQA)
+    server.files["/data"] = Answer(body=SIMPLEQA)
     with pytest.raises(DownloadError, match=r"its SHA-256 is .*, not feee3f7e.* with --sha256"):
         get(server, tmp_path, name="simpleqa")
     assert not any(tmp_path.iterdir())
@@ -92,7 +103,7 @@ def test_the_loader_reads_the_official_form(
     server: FileServer, tmp_path: Path, name: str, body: bytes, expected: list[str]
 ) -> None:
     """The downloaded form loads as the slice that the printed --items names."""
-    server.files["/data"] = Served(body=body)
+    server.files["/data"] = Answer(body=body)
     path = get(server, tmp_path, "--sha256", sha256(body), name=name)
     one = load_benchmarks()[name]
     dataset = load_dataset(CASES / one.dataset / "dataset.yaml")
@@ -109,30 +120,30 @@ def test_the_loader_reads_the_official_form(
 @pytest.mark.parametrize(
     ("served", "words"),
     [
-        (Served(status=403), "status 403: access is refused; the publisher's bucket"),
-        (Served(status=404), "status 404: there is no such file; the publisher's bucket"),
-        (Served(status=206, body=b"no"), "status 206: not a file"),
-        (Served(status=418), "status 418: not a file"),
-        (Served(status=429), "status 429: too many requests; try again later"),
-        (Served(status=503), "status 503: the server is in trouble; try again later"),
-        (Served(body=b""), "what came is empty"),
-        (Served(body=b"\n \n"), "what came is empty"),
-        (Served(body=b"\n<!DOCTYPE html><html>"), "a web page"),
-        (Served(body=b"version https://git-lfs.github.com/spec/v1\n"), "a Git LFS pointer"),
-        (Served(body=b"\x1f\x8b\x08"), "a gzip archive"),
-        (Served(body=b'{"error": "gone"}\n'), "first line lacks 'question', 'passage', 'answer'"),
-        (Served(body=BOOLQ, cut=9), "the line broke; try again"),
-        (Served(body=b"x", headers={"Content-Encoding": "gzip"}), "sent compressed"),
-        (Served(status=301, headers={"Location": "/data"}), "more than 5 redirects"),
-        (Served(status=301, headers={"Location": "https://a:port/"}), "redirects to no address"),
-        (Served(status=301, headers={"Location": "http://a.example/x"}), "redirect refused"),
-        (Served(status=301, headers={"Location": "ftp://a.example/x"}), "redirect refused"),
-        (Served(status=301, headers={"Location": "https://me:pw1@a.example/"}), "redirect refused"),
-        (Served(status=301, headers={"Location": "https://169.254.169.254/x"}), "redirect refused"),
+        (Answer(status=403), "status 403: access is refused; the publisher's bucket"),
+        (Answer(status=404), "status 404: there is no such file; the publisher's bucket"),
+        (Answer(status=206, body=b"no"), "status 206: not a file"),
+        (Answer(status=418), "status 418: not a file"),
+        (Answer(status=429), "status 429: too many requests; try again later"),
+        (Answer(status=503), "status 503: the server is in trouble; try again later"),
+        (Answer(body=b""), "what came is empty"),
+        (Answer(body=b"\n \n"), "what came is empty"),
+        (Answer(body=b"\n<!DOCTYPE html><html>"), "a web page"),
+        (Answer(body=b"version https://git-lfs.github.com/spec/v1\n"), "a Git LFS pointer"),
+        (Answer(body=b"\x1f\x8b\x08"), "a gzip archive"),
+        (Answer(body=b'{"error": "gone"}\n'), "first line lacks 'question', 'passage', 'answer'"),
+        (raw(BOOLQ[:9], 99), "the line broke; try again"),
+        (Answer(body=b"x", headers={"Content-Encoding": "gzip"}), "sent compressed"),
+        (Answer(status=301, headers={"Location": "/data"}), "more than 5 redirects"),
+        (Answer(status=301, headers={"Location": "https://a:port/"}), "redirects to no address"),
+        (Answer(status=301, headers={"Location": "http://a.example/x"}), "redirect refused"),
+        (Answer(status=301, headers={"Location": "ftp://a.example/x"}), "redirect refused"),
+        (Answer(status=301, headers={"Location": "https://me:pw1@a.example/"}), "redirect refused"),
+        (Answer(status=301, headers={"Location": "https://169.254.169.254/x"}), "redirect refused"),
     ],
 )
 def test_what_is_no_data_is_refused(
-    server: FileServer, tmp_path: Path, served: Served, words: str
+    server: FileServer, tmp_path: Path, served: Answer, words: str
 ) -> None:
     """A status, a page, a pointer, a broken line or a bad redirect: one line, and no file."""
     server.files["/data"] = served
@@ -145,15 +156,15 @@ def test_what_is_no_data_is_refused(
 @pytest.mark.parametrize(
     "served",
     [
-        Served(body=b"\xef\xbb\xbf\n\n" + BOOLQ),
-        Served(body=BOOLQ, claimed=False),
-        Served(status=302, headers={"Location": "/moved"}),
+        Answer(body=b"\xef\xbb\xbf\n\n" + BOOLQ),
+        raw(BOOLQ),
+        Answer(status=302, headers={"Location": "/moved"}),
     ],
     ids=["blank-lines", "no-length", "moved"],
 )
-def test_harmless_differences_are_taken(server: FileServer, tmp_path: Path, served: Served) -> None:
+def test_harmless_differences_are_taken(server: FileServer, tmp_path: Path, served: Answer) -> None:
     """A BOM and blank lines, a server that does not say the length, and a file that has moved."""
-    server.files |= {"/data": served, "/moved": Served(body=BOOLQ)}
+    server.files.update({"/data": served, "/moved": Answer(body=BOOLQ)})
     assert get(server, tmp_path).read_bytes().endswith(BOOLQ)
 
 
@@ -176,11 +187,11 @@ def test_an_unreachable_host_is_one_line(tmp_path: Path) -> None:
 
 def test_silence_and_size_are_bounded(server: FileServer) -> None:
     """A silent server is given up; a file past the bound is refused, announced or not."""
-    server.files["/data"] = Served(body=BOOLQ, cut=9, stall=True)
+    server.files["/data"] = Answer(action="headers", body=BOOLQ)
     with pytest.raises(DownloadError, match="no data in time; try again"):
         fetch(server.url(), "", read_s=0.3)
-    for claimed in (True, False):
-        server.files["/data"] = Served(body=BOOLQ, claimed=claimed)
+    for served in (Answer(body=BOOLQ), raw(BOOLQ)):
+        server.files["/data"] = served
         with pytest.raises(DownloadError, match="larger than 100 bytes"):
             fetch(server.url(), "", limit=100)
 
@@ -191,7 +202,7 @@ def test_a_full_disk_is_one_line(server: FileServer, tmp_path: Path) -> None:
 
     So it is with a folder that cannot be written.
     """
-    server.files["/data"] = Served(body=BOOLQ)
+    server.files["/data"] = Answer(body=BOOLQ)
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(DownloadError, match=r"file.*cannot be written or read \(.*--to"):
         get(server, tmp_path / "file" / "below")

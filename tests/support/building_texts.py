@@ -12,53 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
+import yaml
 
-def listed(words: str) -> list[str]:
-    return words.split()
-
-
-NAMES = listed(
-    "Вярбовічы Зарэчча Альхоўка Лугавіны Сасноўка Крынічнае Дубравы Бярэзнікі Азяраны Каменка "
-    "Залессе Грушаўка Вішнёвае Палянка Баравое Ясянец Рудня Старына Навасады Узлессе"
-)
-RIVERS = listed("Асвея Бярозка Лосна Вуша Свідня Копанка Ясельда Лоша Муха Сэрвач Уса Нача")
-WOMEN = ("Ганна Лыскавец", "Алена Барысевіч", "Вольга Кунцэвіч", "Ядвіга Раманоўская", "Марыя Жук")
-MEN = ("Антон Верас", "Мікола Гурыновіч", "Сцяпан Карчэўскі", "Пятро Шыман", "Рыгор Мацвееў",
-       "Язэп Бурак")  # fmt: skip
-CRAFTS = listed("ганчарства ткацтва бортніцтва кавальства саломапляценне рыбалоўства")
-TREES = listed("ліпы клёны дубы бярозы вязы ясені таполі каштаны")
-MONTHS = listed(
-    "студзені лютым сакавіку красавіку маі чэрвені ліпені жніўні верасні кастрычніку "
-    "лістападзе снежні"
-)
-OPENINGS = (
-    "Мястэчка {name} стаіць на правым беразе ракі {river}, за {far} кіламетраў ад станцыі.",
-    "Пасёлак {name} заснавалі ў {old} годзе, калі на беразе ракі {river} паставілі першы млын.",
-    "У мястэчку {name}, якое перасякае рака {river}, жыве каля {people} чалавек.",
-    "Музей у пасёлку {name} адчынілі ў {old} годзе ў будынку былой пошты каля ракі {river}.",
-    "Школа ў мястэчку {name} працуе з {old} года і стаіць непадалёк ад ракі {river}.",
-)
-MIDDLES = (
-    "Тут здаўна развіта {craft}, і амаль кожны двор мае ўласную майстэрню.",
-    "Уздоўж галоўнай вуліцы растуць {tree}, якія пасадзілі {count} гадоў таму.",
-    "Мастачка {woman} правяла тут {years} гадоў і напісала тры кнігі ўспамінаў.",
-    "Мост праз раку рамантавалі двойчы: у {new} годзе і яшчэ раз праз {count} гадоў.",
-    "Кірмаш праходзіць у {month}, і на яго прыязджае больш за {guests} гасцей.",
-    "Пажар {fire} года знішчыў палову хат, але драўляная званіца ацалела.",
-    "Настаўнік {man} сабраў калекцыю з {coins} манет і падараваў яе бібліятэцы.",
-    "Возера за ваколіцай мае глыбіню {deep} метраў і не замярзае толькі ў цёплыя зімы.",
-)
-ENDINGS = (
-    "З таго часу, як пабудавалі новую дарогу, дабрацца сюды можна за {minutes} хвілін.",
-    "Сёння тут ёсць аптэка, пякарня і невялікі стадыён на {seats} месцаў.",
-    "Штогод у {feast} жыхары ладзяць свята, якое доўжыцца {days} дні.",
-    "Апошні паром спыніў працу ў {ferry} годзе, і цяпер усе ездзяць праз мост.",
-    "Краязнавец {man} лічыць, што назва паходзіць ад імя першага гаспадара.",
-)
-CHOICES = {
-    "name": NAMES, "river": RIVERS, "woman": WOMEN, "man": MEN, "craft": CRAFTS, "tree": TREES,
-    "month": MONTHS, "feast": MONTHS, "days": ("два", "тры", "чатыры"),
-}  # fmt: skip
+TEXTS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+CHOICES = ("name", "river", "woman", "man", "craft", "tree", "month", "feast", "days")
 # From 5 to 19, and in whole tens, every noun stands in the same form.
 FEW = ("far", "count", "years", "deep", "minutes")
 TENS = ("people", "guests", "coins", "seats")
@@ -68,38 +25,27 @@ YEARS = {"old": 1700, "new": 1900, "fire": 1890, "ferry": 1900}
 def paragraph(number: int) -> str:
     """Return one paragraph of five sentences, about 300 to 500 characters."""
     draw = random.Random(number)
-    values: dict[str, object] = {key: draw.choice(words) for key, words in CHOICES.items()}
+    words = {**TEXTS, "feast": TEXTS["month"]}
+    values: dict[str, object] = {key: draw.choice(words[key]) for key in CHOICES}
     values |= {key: draw.randint(5, 19) for key in FEW}
     values |= {key: draw.randrange(210, 990, 10) for key in TENS}
     values |= {key: first + draw.randint(0, 99) for key, first in YEARS.items()}
-    told = [draw.choice(OPENINGS), *draw.sample(MIDDLES, 3), draw.choice(ENDINGS)]
+    middles = draw.sample(words["middles"], 3)
+    told = [draw.choice(words["openings"]), *middles, draw.choice(words["endings"])]
     return " ".join(told).format(**values)
-
-
-ENGLISH = (
-    "The village of {name} lies {far} miles from the nearest railway station.",
-    "Its school was opened in {old} and has been rebuilt twice since then.",
-    "About {people} people live there, and most of them work in the next town.",
-    "The painter {person} spent {years} years in the place and wrote three books about it.",
-    "A fire destroyed half of the houses in {new}, but the wooden tower survived.",
-    "The lake behind the village is {deep} feet deep and freezes only in cold winters.",
-    "The market is held in {month} and draws more than {guests} visitors.",
-    "The last ferry stopped in {ferry}, and everybody has used the bridge ever since.",
-)
 
 
 def english_paragraph(number: int) -> str:
     """Return one English paragraph of six sentences."""
     draw = random.Random(number)
     values = {
-        "name": draw.choice(("Oakmere", "Wendbury", "Stanlow", "Harford", "Elmsby", "Thornwick")),
-        "person": draw.choice(("Ann Miller", "John Carver", "Ruth Hale", "Peter Lowe")),
-        "month": draw.choice(("March", "May", "July", "August", "October")),
+        **{key: draw.choice(TEXTS["english"][key]) for key in ("name", "person", "month")},
         **{key: draw.randint(5, 99) for key in FEW},
         **{key: draw.randrange(210, 990, 10) for key in TENS},
         **{key: first + draw.randint(0, 99) for key, first in YEARS.items()},
     }
-    return " ".join([ENGLISH[0], *draw.sample(ENGLISH[1:], 5)]).format(**values)
+    first, *others = TEXTS["english"]["sentences"]
+    return " ".join([first, *draw.sample(others, 5)]).format(**values)
 
 
 class Page(NamedTuple):

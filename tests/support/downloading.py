@@ -2,13 +2,16 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from cases.download.public_files import DownloadError, load_benchmarks
 from reports.commands.download import main
-from tests.support.file_server import FileServer
+from tests.support.loopback import Answer, Loopback, loopback
 
 CASES = Path(__file__).parents[2] / "cases"
 ROWS = [
@@ -25,6 +28,31 @@ HUSIMPLEQA = "".join(
     + "\n"
     for n in range(3)
 ).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class FileServer:
+    """What a server has by path; any other path is 404."""
+
+    server: Loopback
+    files: dict[str, Answer]
+
+    def url(self, path: str = "/data") -> str:
+        return f"{self.server.url}{path}"
+
+
+@contextmanager
+def file_server() -> Iterator[FileServer]:
+    """Run a server for a block."""
+    files: dict[str, Answer] = {}
+    with loopback(handler=lambda seen: files.get(seen.path, Answer(status=404))) as server:
+        yield FileServer(server, files)
+
+
+def raw(body: bytes, length: int | None = None) -> Answer:
+    """Return an answer that claims this length, or none, before the line is cut."""
+    head = f"content-length: {length}\r\n" if length else ""
+    return Answer(action="raw", body=f"HTTP/1.1 200 OK\r\n{head}\r\n".encode() + body)
 
 
 def sha256(body: bytes) -> str:

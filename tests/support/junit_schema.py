@@ -18,38 +18,19 @@ CHILDREN: Mapping[str, tuple[str, ...]] = {
     "failure": (),
     "system-out": (),
 }
+_NAMES = {
+    "testsuites": "name time tests failures errors disabled",
+    "testsuite": "name! tests! failures errors time disabled skipped timestamp hostname id package",
+    "testcase": "name! assertions time classname status",
+    "error": "message type",
+    "failure": "message type",
+    "system-out": "",
+}
+_SHAPES = {"time": SECONDS, **dict.fromkeys(["tests", "tests!", "failures", "errors"], NUMBER)}
+_SHAPES |= dict.fromkeys(["disabled", "skipped", "assertions"], NUMBER)
 ATTRIBUTES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
-    "testsuites": {
-        "name": TEXT,
-        "time": SECONDS,
-        "tests": NUMBER,
-        "failures": NUMBER,
-        "errors": NUMBER,
-        "disabled": NUMBER,
-    },
-    "testsuite": {
-        "name!": TEXT,
-        "tests!": NUMBER,
-        "failures": NUMBER,
-        "errors": NUMBER,
-        "time": SECONDS,
-        "disabled": NUMBER,
-        "skipped": NUMBER,
-        "timestamp": TEXT,
-        "hostname": TEXT,
-        "id": TEXT,
-        "package": TEXT,
-    },
-    "testcase": {
-        "name!": TEXT,
-        "assertions": NUMBER,
-        "time": SECONDS,
-        "classname": TEXT,
-        "status": TEXT,
-    },
-    "error": {"message": TEXT, "type": TEXT},
-    "failure": {"message": TEXT, "type": TEXT},
-    "system-out": {},
+    element: {name: _SHAPES.get(name, TEXT) for name in names.split()}
+    for element, names in _NAMES.items()
 }
 HOLD_TEXT = ("error", "failure", "system-out")
 
