@@ -8,6 +8,7 @@ import pytest
 
 from reports.render.writer import write
 from tests.support.browsing import Browser, Tab, browser, needs_browser
+from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, run_of
 from tests.support.samples import ended, full, record, report
 
@@ -170,6 +171,60 @@ def test_words_that_differ_from_the_baseline_are_marked(browser: Browser, tmp_pa
     assert tab.page.locator(".detail del").all_inner_texts() == ["river"]
     assert tab.page.locator(".detail ins").all_inner_texts() == ["<b>river</b>"]
     assert tab.complaints == []
+    tab.page.close()
+
+
+MARKDOWN = """\
+# Rivers
+The **longest** is *Iskar*, `<b>`; see ![here](https://x.invalid/p.png) and 2*3*4.
+
+- one
+  - two
+1. three
+
+> said
+> > twice
+
+| river | km |
+|---|:-:|
+| <img src=x onerror="document.title=1"> | **368** |
+```html
+<script>document.title = 1</script>
+"""
+FORMATTED = {
+    "strong": ["Rivers", "longest", "368"],
+    "em": ["Iskar"],
+    "code": ["<b>"],
+    "li li": ["two"],
+    "ol li": ["three"],
+    "blockquote blockquote": ["twice"],
+    "td": ['<img src=x onerror="document.title=1">', "368"],
+    "pre": ["<script>document.title = 1</script>\n"],
+    "a, img, script": [],
+}
+
+
+def test_markdown_is_shown_formatted_and_does_nothing(browser: Browser, tmp_path: Path) -> None:
+    """Addresses are text; the text as it came is one click away, and plain text has no button."""
+    deep = [f"{mark * 2000} x" for mark in ("> ", "- ", "`", "**a ", "[a](", "| ", "1. ")]
+    texts = [MARKDOWN, "snake_case_name, 2*3*4", *HOSTILE, *deep]
+    write(report(tuple(record(n, answer=text) for n, text in enumerate(texts, 1))), tmp_path)
+    tab = Tab(browser, tmp_path / "report.html")
+    for button in tab.page.locator("#items .open").all():
+        button.click()
+    first, second = (tab.page.locator("#items .detail").nth(n) for n in range(2))
+    for name, found in FORMATTED.items():
+        assert first.locator(f".rich :is({name})").all_inner_texts() == found, name
+    assert "here (https://x.invalid/p.png)" in first.locator(".rich").inner_text()
+    first.get_by_role("button", name="Raw text").click()
+    assert first.locator(".rich").is_hidden()
+    assert "# Rivers\nThe **longest** is" in first.inner_text()
+    first.get_by_role("button", name="Formatted").click()
+    assert first.locator(".rich").is_visible()
+    assert second.locator(".rich").count() == 0
+    assert tab.page.locator(".detail :is(img, iframe, script, [onerror])").count() == 0
+    assert (tab.complaints, len(tab.requests)) == ([], 1)
+    assert "evaluation report" in tab.page.title()
     tab.page.close()
 
 

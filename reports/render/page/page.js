@@ -8,6 +8,7 @@
   const SHOWN = 6; // filters; the others are folded
   const KEPT = ["order", "group", "view"]; // selects that the address keeps, next to the filters
   const OFFERED = 60; // values of a metadata column that a filter still helps with
+  const DEEPEST = 6; // lists and quotes of a formatted answer in one another
   const COMPARED = 400; // words of two answers that are compared
   const RANKS = { error: 1, missing: 1, failed: 2, passed: 3, stopped: 4 };
   const SEARCHED = ["key", "question", "context", "expected", "answer", "reason", "error"];
@@ -60,6 +61,79 @@
 
   const marked = (words, tag) => words.map(([word, same]) => same ? word : make(tag, {}, word));
 
+  // Formatted text as nodes made here: an address is shown as text, and nothing reads markup.
+  const SPANS = /(`+)(.+?)\1|\*\*(?=\S)(.+?)\*\*|__(?=\S)(.+?)__|(?<![\w*])\*(?=[^\s*])([^*\n]+)\*(?![\w*])|!?\[([^\]\n]*)\]\(([^()\s]*)\)/g;
+  const ITEM = /^ *(?:[-*+]|(\d{1,9})[.)]) +/;
+  const START = /^ {0,3}(?:#{1,6} |>|(?:[-*+]|\d{1,9}[.)]) |```|~~~)/;
+
+  const inline = (text) => {
+    const nodes = [];
+    let from = 0;
+    for (const found of text.matchAll(SPANS)) {
+      const [all, , code, strong, bold, soft, label, address] = found;
+      nodes.push(text.slice(from, found.index));
+      from = found.index + all.length;
+      if (code) nodes.push(make("code", {}, code));
+      else if (strong || bold) nodes.push(make("strong", {}, ...inline(strong || bold)));
+      else if (soft) nodes.push(make("em", {}, ...inline(soft)));
+      else nodes.push(label, make("span", { class: "quiet" }, ` (${address})`));
+    }
+    return [...nodes, text.slice(from)];
+  };
+
+  const cellsOf = (line) => line.trim().replace(/^\||\|$/g, "").split("|").map((one) => one.trim());
+  const tableOf = ([head, , ...rest]) => make("table", {}, ...[head, ...rest].map((line, at) =>
+    make("tr", {}, ...cellsOf(line).map((one) => make(at ? "td" : "th", {}, ...inline(one))))));
+
+  const blocks = (lines, depth = DEEPEST) => {
+    const made = [];
+    let at = 0;
+    const take = (belongs) => {
+      const start = at;
+      do at++; while (at < lines.length && belongs(lines[at]));
+      return lines.slice(start, at);
+    };
+    const listOf = () => {
+      const [first, number] = ITEM.exec(lines[at]);
+      const lead = first.search(/\S/);
+      const entries = [];
+      const inside = (line) => !line.trim() || line.search(/\S/) >= lead + 2;
+      for (const line of take((line) => inside(line) || (ITEM.test(line) && /^ *\d/.test(line) === Boolean(number)))) {
+        if (inside(line) && entries.length) entries.at(-1).push(line.replace(RegExp(`^ {0,${first.length}}`), ""));
+        else entries.push([line.replace(ITEM, "")]);
+      }
+      return make(number ? "ol" : "ul", number ? { start: number } : {},
+        ...entries.map((one) => make("li", {}, ...blocks(one, depth - 1))));
+    };
+    while (at < lines.length) {
+      const line = lines[at];
+      const [, fence] = /^ {0,3}(`{3,}|~{3,})/.exec(line) ?? [];
+      if (!line.trim()) at++;
+      else if (fence) made.push(make("pre", {}, take((one) => !one.trim().startsWith(fence)).slice(1).join("\n"))) && at++;
+      else if (/^ {0,3}#{1,6} /.test(line)) made.push(make("p", {}, make("strong", { class: "heading" }, ...inline(lines[at++].replace(/^ *#+ +/, "")))));
+      else if (line.includes("|") && /^[\s|:-]*-[\s|:-]*$/.test(lines[at + 1])) made.push(tableOf(take((one) => one.includes("|"))));
+      else if (depth && /^ {0,3}>/.test(line)) made.push(make("blockquote", {}, ...blocks(take((one) => /^ {0,3}>/.test(one)).map((one) => one.replace(/^ *> ?/, "")), depth - 1)));
+      else if (depth && /^ {0,3}\S/.test(line) && ITEM.test(line)) made.push(listOf());
+      else made.push(make("p", {}, ...inline(take((one) => one.trim() && !START.test(one)).join("\n"))));
+    }
+    return made;
+  };
+
+  // The formatted text, and the text as it came behind a button; nothing where both look alike.
+  const formatted = (plain, text, language, raw) => {
+    const nodes = blocks((text ?? "").split("\n"));
+    if (!nodes.some((node) => node.tagName !== "P" || node.children.length)) return plain;
+    const rich = make("div", { class: "rich", lang: language, dir: "auto" }, ...nodes);
+    const button = make("button", { type: "button", class: "copy" });
+    const show = (isRaw) => {
+      [plain.hidden, rich.hidden] = [!isRaw, isRaw];
+      button.textContent = isRaw ? "Formatted" : "Raw text";
+    };
+    button.addEventListener("click", () => show(plain.hidden));
+    show(raw);
+    return make("div", {}, button, plain, rich);
+  };
+
   const answerOf = (item) => {
     if (item.answer === null) return make("span", { class: "quiet" }, "none");
     return item.answer.trim() ? prose(item.answer, item.language) : make("span", { class: "quiet" }, "(empty)");
@@ -86,8 +160,8 @@
     const old = item.before && item.before[0];
     const sides = old && item.answer && old !== item.answer ? differences(old, item.answer) : null;
     const text = (at, tag) => make("span", { lang: item.language, dir: "auto" }, ...marked(sides[at], tag));
-    if (sides) return { now: text(1, "ins"), before: text(0, "del") };
-    return { now: answerOf(item), before: item.before && prose(old ?? "none", item.language) };
+    if (sides) return { now: text(1, "ins"), before: text(0, "del"), isMarked: true };
+    return { now: answerOf(item), before: item.before && prose(old ?? "none", item.language), isMarked: false };
   };
 
   // How far a verdict moved, from -1 to 1: a flip is 1, a rating moves by parts of its scale.
@@ -118,11 +192,11 @@
     return button;
   };
 
-  const facts = (item, { now, before }) => [
+  const facts = (item, { now, before, isMarked }) => [
     ["Question", prose(item.question, item.language)],
     ["Context", item.context && prose(item.context, item.language)],
     ["Expected", prose(item.expected, item.language)],
-    ["Answer", now],
+    ["Answer", formatted(now, item.answer, item.language, isMarked)],
     ["Reason", item.reason && prose(item.reason, "")],
     ["Error", item.error],
     ["Label", item.label],
@@ -132,7 +206,7 @@
     ["Decided by", item.person],
     ["Flip", item.flip],
     ["Grade before", item.before && item.before[1]],
-    ["Answer before", before],
+    ["Answer before", before && formatted(before, item.before[0], item.language, isMarked)],
     ["Reason before", item.before && item.before[2]],
     ["Model, judge", `${item.model || "–"}, ${item.judge || "–"}`],
     ["Prompts and replies", callsOf(item)],
