@@ -62,7 +62,9 @@ class LazyModel:
     @property
     def limits(self) -> Limits:
         """How it may be asked."""
-        advice = "check the function" if self._spec.function else no_key_sent(self._spec, self._key)
+        advice = no_key_sent(self._spec, self._key)
+        if self._spec.function or self._spec.http:
+            advice = "check the function" if self._spec.function else "check the service"
         limits = self._spec.limits
         return replace(limits, advice=advice) if advice else limits
 

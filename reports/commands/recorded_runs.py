@@ -15,6 +15,7 @@ from evaluators.output import plural, say
 from evaluators.text import hint, shown
 from reports.compare.audit import load_plan
 from reports.render import console
+from reports.render.next_step import next_step
 from reports.render.views import date
 from reports.render.writer import FORMATS, Files, WriteError, write, write_files
 from reports.run.baseline import Baseline, load_baseline
@@ -230,7 +231,8 @@ def gate(argv: Sequence[str]) -> int:
     else:
         decided = regated(report, load_gates(options.gates), baseline, anchor)
     saved = save(decided, options.to, options.run)
-    say(sys.stdout, *map(line, (*console.gates(decided), *saved, decided.decision.line)))
+    step = next_step(decided, options.to or home(options.run))
+    say(sys.stdout, *map(line, (*console.gates(decided), *saved, *step, decided.decision.line)))
     return decided.decision.code
 
 
@@ -257,7 +259,8 @@ def merge(argv: Sequence[str]) -> int:
     baseline = read_baseline(options.baseline, reports, people=people, to=to)
     report = merged(reports, baseline, read_baseline(options.anchor, reports, "anchor", people, to))
     saved = save(report, options.to, *paths)
-    say(sys.stdout, *map(line, (*console.gates(report), *saved, report.decision.line)))
+    step = next_step(report, options.to)
+    say(sys.stdout, *map(line, (*console.gates(report), *saved, *step, report.decision.line)))
     return report.decision.code
 
 

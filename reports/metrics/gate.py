@@ -297,7 +297,8 @@ def _remedy(threshold: Threshold, inputs: GateInputs | UsageInputs) -> str:
     """Return what would decide a bar, in a few words; empty where that is not known."""
     summary = inputs.summary
     if summary.obstacle:
-        return f"run all {plural(summary.whole, 'item')}" if summary.whole else "run all"
+        known = summary.whole and not summary.sample
+        return f"run all {plural(summary.whole, 'item')}" if known else "run all"
     if inputs.distrust:
         return "more labels" if "measured too little" in inputs.distrust else "another judge"
     if summary.counts.ungraded:

@@ -217,6 +217,11 @@ class Controller:
         if code == pytest.ExitCode.NO_TESTS_COLLECTED and self._plan.shard:
             self._run.start(())  # an empty shard: `merge` must hear of it
             return self._finish(0)
+        if code == pytest.ExitCode.NO_TESTS_COLLECTED and self._plan.items:
+            from reports.render.next_step import whole_run  # noqa: PLC0415  # only for such a run
+
+            names = f"{whole_run(_command(self._config))} --collect-only -q"
+            self._last_line = f"no item selected: exit {code}; all items by name: {names}"
         # No report. A broken module is 1 in every mode, like a failure.
         stopped = code == pytest.ExitCode.INTERRUPTED and not self._interrupted
         return 1 if stopped and self._results.other_failures else code
@@ -235,9 +240,7 @@ class Controller:
                 "id": self._folder.name.removeprefix("qa-"),
                 "started": self._started.isoformat(timespec="seconds"),
                 "seconds": round(time.monotonic() - self._progress.started, 1),
-                "command": mask(
-                    shlex.join(["pytest", *map(str, self._config.invocation_params.args)])
-                ),
+                "command": _command(self._config),
                 "workers": int(getattr(self._config.option, "numprocesses", 0) or 0),
             },
         )
@@ -283,6 +286,15 @@ class Controller:
             reporter.ensure_newline()
             code = self._report.decision.code if self._report else 1
             reporter.write_line(self._last_line, bold=True, **{COLOURS.get(code, "red"): True})
+
+
+def _command(config: pytest.Config) -> str:
+    """Return what the user typed, without keys: ``qagate run`` brings options of its own."""
+    args = [str(one) for one in config.invocation_params.args]
+    if args[:1] == ["-p"] and args[1].endswith("qagate"):
+        args = args[args.index("--import-mode=importlib") + 1 :]
+        return mask(shlex.join(["qagate", "run", *args]))
+    return mask(shlex.join(["pytest", *args]))
 
 
 def _ignore_signals(config: pytest.Config) -> None:

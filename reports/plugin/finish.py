@@ -27,6 +27,7 @@ from reports.plugin.run import EngineRun
 from reports.plugin.worker import gc_paused
 from reports.render import console, html, words
 from reports.render.console import annotations
+from reports.render.next_step import next_step
 from reports.render.writer import append_summary, write
 from reports.run import clean
 from reports.run.baseline import Baseline
@@ -219,6 +220,7 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
     before = previous(folder) / "report.html"
     if report.verdict not in ("PASS", "FAIL") and before.is_file():
         ends.append(f"the last one that decided: {before}")
+    ends += next_step(report, folder)
     for line in (*console.warnings(report.comparison), *notes, *ends):
         reporter.write_line(line)
     for line in ci_lines(report, os.environ):

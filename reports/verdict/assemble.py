@@ -1,7 +1,7 @@
 """From the end state of every item to the one Report: counted, compared, decided."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -414,7 +414,7 @@ def _session(
             one.name for one in asked if paired.isdisjoint((one.name, f"{one.dataset}:*"))
         ),
         unmet=() if compared[0] else tuple(required),
-        lost=tuple(_lost(compared)),
+        lost=tuple(_lost(compared, {one.slice for one in gates if one.state == "FAIL"})),
         cautions=tuple(_cautions(run, any(compared))),
         shards=run.shards,
     )
@@ -432,21 +432,24 @@ def _cautions(run: CountedRun, is_compared: bool) -> Iterator[str]:
         yield f"{plural(lacking, 'paired gate')} had no baseline"
 
 
-def _lost(compared: Sequence[Mapping[str, PairedSlice]]) -> Iterator[str]:
-    """Yield what each slice lost that is shown to be worse than in the baseline, or the anchor.
+def _lost(compared: Sequence[Mapping[str, PairedSlice]], failed: Container[str]) -> Iterator[str]:
+    """Yield what each slice lost that is shown to be worse than before, most of it first.
 
-    By McNemar's exact test, with Holm's adjustment for the number of slices.
+    By McNemar's exact test, with Holm's adjustment for the number of slices. Where a pooled gate is
+    among the ``failed``, also what the other slices of its data set lost.
     """
     for sides in compared:
         asked = [one for one in sides.values() if one.slice_.kind.answered]
         found = [(one, paired_difference([one])) for one in asked if any(True for _ in one.graded)]
         p_values = holm([difference.p_value for _, difference in found])
-        for (one, difference), p_value in zip(found, p_values, strict=True):
-            if p_value < 0.05 and difference.value < 0:
-                won = f" and won {difference.fixed:,}" if difference.fixed else ""
-                of = f"{plural(difference.n, 'answer')}"
+        both = zip(found, p_values, strict=True)
+        for (one, change), p_value in sorted(both, key=lambda pair: pair[0][1].value):
+            named = p_value < 0.05 or f"{one.slice_.dataset}:*" in failed
+            if named and change.value < 0:
+                won = f" and won {change.fixed:,}" if change.fixed else ""
                 since = " since the anchor" if one.role == "anchor" else ""
-                yield f"{one.slice_.name} lost {difference.broke:,}{won} of {of}{since}"
+                of = plural(change.n, "answer")
+                yield f"{one.slice_.name} lost {change.broke:,}{won} of {of}{since}"
 
 
 def _small_notes(gates: Sequence[GateResult]) -> Iterator[str]:

@@ -1,11 +1,19 @@
 """The tables at the end of a run: whole, readable, and never wider than 100 columns."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
+import yaml
+
+from cases.dataset import Shards, Threshold
 from evaluators.statistics.intervals import Estimate
 from reports.plugin.finish import slice_lines
 from reports.render import console
-from tests.support.samples import full, part, record, report
+from reports.render.next_step import next_step
+from reports.run.report import Decision, TrendPoint
+from tests.support.samples import full, gate, part, record, report
 
 
 def test_no_line_is_wider_than_the_terminal() -> None:
@@ -51,3 +59,68 @@ def test_an_estimate_is_shown_with_its_interval() -> None:
     assert Estimate(value=0.5, low=0.4, high=0.6, n=9).text() == "0.500 [0.400, 0.600]"
     assert Estimate(value=0.5, low=None, high=None, n=9).text() == "0.500"
     assert Estimate(value=None, low=None, high=None, n=0).text() == "undefined"
+
+
+CODES = {"GATES FAIL": 1, "INTERRUPTED": 2, "NOTHING GRADED": 4, "GATES PASS": 0}
+NEXT = r"""
+- [GATES FAIL, {state: FAIL}, qagate show simpleqa-en-1 OUT]
+- [GATES FAIL, {state: FAIL, change: true}, qagate compare v1 OUT]
+- [GATES FAIL, {state: FAIL, change: true, anchored: true}, qagate compare /far/v0 OUT]
+- [GATES FAIL, {state: PASS}, ""]
+- [GATES PASS, {state: PASS}, ""]
+- [INTERRUPTED, {state: INCONCLUSIVE}, "pytest -n 8 cases/    # asks only for what is missing"]
+- [NOTHING GRADED, {state: INCONCLUSIVE}, "pytest -n 8 cases/    # asks only for what is missing"]
+- [NO GATES, {}, "echo '{simpleqa: {en: {correct: {min: 0.5}}}}' > gates.yaml; \
+  qagate gate OUT --gates gates.yaml --to reports/decided"]
+- [NO drop OR rise GATE for a, {state: PASS}, "echo '{simpleqa: {en: {drop: {max: 0.05}}}}' > \
+  gates.yaml; qagate gate OUT --gates gates.yaml --to reports/decided"]
+- [NO BASELINE for a, {state: PASS}, qagate promote v1 OUT --anyway]
+- [NO BASELINE for a, {state: PASS, trend: v7}, pytest -n 8 cases/ --baseline=v7]
+- [INCONCLUSIVE; the baseline has a, {state: PASS}, pytest -n 8 cases/]
+- [INCONCLUSIVE; --fresh NAME asks anew, {state: PASS}, pytest -n 8 cases/ --fresh NAME]
+- [G, {remedy: grade 5 more}, "pytest -n 8 cases/    # asks only for what is missing"]
+- [G, {partial: true, command: "pytest a.py::t[1] a.py::t[2] -k x --limit=3"}, pytest a.py]
+- [G, {reason: "label answers (qagate new labels_de --kind judged --lang de), or say"},
+  "qagate new labels_de --kind judged --lang de    # answers that you label: they measure \
+  the judge"]
+- [G, {reason: "to read: qagate review RUN --baseline='v1' --until-decided (9 looked at)"},
+  "qagate review OUT --baseline='v1' --until-decided --to audit"]
+- [G, {reason: floor; name a model as the judge (--judge), remedy: another judge},
+  pytest -n 8 cases/ --judge anthropic:claude-opus-4-1 --dry-run]
+- [G, {remedy: about 40 more labels},
+  "qagate review OUT --to review    # people judge what matters most"]
+- [G, {remedy: "about 1,200 more pairs"},
+  "pytest -n 8 cases/    # after you added about 1,200 more pairs for simpleqa:en"]
+- [G, {remedy: "about 1,200 more pairs", command: ""}, ""]
+- [G, {shards: true}, qagate merge 'OUT/../*' --to reports/out]
+"""
+
+
+@pytest.mark.parametrize(("line", "given", "step"), yaml.safe_load(NEXT))
+def test_the_command_that_goes_on(
+    line: str, given: Mapping[str, str], step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each end but PASS names a command with the paths of this run; a path here is a short one."""
+    monkeypatch.chdir(tmp_path)
+    changed = Threshold(measure="drop", max=0.05)
+    made = gate(
+        given.get("state", "INCONCLUSIVE"),  # type: ignore[arg-type]
+        reason=given.get("reason", ""),
+        remedy=given.get("remedy", ""),
+        anchored="anchored" in given,
+        threshold=changed if "change" in given else Threshold(measure="correct", min=0.5),
+    )
+    gates = (made,) if given else ()
+    missed = (record(1, outcome="failed", grade="INCORRECT"),)
+    own = report(
+        missed,
+        decision=Decision(gates=gates, code=CODES.get(line, 6), line=line),
+        run={"command": given.get("command", "pytest -n 8 cases/")},
+        baseline=str(tmp_path / "reports" / "baselines" / "v1"),
+        anchor="/far/v0",
+        slices=(part("graded", missed, {"correct": 0.61}, partial="partial" in given),),
+        shards=Shards(of=3, held=(1,)) if "shards" in given else None,
+        trend=(TrendPoint(name="v7", started="", model="", slices={}),) if "trend" in given else (),
+    )
+    wanted = [f"next: {step}".replace("OUT/..", "reports").replace("OUT", "reports/out")]
+    assert next_step(own, tmp_path / "reports" / "out") == (wanted if step else [])

@@ -71,7 +71,12 @@ TABLE = [
     Row("an exception in a test body", 1, "", files={"qa/capital/test_capital.py": BAD_BODY}),
     Row("an internal error is pytest's own", 3, "", files={"conftest.py": INTERNAL}),
     Row("a wrong option", 4, "", options=("--limit", "many")),
-    Row("nothing selected", 5, "", options=("-k", "nothing_of_that_name")),
+    Row(
+        "nothing selected",
+        5,
+        "exit 5; all items by name: pytest qa ",
+        options=("-k", "nothing_of_that_name"),
+    ),
     Row("ungraded items that could tip the gate", 6, "GATES INCONCLUSIVE", TIPPING),
     Row("ungraded items that cannot", 0, "GATES PASS", answers=(RIGHT, RIGHT, RIGHT, None)),
     Row("no gate declared", 6, "exit 6", yaml=UNGATED),

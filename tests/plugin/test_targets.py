@@ -98,7 +98,8 @@ def test_a_function_that_always_fails_ends_the_run(capitals: Project) -> None:
     """After three calls alike nothing can be graded: exit 4 with the cause in the last line."""
     done = capitals.run_in_process("qa", "--model", "python:app_under_test:broken")
     assert done.ret == 4
-    assert "LookupError: no index for en" in done.stdout.str()
+    assert "LookupError: no index for en" in done.outlines[-1]
+    assert "check the function (app_under_test:broken)" in done.outlines[-1]
 
 
 def test_a_service_by_its_entry(capitals: Project) -> None:
@@ -120,6 +121,7 @@ def test_a_service_by_its_entry(capitals: Project) -> None:
         done = capitals.run_in_process(*options)
         assert done.ret == 4
         assert "$.anser leads to nothing in the reply, which has answer" in done.stdout.str()
+        assert "none succeeded: check the service (" in done.outlines[-1]
         assert server.count == 6
 
 

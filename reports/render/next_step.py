@@ -1,0 +1,110 @@
+"""The command that goes on from a run that did not pass, with the names of this run."""
+
+import math
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from reports.render.words import headline, run_name, urgent
+from reports.run.report import Report
+
+_NARROWING = ("-k", "-m", "--limit", "--shard", "--languages")
+"""Options that leave items out."""
+_REST = "    # asks only for what is missing"
+
+
+def next_step(report: Report, folder: Path) -> list[str]:
+    """Return the line for a terminal, none where no command is known.
+
+    ``folder`` is where the report is.
+    """
+    return [f"next: {step}" for step in _steps(report, folder) if step][:1]
+
+
+def _steps(report: Report, folder: Path) -> Iterator[str]:
+    home, again = shlex.quote(_near(folder)), str(report.run.get("command", ""))
+    line, code = report.decision.line, report.decision.code
+    if code == 1:
+        yield _after_fail(report, home)
+    elif code in (2, 4) and again:
+        yield again + _REST
+    elif report.shards:
+        yield f"qagate merge {shlex.quote(_near(folder.parent) + '/*')} --to reports/out"
+    elif line.startswith(("NO GATE", "NO drop")):
+        file = f"echo '{_first_gates(report, change=line.startswith('NO drop'))}' > gates.yaml"
+        yield f"{file}; qagate gate {home} --gates gates.yaml --to reports/decided"
+    elif line.startswith("NO BASELINE"):
+        known = report.trend[-1].name if report.trend else ""
+        yield f"{again} --baseline={known}" if known else f"qagate promote v1 {home} --anyway"
+    elif code == 6:
+        yield from _after_doubt(report, home, again)
+
+
+def _near(path: Path) -> str:
+    """Return a path from the working folder on, where it lies in it."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _first_gates(report: Report, *, change: bool) -> str:
+    """Return YAML with a gate for each slice that lacks one: what this run reached, or a margin."""
+    decided = {gate.slice for gate in report.decision.gates if gate.threshold.paired or not change}
+    made: dict[str, list[str]] = {}
+    for one in report.slices:
+        name, found = next(iter(headline(one).items()), ("", None))
+        low = found.low if found and found.low is not None else 0.0
+        gate = "drop: {max: 0.05}" if change else f"{name}: {{min: {math.floor(10 * low) / 10:g}}}"
+        if one.kind.answered and one.name not in decided:
+            made.setdefault(one.dataset, []).append(f"{one.language}: {{{gate}}}")
+    return "{" + ", ".join(f"{name}: {{{', '.join(own)}}}" for name, own in made.items()) + "}"
+
+
+def _after_fail(report: Report, home: str) -> str:
+    """Return what shows the items behind a FAIL: the comparison, else the first that missed."""
+    failed = [gate for gate in report.decision.gates if gate.state == "FAIL"]
+    if paired := [gate for gate in failed if gate.threshold.paired]:
+        earlier = report.anchor if all(gate.anchored for gate in paired) else report.baseline
+        return f"qagate compare {shlex.quote(run_name(_near(Path(earlier))))} {home}"
+    slices = {gate.slice for gate in failed}
+    missed = (
+        one.key
+        for one in urgent(report)
+        if one.outcome == "failed" and f"{one.dataset}:{one.language}" in slices
+    )
+    return next((f"qagate show {shlex.quote(key)} {home}" for key in missed), "")
+
+
+def _after_doubt(report: Report, home: str, again: str) -> Iterator[str]:
+    """Yield what would decide, the surest first: labels, people, a whole run, grades, rows."""
+    unclear = [one for one in report.decision.gates if one.state == "INCONCLUSIVE"]
+    why = " ".join([report.decision.line, *(one.reason for one in unclear)])
+    lacks = "; ".join(f"{one.remedy} for {one.slice}" for one in unclear if one.remedy)
+    if labels := re.search(r"qagate new [^,;)]+", why):
+        yield f"{labels.group()}    # answers that you label: they measure the judge"
+    if audited := re.search(r"qagate review RUN( --\S+ --until-decided)", why):
+        yield f"qagate review {home}{audited.group(1)} --to audit"
+    if again and "--fresh NAME" in why:
+        yield f"{again} --fresh NAME"
+    if again and (why.startswith("INCONCLUSIVE") or any(one.obstacle for one in report.slices)):
+        yield whole_run(again)
+    if again and (report.session.left or "grade " in lacks):
+        yield again + _REST
+    if again and "name a model as the judge" in why:
+        yield f"{again} --judge anthropic:claude-opus-4-1 --dry-run"
+    if "label" in lacks or "judge" in lacks:
+        yield f"qagate review {home} --to review    # people judge what matters most"
+    if again and (rows := re.search(r"about [\d,]+ more (pair|item)s for [^;]+", lacks)):
+        yield f"{again}    # after you added {rows.group()}"
+
+
+def whole_run(command: str) -> str:
+    """Return a command without the options and node ids that leave items out."""
+    left, kept = iter(shlex.split(command)), list[str]()
+    for word in left:
+        name, equals, _ = word.partition("=")
+        if name not in _NARROWING:
+            path, is_test, _ = word.partition("::")
+            kept += [] if is_test and path in kept else [path if is_test else word]
+        elif not equals:
+            next(left, "")
+    return shlex.join(kept)
