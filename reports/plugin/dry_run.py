@@ -128,8 +128,11 @@ class DryRun:
         ]
         for text in (*assumptions(self._specs, self._prices), *notes, *self._powers(keys)):
             yield from wrapped(text)
+        odds = []
         for text in self._odds(keys):
+            odds.append(text.strip())
             yield from wrapped(text)
+        yield from totals(sum(forecasts.values(), judged), odds)
 
     def _forecasts(self, tasks: Sequence[Task]) -> dict[str, Forecast]:
         """Return the sum of the calls of these tasks, by slice."""
@@ -193,13 +196,15 @@ class DryRun:
             yield dataset, clusters_in((item.slice, item.case) for item in own)
 
     def _powers(self, keys: Sequence[str]) -> Iterator[str]:
-        """Yield for each gate the change that these items could show."""
-        if self._options.gates_off:
-            return
+        """Yield the changes that these items could show, gates alike in one line."""
         shares = known_discordance(self._baseline).shares
-        for dataset, clusters in self._clusters(keys):
+        alike: dict[str, list[str]] = {}
+        for dataset, clusters in () if self._options.gates_off else self._clusters(keys):
             paired = any(self._earlier)
-            yield from power_lines(dataset, clusters, baseline=paired, discordances=shares)
+            for line in power_lines(dataset, clusters, baseline=paired, discordances=shares):
+                gate, _, power = line.partition(": ")
+                alike.setdefault(power, []).append(gate)
+        yield from (f"{', '.join(gates)}: {power}" for power, gates in alike.items())
 
     def _odds(self, keys: Sequence[str]) -> Iterator[str]:
         """Yield the odds of each exit code over all gates, one line a model."""
@@ -261,6 +266,23 @@ def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:
     yield f"    {known}; {tokens}; about {plain}, at most {most}"
     if cached != plain:
         yield f"    with caching expected {cached}"
+
+
+def totals(whole: Forecast, odds: Sequence[str]) -> Iterator[str]:
+    """Yield the last three lines: calls, USD, and the odds for an unchanged model.
+
+    ``odds`` are the lines on the gates; the second is about an unchanged model.
+    """
+    yield f"calls: {whole.calls - whole.kept:,} to make, {whole.kept:,} recorded"
+    if whole.cost is None or whole.most is None:
+        yield "USD: unknown, as a price is"
+    else:
+        cached = whole.cached not in (None, whole.cost)
+        less = f", {money(whole.cached or 0.0)} with the provider's cache" if cached else ""
+        yield f"USD: about {money(whole.cost)}{less}, at most {money(whole.most)}"
+    said = [*odds[1:2], *odds[:1], "no gate decides"][0].removeprefix("odds of the gates: ")
+    codes, _, model = said.partition(": ")
+    yield f"odds: {codes} ({model})" if model else f"odds: {codes}"
 
 
 def sequence_line(

@@ -239,8 +239,8 @@ def slice_lines(slices: Iterable[SliceSummary], *, breakdowns: bool = False) -> 
         drawn = [f"sample: {one.sample.text}"] if one.sample else []
         drawn += [f"{counts.stopped:,} stopped: decided without them"] if counts.stopped else []
         lines.append(
-            f"{one.name:<20} {counts.planned:>6} planned {counts.passed:>6} passed"
-            f" {counts.failed:>6} failed {counts.error:>5} error {counts.missing:>5} missing"
+            f"{one.name:<20} {counts.planned:>6} planned {counts.passed:>6} right"
+            f" {counts.failed:>6} missed {counts.error:>5} error {counts.missing:>5} missing"
             f"{partial}"
         )
         measures = [f"{name} {est.text()}" for name, est in words.headline(one).items()]

@@ -53,6 +53,12 @@ def test_the_chances_are_those_of_the_baseline_asked_again(
     assert passes[0] > passes[3] > passes[4] >= passes[5]
     assert passes[0] > passes[2]
     assert f"not PASS in the first line: capital:en {blamed}" in text
+    calls, usd, chances = text[text.index("calls: ") :].splitlines()[:3]
+    assert (calls, usd) == ("calls: 0 to make, 0 recorded", "USD: about $0.00, at most $0.00")
+    unchanged = ", ".join(
+        f"{code} with {share}" for code, share in zip("016", rows[0], strict=False)
+    )
+    assert chances.startswith(f"odds: exit {unchanged} (unchanged, 10 % of items differ)")
 
 
 def test_why_no_answer_could_decide_a_gate_is_said(project: Project) -> None:

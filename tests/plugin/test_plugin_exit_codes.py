@@ -74,7 +74,7 @@ TABLE = [
     Row(
         "nothing selected",
         5,
-        "exit 5; all items by name: pytest qa ",
+        "exit 5; all items by name: pytest ",
         options=("-k", "nothing_of_that_name"),
     ),
     Row("ungraded items that could tip the gate", 6, "GATES INCONCLUSIVE", TIPPING),
