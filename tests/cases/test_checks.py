@@ -1,13 +1,11 @@
 """The linter as a whole: it never fails on a text, and it is silent about good files."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.check.checks import DATASET_CHECKS, SLICE_CHECKS, check_dataset, check_slice
-from cases.check.findings import Finding, Subject
+from cases.check.checks import check_dataset, check_slice
+from cases.check.findings import Subject
 from evaluators.core import Case
 from tests.support.hostile import HOSTILE
 from tests.support.linting import dataset_of, item, slice_of
@@ -49,17 +47,3 @@ def test_a_long_text_is_read_in_one_walk() -> None:
     for text in ("a" + "\u0301" * 20_000, "ж" * 50_000 + "  y", "(„" * 20_000, "a" + " " * 50_000):
         own = Subject(slice_=slice_of("be"), cases=(item(1, text, context=text),))
         assert len(check_slice(own)) < 4
-
-
-def test_a_finding_is_one_line_with_its_place() -> None:
-    """File, row, check, severity, message; a file as a whole has no row."""
-    fields = {"severity": "error", "file": Path("a.csv"), "check": "leak", "message": "told"}
-    assert Finding(row=3, **fields).line == "a.csv: row 3: leak: error: told"  # type: ignore[arg-type]
-    assert Finding(row=0, **fields).line == "a.csv: leak: error: told"  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", [*SLICE_CHECKS, *DATASET_CHECKS])
-def test_names_of_checks_are_plain_words(name: str) -> None:
-    """They can be searched for in a log."""
-    assert name.replace("-", "").isalpha()
-    assert name == name.lower()

@@ -25,11 +25,6 @@ def subject(*cases: Case, language: str = "en", kind: str = "graded") -> Subject
     return Subject(slice_=slice_of(language, kind), cases=cases)
 
 
-def asked(question: str, language: str, context: str = "") -> Subject:
-    """Return a slice of one item."""
-    return subject(item(1, question, context=context), language=language)
-
-
 def from_file(folder: Path, text: str, suffix: str = "csv", kind: str = "graded") -> Subject:
     path = folder / f"data.{suffix}"
     path.write_text(text, encoding="utf-8")
