@@ -16,6 +16,7 @@ from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError,
 from evaluators.extra_metrics import CheckSpec
 from evaluators.judges.ensemble import CheckedJudge
 from evaluators.judges.offline import OverlapRater
+from tests.support.tables import tabled
 
 CODE = """
 import time
@@ -115,15 +116,7 @@ def test_a_check_gives_a_share(function: str, answer: str, value: float) -> None
     assert said_of(mine(function), answer).value == value
 
 
-@pytest.mark.parametrize(
-    ("function", "said"),
-    [
-        ("over", "ValueError: want a Score, true, false or a number from 0 to 1, got 1.5"),
-        ("nan", "got nan"),
-        ("nothing", "got None"),
-        ("boom", "KeyError: '***'"),
-    ],
-)
+@tabled("function", "said")
 def test_what_is_no_score_is_an_error(function: str, said: str) -> None:
     """Never a 0: a check that is broken says nothing of the answer."""
     with pytest.raises(JudgeError) as caught:
@@ -132,21 +125,7 @@ def test_what_is_no_score_is_an_error(function: str, said: str) -> None:
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("check", "text", "answer", "value"),
-    [
-        ("exact", "", " Sofia\n", 1.0),
-        ("exact", "", "the city of Sofia", 1.0),
-        ("exact", "", "sofia", 0.0),
-        ("regex", r"^\p{Lu}\w+$", "София", 1.0),
-        ("regex", r"^\d+$", "about 7", 0.0),
-        ("json_schema", json.dumps(SCHEMA), '{"city": "Sofia"}', 1.0),
-        ("json_schema", json.dumps(SCHEMA), '{"city": 7}', 0.0),
-        ("json_schema", json.dumps(SCHEMA), "[]", 0.0),
-        ("json_schema", json.dumps(SCHEMA), '{"city": "a", "city": "b"}', 0.0),
-        ("json_schema", json.dumps(SCHEMA), "Sofia", 0.0),
-    ],
-)
+@tabled("check", "text", "answer", "value")
 def test_the_bundled_checks(check: str, text: str, answer: str, value: float) -> None:
     """The gold to the letter, a pattern anywhere, JSON that fits a schema."""
     found = said_of(CheckSpec(name="c", check=check, text=text), answer)
@@ -258,17 +237,7 @@ def test_a_schema_elsewhere_is_not_fetched() -> None:
     assert caught.value.kind == "check_failed"
 
 
-@pytest.mark.parametrize(
-    ("check", "text", "said"),
-    [
-        ("regexp", "", "did you mean 'regex'?"),
-        ("regex", "(", "pattern '('"),
-        ("json_schema", '{"type": "objekt"}', "no JSON schema"),
-        ("python:checks_of_mine:yess", "", "has no function 'yess'; did you mean 'yes'?"),
-        ("python:checks_of_mine:number", "", "want a function of case and answer"),
-        ("python:checks_of_mine:later", "", "want a function of case and answer, not async"),
-    ],
-)
+@tabled("check", "text", "said")
 def test_a_check_that_cannot_be_made(check: str, text: str, said: str) -> None:
     """It is said before any call."""
     with pytest.raises(UsageError) as caught:

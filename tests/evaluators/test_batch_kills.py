@@ -3,32 +3,18 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.conftest import INI  # noqa: F401  # the projects of killing.py are made of it
 from tests.support.batch_runs import BatchRuns
 from tests.support.batch_server import batch_server
 from tests.support.loopback import Answer, Seen
+from tests.support.tables import tabled
 
 TEXTS = [f"What is number {number}? [[answer=n{number}]]" for number in range(8)]
 ANSWERS = [f"n{number}" for number in range(8)]
-STEPS = [
-    ("openai", "upload", False),
-    ("openai", "create", False),
-    ("openai", "create", True),
-    ("openai", "status", True),
-    ("openai", "results", False),
-    ("openai", "results", True),
-    ("anthropic", "create", False),
-    ("anthropic", "create", True),
-    ("anthropic", "status", True),
-    ("anthropic", "results", False),
-    ("anthropic", "results", True),
-]
 """The API, the step at which a run is killed, and whether the server carries the step out."""
 
 
-@pytest.mark.parametrize(("provider", "step", "is_done"), STEPS)
+@tabled("provider", "step", "is_done")
 def test_a_run_killed_at_any_step_is_gone_on_with(
     tmp_path: Path, provider: str, step: str, is_done: bool
 ) -> None:

@@ -13,7 +13,6 @@ from evaluators.ledger_place import Place
 from evaluators.models.spec import Prices, Spec
 from evaluators.runtime.budget import (
     USUAL_OUTPUT,
-    VERDICT_TOKENS,
     Budget,
     longest_reply,
     money,
@@ -23,6 +22,7 @@ from evaluators.runtime.budget import (
 from evaluators.runtime.prices import PriceTier, Pricing
 from tests.support.places import ask
 from tests.support.recorded import row_of
+from tests.support.tables import tabled
 
 
 def spec(**parameters: object) -> Spec:
@@ -170,16 +170,7 @@ def test_whoever_limits_the_reply_is_heard() -> None:
     assert output_limit(spec(max_completion_tokens=3), request()) == 3
 
 
-@pytest.mark.parametrize(
-    ("amount", "text"),
-    [
-        (0, "$0.00"),
-        (1234.5, "$1,234.50"),
-        (0.12, "$0.12"),
-        (0.0205, "$0.0205"),
-        (2e-5, "$0.000020"),
-    ],
-)
+@tabled("amount", "text")
 def test_small_amounts_stay_visible(amount: float, text: str) -> None:
     """A fraction of a cent is not shown as nothing."""
     assert money(amount) == text
@@ -202,17 +193,7 @@ def test_a_reply_that_says_its_cost_teaches_what_the_next_may_cost() -> None:
     assert asyncio.run(run()) == [0.0, 0.4]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "seen", "batch", "tokens"),
-    [
-        ({}, 0, True, VERDICT_TOKENS),
-        ({}, 900, True, 900),
-        ({}, 5000, True, 2048),
-        ({}, 0, False, 2048),
-        ({"max_tokens": 1000}, 0, True, 1000),
-        ({"max_completion_tokens": 4000}, 0, True, 2048),
-    ],
-)
+@tabled("parameters", "seen", "batch", "tokens")
 def test_a_verdict_in_a_batch_is_taken_to_be_short(
     parameters: dict[str, object], seen: int, batch: bool, tokens: int
 ) -> None:

@@ -34,23 +34,12 @@ from evaluators.runtime.outcomes import OutcomeReader
 from evaluators.runtime.schedule import Schedule
 from tests.support.engine_bench import PROMPT, Bench, prompted, task
 from tests.support.scripted import Scripted, ask_for, make_case
+from tests.support.tables import tabled
 
 NEVER = ("never", "this is not reached")
 
 
-@pytest.mark.parametrize(
-    ("answer", "state", "kind"),
-    [
-        ("CORRECT", "passed", ""),
-        ("INCORRECT", "failed", ""),
-        ("NOT_ATTEMPTED", "failed", ""),
-        (None, "error", "no_recorded_answer"),
-        ("unreadable", "error", "judge_unreadable"),
-        ("refused", "error", "too_long"),
-        ("full", "missing", "ledger"),
-        ("bug", "error", "internal"),
-    ],
-)
+@tabled("answer", "state", "kind")
 def test_each_item_ends_in_one_state(
     tmp_path: Path, answer: str | None, state: State, kind: str
 ) -> None:

@@ -42,6 +42,7 @@ from evaluators.judges.llm import ChoiceJudge, empty_answer_rating, empty_answer
 from evaluators.replies.labels import LONGEST
 from evaluators.rubric import Rubric
 from tests.support.scripted import Scripted, complete, make_case
+from tests.support.tables import tabled
 
 SOME_GRADES = st.lists(st.sampled_from(GRADES), max_size=5)
 SOME_RATINGS = st.lists(st.integers(LOWEST, HIGHEST), max_size=5)
@@ -49,20 +50,7 @@ FEW = st.integers(0, 3)
 SEVERAL = st.lists(st.integers(LOWEST, HIGHEST), min_size=1, max_size=5)
 
 
-@pytest.mark.parametrize(
-    ("grades", "missing", "verdict"),
-    [
-        ([CORRECT, CORRECT, INCORRECT], 0, CORRECT),
-        ([CORRECT, CORRECT, INCORRECT, NOT_ATTEMPTED], 0, CORRECT),
-        ([CORRECT, INCORRECT, NOT_ATTEMPTED], 0, None),
-        ([CORRECT, INCORRECT], 0, None),
-        ([CORRECT, CORRECT], 1, CORRECT),
-        ([CORRECT, INCORRECT], 1, None),
-        ([CORRECT], 2, None),
-        ([], 3, None),
-        ([], 0, None),
-    ],
-)
+@tabled("grades", "missing", "verdict")
 def test_the_most_votes_win(grades: list[str], missing: int, verdict: str | None) -> None:
     """More votes than any other grade; a tie has no winner, and neither has what may become one."""
     assert majority(grades, missing) == verdict
@@ -83,17 +71,7 @@ def test_no_order_of_the_judges_matters(grades: list[str], random: object) -> No
     assert majority(shuffled) == majority(grades)
 
 
-@pytest.mark.parametrize(
-    ("ratings", "missing", "rating"),
-    [
-        ([2, 9, 7], 0, 7),
-        ([6, 7], 0, 6),
-        ([7, 7], 1, 7),
-        ([7, 8], 1, None),
-        ([1], 1, 1),
-        ([], 2, None),
-    ],
-)
+@tabled("ratings", "missing", "rating")
 def test_the_middle_rating(ratings: list[int], missing: int, rating: int | None) -> None:
     """The median; of an even number the lower of the middle two, which is always a whole number."""
     assert middle(ratings, missing) == rating
@@ -242,17 +220,7 @@ def test_a_blank_answer_is_rated_one() -> None:
     assert members[0].heard == []
 
 
-@pytest.mark.parametrize(
-    ("spec", "models", "name"),
-    [
-        ("openai:j", {"openai:j": "j-2026"}, "j-2026"),
-        ("openai:j", {}, "openai:j"),
-        ("lexical+openai:j", {"openai:j": "j-2026"}, "lexical+j-2026"),
-        ("lexical+openai:j", {}, "lexical+openai:j"),
-        ("openai:a openai:ab lexical", {"openai:a": "x", "openai:ab": "y"}, "x y lexical"),
-        ("openai:m+lora", {"openai:m+lora": "m-1"}, "m-1"),
-    ],
-)
+@tabled("spec", "models", "name")
 def test_judges_are_named_as_their_providers_do(
     spec: str, models: dict[str, str], name: str
 ) -> None:

@@ -17,6 +17,7 @@ from evaluators.models.keys import require_key
 from evaluators.models.spec import Spec, parse
 from tests.support.loopback import Answer, Loopback, Seen, loopback
 from tests.support.model_calls import ask, asked
+from tests.support.tables import tabled
 
 ENTRY = """
 rag:
@@ -128,17 +129,7 @@ def test_a_providers_own_key_is_not_for_a_service(tmp_path: Path) -> None:
             entry(tmp_path, f"{ENTRY}  {line}\n", "https://rag.example/ask")
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ({"out": []}, "$.out[0].text leads to nothing in the reply, which has out, usage"),
-        ({"out": [{"text": None}]}, "$.out[0].text leads to nothing"),
-        ({"usage": {"in": 7, "out": 2}}, "$.usage.usd leads to nothing"),
-        ({"usage": {"in": "7", "out": 2, "usd": 1}}, "input is '7', not a number of tokens"),
-        ({"usage": {"in": 7, "out": 2, "usd": -1}}, "cost is '-1', not an amount"),
-        ({"error": "no index"}, "no index"),
-    ],
-)
+@tabled("body", "said")
 def test_a_reply_of_another_form_is_no_answer(
     tmp_path: Path, body: dict[str, Any], said: str
 ) -> None:
@@ -177,22 +168,7 @@ def test_the_identity_is_version_and_form(tmp_path: Path) -> None:
         assert entry(tmp_path, ENTRY.replace(old, new)).identity != one
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ('  version: "5"\n', "", "key 'version': missing"),
-        ("  answer: $.out[0].text\n", "", "key 'answer': missing"),
-        ("$.out[0].text", "$.out[", "key 'answer': '$.out[' is no JSONPath"),
-        ("$.out[0].text", "out.text", "a path starts with $"),
-        ("$.usage.in", "$..", "rag: tokens: key 'input': '$..' is no JSONPath"),
-        ("{{question}}", "{{qestion}}", "key 'body': {qestion} is no place; did you mean"),
-        ("{{input: $", "{{inputs: $", "key 'inputs': not known; did you mean 'input'?"),
-        ("  cost:", "  costs:", "key 'costs': not known; did you mean 'cost'?"),
-        ("  url: {url}", "  url: http://h.example/x", "http only to this machine"),
-        ("  provider: http\n", "  provider: http\n  method: DELETE\n", "want one of POST"),
-        ("  provider: http\n", "  provider: http\n  api_key: hush\n", "keys come from"),
-    ],
-)
+@tabled("old", "new", "said")
 def test_a_wrong_entry_is_said_in_one_line(tmp_path: Path, old: str, new: str, said: str) -> None:
     """File, line, key, what was got and what to do."""
     assert old in ENTRY

@@ -16,6 +16,7 @@ from evaluators.ledger_place import Place
 from evaluators.text import canonical
 from tests.support.places import ask, change
 from tests.support.recorded import put
+from tests.support.tables import tabled
 
 REPLY = Reply(text="София", finish="stop", model="m-1", input_tokens=3, output_tokens=2)
 
@@ -55,15 +56,7 @@ def test_the_first_reply_stands(place: Place) -> None:
         assert ledger.get("k") == REPLY
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "UPDATE calls SET reply = replace(reply, 'stop', 'step')",
-        "UPDATE calls SET checksum = 'x'",
-        "UPDATE calls SET reply = 'not json'",
-        "UPDATE calls SET schema = 99",
-    ],
-)
+@tabled("damage")
 def test_a_damaged_row_is_set_aside_and_asked_again(place: Place, damage: str) -> None:
     """A row whose checksum or schema is wrong is never used, is counted, and is kept aside."""
     with Ledger(place) as ledger:

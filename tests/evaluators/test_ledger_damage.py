@@ -16,6 +16,7 @@ from evaluators.ledger.upkeep import save_unkept
 from evaluators.sent import Document
 from tests.support.places import ask, change, zero_page
 from tests.support.recorded import fill, key_of, put, reply_of, row_of
+from tests.support.tables import tabled
 
 ROWS = 60
 
@@ -229,15 +230,7 @@ def test_a_newer_ledger_is_refused_untouched(tmp_path: Path) -> None:
     assert ask(path, "PRAGMA user_version") == 9
 
 
-@pytest.mark.parametrize(
-    "made",
-    [
-        "CREATE TABLE bookmarks (url TEXT)",
-        "CREATE TABLE calls (caller TEXT, at REAL)",
-        "CREATE VIEW calls AS SELECT 1 AS key",
-        "CREATE TRIGGER t AFTER INSERT ON damaged BEGIN DELETE FROM damaged; END",
-    ],
-)
+@tabled("made")
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_database_of_something_else_is_refused(
     tmp_path: Path, made: str, read_only: bool

@@ -13,6 +13,7 @@ from evaluators.ledger.rows import VARIABLE
 from evaluators.ledger_place import Place
 from tests.support.places import change, zero_page
 from tests.support.recorded import fill, key_of, reply_of
+from tests.support.tables import tabled
 
 
 def keep(ledger: Ledger, kind: str, **texts: str) -> None:
@@ -37,15 +38,7 @@ def test_a_document_is_found_by_the_next_run_and_replaced(place: Place) -> None:
         assert ledger.documents("batch") == {"a": "x"}
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "UPDATE documents SET text = replace(text, 'waiting', 'done')",
-        "UPDATE documents SET text = 'no seal'",
-        "UPDATE documents SET key = 'other'",
-        "UPDATE documents SET kind = 'other'",
-    ],
-)
+@tabled("damage")
 def test_a_document_that_was_changed_is_not_believed(place: Place, damage: str) -> None:
     """The seal binds the text to its kind and key."""
     with Ledger(place) as ledger:

@@ -20,6 +20,7 @@ from evaluators.ledger_place import PostgresUrl, read_place
 from tests.support.places import ask, change, text_of
 from tests.support.postgres import NO_POOLER, Cluster, running
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
+from tests.support.tables import tabled
 
 SECRET = "canary-9f3d"
 
@@ -40,15 +41,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres, "PATIENCE_S", 0.0)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"postgresql://qa:{SECRET}@db.example/qa",
-        f"postgres://qa:{SECRET}@/qa?host=/run/postgresql",
-        f"postgresql://db.example/qa?user=qa&password={SECRET}",
-        f"POSTGRESQL://db.example/qa?sslpassword={SECRET}",
-    ],
-)
+@tabled("text")
 def test_a_password_in_the_address_is_refused(
     text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -60,15 +53,7 @@ def test_a_password_in_the_address_is_refused(
     assert SECRET not in said
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("postgresql://anna@db.example:5433/qa?sslmode=require", "postgresql://db.example:5433/qa"),
-        ("postgresql://?service=qa", "postgresql://?service=qa"),
-        ("postgresql:///qa?host=/run/postgresql", "postgresql:///qa"),
-        ("postgresql://one,two:1/qa", "postgresql://one,two:1/qa"),
-    ],
-)
+@tabled("text", "shown")
 def test_an_address_is_shown_as_host_and_database(text: str, shown: str) -> None:
     """Users and options are nobody's business."""
     assert str(read_place(text)) == shown
@@ -150,19 +135,7 @@ def test_a_service_file_names_the_database(
         assert ledger.get(key_of(1)) == reply_of(1)
 
 
-@pytest.mark.parametrize(
-    ("before", "said"),
-    [
-        ("UPDATE qa_ledger SET format = 9", "of format 9, .* format 1; use the newer version"),
-        ("UPDATE qa_ledger SET format = 0", "of format 0, .*; use the older version that wrote it"),
-        ("DELETE FROM qa_ledger", "a ledger of format None"),
-        ("DROP TABLE documents", "the ledger lacks the table documents; restore it"),
-        (
-            "REVOKE ALL ON calls, documents FROM runner",
-            'lacks rights; .*: GRANT SELECT.* ON calls, documents TO "runner"',
-        ),
-    ],
-)
+@tabled("before", "said")
 def test_a_ledger_that_cannot_be_used_is_refused(
     place: PostgresUrl, before: str, said: str
 ) -> None:
@@ -212,17 +185,7 @@ def test_another_programs_tables_are_left_alone(place: PostgresUrl) -> None:
     assert ask(place, "SELECT to_regclass('documents') IS NULL") is True
 
 
-@pytest.mark.parametrize(
-    "grant",
-    [
-        "INSERT ON calls",
-        "UPDATE (reply, checksum), SELECT ON calls",
-        "DELETE ON documents",
-        "TRIGGER ON imported",
-        "TRUNCATE ON claims",
-        "UPDATE ON qa_ledger",
-    ],
-)
+@tabled("grant")
 def test_tables_that_everybody_may_change_are_refused(
     place: PostgresUrl, monkeypatch: pytest.MonkeyPatch, grant: str
 ) -> None:

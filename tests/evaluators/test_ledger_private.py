@@ -10,6 +10,7 @@ from evaluators.core import UsageError
 from evaluators.ledger import Ledger, sqlite
 from evaluators.ledger.rows import VARIABLE
 from tests.support.recorded import fill, key_of, put, reply_of, row_of
+from tests.support.tables import tabled
 
 
 def mode_of(path: Path) -> int:
@@ -31,17 +32,7 @@ def test_every_file_of_a_ledger_is_private(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-@pytest.mark.parametrize(
-    ("shared", "who"),
-    [
-        ((0o777, -1, -1), "every user"),
-        ((0o1777, -1, -1), ""),
-        ((0o770, -1, 12345), "its group"),
-        ((0o770, -1, -1), ""),
-        ((0o755, 12345, -1), "another user, its owner"),
-        ((0o1777, 12345, -1), "another user, its owner"),
-    ],
-)
+@tabled("shared", "who")
 def test_a_folder_that_others_can_change_is_said(
     tmp_path: Path, read_only: bool, shared: tuple[int, int, int], who: str
 ) -> None:

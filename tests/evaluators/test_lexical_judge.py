@@ -15,6 +15,7 @@ from evaluators.judges.lexical.judge import LexicalJudge, grade
 from evaluators.reading import load_yaml
 from tests.benchmarks.lexical import SETS, judge, measure
 from tests.support.near_misses import LANGUAGES, answers, premises
+from tests.support.tables import tabled
 from tests.support.worked_examples import worked_examples
 
 EXAMPLES = Path(__file__).parent / "lexical_examples.yaml"
@@ -125,23 +126,7 @@ def test_what_stands_beyond_the_limit_does_not_count() -> None:
     assert graded("Paris", answer="London " * (LIMIT // 7 + 1) + "Paris") == INCORRECT
 
 
-@pytest.mark.parametrize(
-    ("answer", "sure"),
-    [
-        ("Paris", True),
-        ("It is Paris.", True),
-        ("The capital is Paris", True),
-        ("Paris, I think", False),
-        ("Paris and London", False),
-        ("Paris, where the Louvre stands", False),
-        ("Paris?", False),
-        ("Not Paris", False),
-        ("I don't know.", True),
-        ("I don't know, but Rome is large.", False),
-        ("", False),
-        ("London", False),
-    ],
-)
+@tabled("answer", "sure")
 def test_sure_of_nothing_but_a_form_and_a_refusal(answer: str, sure: bool) -> None:
     """A declared form with nothing of substance besides, and a bare refusal, are beyond doubt."""
     item = case("Paris", question="What is the capital of France?")

@@ -25,6 +25,7 @@ from evaluators.judges.offline import YesNoJudge
 from evaluators.replies.labels import LONGEST, blank, content_free
 from evaluators.rubric import Protocol, Rubric
 from tests.support.scripted import Scripted, complete, make_case
+from tests.support.tables import tabled
 
 
 def rubric(protocol: Protocol) -> Rubric:
@@ -172,41 +173,7 @@ def test_yes_and_no_need_no_model(answer: str, grade: str) -> None:
     assert judge.spec == "rule:yes_no"
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        ".",
-        ":",
-        " , ",
-        "—",
-        "…",
-        "?!",
-        "```",
-        "**",
-        "#",
-        "Solution",
-        "SOLUTION:",
-        "Thought process:",
-        "Answer:",
-        "Let's solve this problem step by step.",
-        "Let’s think step by step",
-        "**Answer:**",
-        "Here is my reasoning:",
-        "Отговор:",
-        "Odpowiedź:",
-        "Válasz:",
-        "Адказ:",
-        "Решение:",
-        "\u200b:",
-        "Нека помислим стъпка по стъпка.",
-        "Rozwiążmy to krok po kroku.",
-        "Solution:\nAnswer: ",
-        "Oldjuk meg lépésről lépésre!",
-        "Давайце вырашым гэта крок за крокам.",
-        "A válasz:",
-        "Ход думак:",
-    ],
-)
+@tabled("answer")
 def test_announcements_and_punctuation_are_no_content(answer: str) -> None:
     """In every language; but a gold of that kind leaves the decision to the judge."""
     assert content_free(answer, ["Jupiter"])

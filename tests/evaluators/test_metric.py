@@ -19,6 +19,7 @@ from evaluators.judges.metric import QUIET, Bridge, JudgeMetric, metric_runners_
 from evaluators.replies import Invalid
 from evaluators.template import encode
 from tests.support.scripted import Scripted, complete, make_case
+from tests.support.tables import tabled
 
 OWN = MetricSpec(name="geval_x", criteria="Is it right?", fields=("input", "actual_output"))
 FAITHFUL = MetricSpec(name="faithfulness")
@@ -173,19 +174,7 @@ class Wanted(BaseModel):
     names: list[str]
 
 
-@pytest.mark.parametrize(
-    ("text", "accepted"),
-    [
-        ('{"names": ["a"]}', True),
-        (' ```json\n{"names": ["a"]}\n``` ', True),
-        ('<think>{"names": []}</think>{"names": ["b"]}', True),
-        ('<think>{"names": []}', False),
-        ('{"names": ["a"]} and more', False),
-        ('{"names": [1]}', False),
-        ('{"names": NaN}', False),
-        ("", False),
-    ],
-)
+@tabled("text", "accepted")
 def test_replies_are_read_strictly(text: str, accepted: bool) -> None:
     """Only the JSON that was asked for, alone, in a fence, or after thoughts."""
     assert isinstance(read_text(Wanted, Reply(text=text)), str) is accepted

@@ -18,7 +18,7 @@ from evaluators.core import (
     Reply,
     UsageError,
 )
-from evaluators.extra_metrics import METRICS, MetricResults, MetricRunner, MetricSpec, measure_all
+from evaluators.extra_metrics import MetricResults, MetricRunner, MetricSpec, measure_all
 from evaluators.judges.forecast import Call, calls_ahead
 from evaluators.judges.offline import OverlapRater
 from evaluators.ledger import LedgerError
@@ -30,6 +30,7 @@ from tests.support.declaring import GRADED, JUDGED, RATED, gates, refusal
 from tests.support.declaring import declared as loaded
 from tests.support.made_records import make_slice
 from tests.support.scripted import Scripted, ask_for, make_case
+from tests.support.tables import tabled
 
 BASIS = "geval_basis: {criteria: Right?, evaluation_params: [input, context], min: 0.6}"
 
@@ -50,22 +51,7 @@ def test_metrics_of_a_dataset_and_of_a_language(tmp_path: Path) -> None:
     assert [metric.name for metric in again.slices["bg"].metrics] == ["geval_basis"]
 
 
-@pytest.mark.parametrize(
-    ("metrics", "message"),
-    [
-        ("faithfullness: {}", "no metric; did you mean 'faithfulness'"),
-        ("zzz: {}", f"known: {', '.join(METRICS)}, geval_NAME (with criteria of your own)"),
-        ("geval_: {criteria: x, evaluation_params: [input]}", "no metric"),
-        ("faithfulness: {min: 7}", "a number from 0 to 1 is needed"),
-        ("faithfulness: {threshold: 1}", "not known"),
-        ("faithfulness: {criteria: x}", "not known"),
-        ("faithfulness: {evidence: confident}", "there is no bar"),
-        ("faithfulness: 0.7", "a mapping is needed"),
-        ("geval_x: {evaluation_params: [input]}", "give criteria, in words, or steps"),
-        ("geval_x: {criteria: x}", "name what of an item is shown: input, actual_output"),
-        ("geval_x: {criteria: x, evaluation_params: [inptu]}", "did you mean 'input'"),
-    ],
-)
+@tabled("metrics", "message")
 def test_a_wrong_metric_is_refused(tmp_path: Path, metrics: str, message: str) -> None:
     """With file, line and what is known."""
     said = refusal(tmp_path, f"{RATED}metrics:\n  {metrics}\n")

@@ -7,6 +7,7 @@ import pytest
 from evaluators.core import UsageError
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import PROVIDERS, Prices, parse
+from tests.support.tables import tabled
 
 FULL = """
 # a comment
@@ -85,52 +86,21 @@ def test_the_shipped_file_is_sound() -> None:
     assert {parse(name, shipped).provider for name in shipped} == set(PROVIDERS)
 
 
-WRONG_FILES = [
-    ("- a", ":1: a mapping of keys"),
-    ("mine: openai", ":1: key 'mine': a mapping is needed, not 'openai'"),
-    ("openai:\n  provider: openai\n  model: m", ":1: key 'openai': a name is"),
-    ("a+b:\n  provider: openai\n  model: m", ":1: key 'a+b': a name is"),
-    ("mine:\n  model: m", ":2: mine: key 'provider': missing or empty"),
-    ("mine:\n  provider: openai", ":2: mine: key 'model': missing or empty"),
-    ("mine:\n  provider: mistral\n  model: m", ":2: mine: key 'provider': want one"),
-    ("mine:\n  provider: openai\n  model: a b", ":3: mine: key 'model': 'mine': 'a b'"),
-    (HEAD + "  parameters:\n    stream: true", ":5: mine: parameters: key 'stream': is written by"),
-    (HEAD + "  parameters:\n    seed: null", ":5: mine: parameters: key 'seed': is empty"),
-]
-WRONG_LINES = [
-    ("base_url: http://h.example/v1", "key 'base_url': base URL 'http"),
-    ("base_url: ''", "key 'base_url': text is needed"),
-    ("dedline: 3", "key 'dedline': not known; did you mean 'deadline'?"),
-    ("zzz: 3", "key 'zzz': not known; known: provider,"),
-    ("deadline: soon", "key 'deadline': a number from 0 to 86400"),
-    ("deadline: 1e999", "key 'deadline': a number from 0 to 86400"),
-    ("deadline: 0", "key 'deadline': more than 0 seconds"),
-    ("deadline: [3]", "key 'deadline': a number from 0"),
-    ("rpm: 0", "key 'rpm': a number from 1 is needed, not '0'"),
-    ("concurrency: 1.5", "key 'concurrency': a whole number is needed"),
-    ("omit: temperature", "key 'omit': a list is needed"),
-    ("omit: [[a]]", "key 'omit': a list of names is needed; it holds"),
-    ("prices: {input: 1}", "prices: key 'output': missing"),
-    ("prices: {input: 1, output: -1}", "prices: key 'output': a number"),
-    ("batch: {calls: 0}", "batch: key 'calls'"),
-    ("batch: {megabytes: 0}", "batch: key 'megabytes'"),
-    ("batch: {price: 1.5}", "batch: key 'price'"),
-    ("batch: {size: 5}", "batch: key 'size'"),
-    ("parameters: 3", "key 'parameters': a mapping is needed"),
-    ("parameters: {seed: 1e999}", "parameters: key 'seed': a number that"),
-]
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [*WRONG_FILES, *((f"{HEAD}  {line}", f":4: mine: {said}") for line, said in WRONG_LINES)],
-)
-def test_a_wrong_entry_names_file_line_and_key(tmp_path: Path, text: str, problem: str) -> None:
+@tabled("text", "problem")
+def test_a_wrong_file_names_file_line_and_key(tmp_path: Path, text: str, problem: str) -> None:
     """Each error is one line: where it is, what was got, what is right."""
     with pytest.raises(UsageError) as caught:
         load_catalogue(entries(tmp_path, f"{text}\n"))
     assert f"models.yaml{problem}" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@tabled("line", "problem")
+def test_a_wrong_line_names_file_line_and_key(tmp_path: Path, line: str, problem: str) -> None:
+    """So is that of a line in an entry which is right but for it."""
+    with pytest.raises(UsageError) as caught:
+        load_catalogue(entries(tmp_path, f"{HEAD}  {line}\n"))
+    assert f"models.yaml:4: mine: {problem}" in str(caught.value)
 
 
 KEYS = "  base_url: {url}\n  api_key_env: {variable}\n"
@@ -147,23 +117,9 @@ def test_a_providers_own_key_is_for_no_other_host(tmp_path: Path, variable: str)
         assert load_catalogue(entries(tmp_path, text))["mine"].api_key_env == "OPENAI_API_KEY"
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        "  api_key: hush-hush\n",
-        "  API-KEY: hush-hush\n",
-        "  token: hush-hush\n",
-        "  headers: {Authorization: hush-hush}\n",
-        "  parameters: {api_key: hush-hush}\n",
-        "  parameters: {extra: {authorization: hush-hush}}\n",
-        "  api_key_env: hush-hush\n",
-        "  query: {api_key: hush-hush}\n",
-        "  base_url: https://joe:hush-hush@h.example/v1\n",
-        "  deadline: sk-hush-hush1234567\n",
-    ],
-)
-def test_a_key_in_the_file_is_refused_and_not_shown(tmp_path: Path, lines: str) -> None:
+@tabled("line")
+def test_a_key_in_the_file_is_refused_and_not_shown(tmp_path: Path, line: str) -> None:
     """Keys come from the environment; one that stands in the file is not repeated."""
     with pytest.raises(UsageError, match=r"models\.yaml:\d+: mine") as caught:
-        load_catalogue(entries(tmp_path, HEAD + lines))
+        load_catalogue(entries(tmp_path, f"{HEAD}  {line}\n"))
     assert "hush" not in str(caught.value)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.secrets import PLACEHOLDER, Key, mask, one_line
+from tests.support.tables import tabled
 
 
 def test_a_key_shows_stars() -> None:
@@ -22,26 +23,7 @@ def test_a_key_is_not_pickled() -> None:
         pickle.dumps(Key("s3cret-value"))
 
 
-@pytest.mark.parametrize(
-    "secret",
-    [
-        "sk-proj-abc123DEF456",
-        "sk-ant-api03-xyz_987",
-        "sk-ab12****wxyz",
-        "hf_AbCdEf123456",
-        "ghp_0123456789abcdef",
-        "AIzaSyA1234567890abcdefghij",
-        "AKIAIOSFODNN7EXAMPLE",
-        "ASIAIOSFODNN7EXAMPLE",
-        "ya29.a0AfH6SMBx-1234567890",
-        "npm_abcdefghijklmnopqrstuvwxyz0123456789",
-        "SG.abcdefghijklmnop-1.qrstuvwxyz0123456789",
-        "hvs.CAESIJ0123456789abcdef",
-        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0.abc-123",
-        "Bearer 0123456789abcdef",
-        "https://joe:pa55word@h.example",
-    ],
-)
+@tabled("secret")
 def test_key_shapes_are_masked(secret: str) -> None:
     """Every common shape is masked, in a sentence too."""
     shown = mask(f"Incorrect key: {secret}, sorry.")

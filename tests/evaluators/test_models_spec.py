@@ -9,22 +9,12 @@ from hypothesis import strategies as st
 
 from evaluators.core import UsageError
 from evaluators.models.spec import Spec, is_loopback, normalise_url, parse
+from tests.support.tables import tabled
 
 CATALOGUE = {"house-judge": parse("openai:gpt-4o@http://127.0.0.1:8000/v1", {})}
 
 
-@pytest.mark.parametrize(
-    ("text", "provider", "name", "base_url"),
-    [
-        ("openai:gpt-4o", "openai", "gpt-4o", "https://api.openai.com/v1"),
-        ("anthropic:claude-x", "anthropic", "claude-x", "https://api.anthropic.com"),
-        ("openai:a/b:c@http://127.0.0.1:1/v1", "openai", "a/b:c", "http://127.0.0.1:1/v1"),
-        ("openai:m@2024@https://H.example/v1/", "openai", "m@2024", "https://h.example/v1"),
-        ("openai:m@HTTPS://h.example", "openai", "m", "https://h.example"),
-        ("anthropic:c@http://localhost:9/v1", "anthropic", "c", "http://localhost:9"),
-        ("openai:m@http", "openai", "m@http", "https://api.openai.com/v1"),
-    ],
-)
+@tabled("text", "provider", "name", "base_url")
 def test_parts(text: str, provider: str, name: str, base_url: str) -> None:
     """A SPEC splits at its first colon and its last ``@http(s)://``."""
     spec = parse(text, {})
@@ -67,21 +57,7 @@ def test_a_catalogue_name_is_a_model() -> None:
     assert (spec.text, spec.name, spec.api_key_env) == ("house-judge", "gpt-4o", "")
 
 
-@pytest.mark.parametrize(
-    ("text", "hint"),
-    [
-        ("opnai:gpt-4o", "did you mean 'openai'"),
-        ("house-jugde", "did you mean 'house-judge'"),
-        ("gpt", "Known: openai:NAME, anthropic:NAME, "),
-        ("gpt", ", openai:NAME@URL, python:MODULE:FUNCTION, http:NAME, house-judge"),
-        ("", "unknown model ''"),
-        ("openai", "it needs a name, openai:NAME. Known"),
-        ("openai:", "'' is not a model's name"),
-        ("openai:a b", "'a b' is not a model's name"),
-        ("openai:m@ftp://h/v1", "not a model's name"),
-        ("openai:" + "m" * 201, "longer than 200"),
-    ],
-)
+@tabled("text", "hint")
 def test_unknown_specs_say_what_is_known(text: str, hint: str) -> None:
     """A wrong SPEC is a UsageError that shows the way out."""
     with pytest.raises(UsageError) as caught:
@@ -89,34 +65,7 @@ def test_unknown_specs_say_what_is_known(text: str, hint: str) -> None:
     assert hint in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("address", "problem"),
-    [
-        ("http://api.example.com/v1", "http only to this machine"),
-        ("http://10.0.0.1/v1", "http only to this machine"),
-        ("http://0.0.0.0/v1", "http only to this machine"),
-        ("https://169.254.169.254/latest", "link-local"),
-        ("https://[fe80::1]/v1", "link-local"),
-        ("https://[::ffff:169.254.169.254]/v1", "link-local"),
-        ("https://2852039166/v1", "link-local"),
-        ("https://0xa9fea9fe/v1", "link-local"),
-        ("https://[fd00:ec2::254]/v1", "metadata"),
-        ("https://metadata.google.internal/v1", "metadata"),
-        ("https://METADATA.google.internal./v1", "metadata"),
-        ("https://h.example/v1?key=1", "no query"),
-        ("https://h.example/v1?", "no query"),
-        ("https://h.example/v1#part", "no fragment"),
-        ("https://h.example:99999/v1", "Port out of range"),
-        ("https://h.example:port/v1", "base URL"),
-        ("https://[::1/v1", "Invalid IPv6"),
-        ("https:///v1", "host is missing"),
-        ("https://h.example\\@evil.example", "backslash"),
-        ("https://h.example/\nx", "control"),
-        ("https://пример.example/v1", "non-ASCII"),
-        ("ftp://h.example/v1", "http:// or https://"),
-        ("file:///etc/passwd", "http:// or https://"),
-    ],
-)
+@tabled("address", "problem")
 def test_base_urls_that_are_never_called(address: str, problem: str) -> None:
     """Plain http elsewhere, metadata services and odd forms are refused, with the reason."""
     with pytest.raises(UsageError, match="base URL") as caught:
@@ -134,32 +83,14 @@ def test_a_password_in_a_url_is_refused_and_not_shown(scheme: str, said: str) ->
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("address", "form"),
-    [
-        ("HTTPS://H.Example:443/v1/", "https://h.example/v1"),
-        ("http://127.1.2.3:80", "http://127.1.2.3"),
-        ("http://LOCALHOST.:8000/v1", "http://localhost:8000/v1"),
-        ("http://[::1]:8000/v1", "http://[::1]:8000/v1"),
-    ],
-)
+@tabled("address", "form")
 def test_one_way_to_write_a_base_url(address: str, form: str) -> None:
     """The same server gives the same text, and so the same ledger keys."""
     assert normalise_url(address) == form
     assert normalise_url(form) == form
 
 
-@pytest.mark.parametrize(
-    ("address", "here"),
-    [
-        ("http://127.0.0.1:1/v1", True),
-        ("http://[::1]:1", True),
-        ("http://localhost", True),
-        ("http://2130706433", True),
-        ("https://h.example", False),
-        ("https://localhost.example", False),
-    ],
-)
+@tabled("address", "here")
 def test_loopback(address: str, here: bool) -> None:
     """Only 127.0.0.0/8, ::1 and localhost are this machine."""
     assert is_loopback(address) is here

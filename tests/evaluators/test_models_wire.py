@@ -21,23 +21,13 @@ from tests.support.model_calls import (
     good,
     spec_of,
 )
+from tests.support.tables import tabled
 
 HEAD = "HTTP/1.1 200 OK\r\n"
 CHUNKED = f"{HEAD}transfer-encoding: chunked\r\n"
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        "HTTP/1.0 200 OK\r\n",
-        "HTTP/1.1 200 OK\r\nconnection: close\r\n",
-        "HTTP/1.1 200\r\n",
-        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n",
-        f"{HEAD}content-type: text/html\r\n",
-        f"{HEAD}x-name: \xff\xfe\xd0\xaf\r\n",
-        f"{HEAD}set-cookie: a=b; max-age=\xff\r\nset-cookie: ;;=\r\n",
-    ],
-)
+@tabled("head")
 def test_heads_that_are_unusual(head: str) -> None:
     """A reply counts that ends with its connection, or whose head holds odd headers."""
     raw = f"{head}\r\n".encode("latin-1") + good("openai")

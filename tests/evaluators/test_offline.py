@@ -17,6 +17,7 @@ from evaluators.rubric import Style
 from tests.support.labelled_rows import write
 from tests.support.own_rules import POLITE
 from tests.support.scripted import make_case
+from tests.support.tables import tabled
 
 SPEC = "python:polite_rules:Polite"
 
@@ -45,15 +46,7 @@ def test_one_class_grades_and_rates() -> None:
     assert offline_judge(SPEC, "graded").spec == SPEC
 
 
-@pytest.mark.parametrize(
-    ("answer", "style", "message"),
-    [
-        ("odd", "graded", "want CORRECT, INCORRECT, NOT_ATTEMPTED; got grade 'POLITE'"),
-        ("odd", "rated", "want a rating of 1 to 10; got grade 'POLITE', rating None"),
-        ("silent", "graded", "want a Verdict, got None"),
-        ("broken", "graded", "ValueError: no such word"),
-    ],
-)
+@tabled("answer", "style", "message")
 def test_what_is_no_verdict_is_an_error(answer: str, style: Style, message: str) -> None:
     """It names the rules and what they gave; it is never a miss."""
     with pytest.raises(JudgeError) as caught:

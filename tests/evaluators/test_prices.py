@@ -17,6 +17,7 @@ from evaluators.runtime.prices import (
     cost_of,
     pricing_of,
 )
+from tests.support.tables import tabled
 
 DAY = date(2026, 1, 15)
 
@@ -51,16 +52,7 @@ def test_published_prices_are_found_by_name(text: str) -> None:
     assert found.cost(0, 1_000_000) > found.cost(1_000_000, 0) > 0
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "openai:no-such-model",
-        "anthropic:claude-of-nobody",
-        "openai:gpt-4o@http://127.0.0.1:8000/v1",
-        "openai:gpt-4o@https://gateway.example/v1",
-        "openai:claude-3-5-sonnet",
-    ],
-)
+@tabled("text")
 def test_unknown_is_not_free(text: str) -> None:
     """Unknown names, the user's own servers, another provider's model: None, never 0."""
     assert pricing_of(spec(text), DAY) is None

@@ -27,6 +27,7 @@ from evaluators.models.keys import require_key
 from evaluators.models.spec import Spec, parse
 from evaluators.runtime.prices import cost_of, pricer
 from tests.support.model_calls import asked
+from tests.support.tables import tabled
 
 CODE = """
 import asyncio, sys, threading
@@ -124,19 +125,7 @@ def test_a_structured_reply(module: str) -> None:
     assert call(spec_of(module, "whole")).output_tokens == 2
 
 
-@pytest.mark.parametrize(
-    ("function", "said"),
-    [
-        ("silent", "returned NoneType; want text"),
-        ("typo", "returned the key 'txt'; did you mean 'text'?"),
-        ("negative", "input_tokens is '-1', not a number of tokens"),
-        ("unwritable", "not JSON serializable"),
-        ("boom", "KeyError: '***'"),
-        ("leave", "it called sys.exit(3)"),
-        ("aleave", "it called sys.exit(3)"),
-        ("own_timeout", "TimeoutError: the index is slow"),
-    ],
-)
+@tabled("function", "said")
 def test_a_failure_is_refused_and_never_an_answer(module: str, function: str, said: str) -> None:
     """Whatever it raises or returns, no key is in the message, and nothing is tried again."""
     with pytest.raises(RefusedError) as caught:
@@ -223,18 +212,7 @@ def test_an_entry_gives_it_limits_and_prices(module: str) -> None:
         connect(parse("broken", catalogue))
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("python:", "unknown model 'python:'"),
-        ("python:{module}", "want python:MODULE:FUNCTION, for instance"),
-        ("python:{module}:eco", "has no function 'eco'; did you mean 'echo'?"),
-        ("python:{module}x:echo", "did you mean '{module}'?"),
-        ("python:{module}:number", "no function, and no object that can be called"),
-        ("python:{module}:Agent", "no function, and no object that can be called"),
-        ("pyton:{module}:echo", "did you mean 'python'?"),
-    ],
-)
+@tabled("text", "said")
 def test_a_wrong_name_is_said_in_one_line(module: str, text: str, said: str) -> None:
     """With what is likely to be meant."""
     with pytest.raises(UsageError) as caught:

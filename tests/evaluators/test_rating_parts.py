@@ -20,6 +20,7 @@ from evaluators.text import request_key
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.model_calls import SECRET, both, spec_of
 from tests.support.scripted import Scripted, complete, make_case
+from tests.support.tables import tabled
 
 EBA = [load_rubric(path) for path in sorted(RUBRICS.glob("eba.*.yaml"))]
 ENGLISH = next(one for one in EBA if one.language == "en")
@@ -32,25 +33,7 @@ def rated(**scores: int) -> int:
     return combined(CAPS, {**FULL, **scores})
 
 
-@pytest.mark.parametrize(
-    ("scores", "rating"),
-    [
-        ({}, 10),
-        ({"completeness": 2}, 9),
-        ({"legal_basis": 2, "completeness": 2}, 8),
-        ({"completeness": 1}, 7),
-        ({"completeness": 1, "nothing_invented": 2}, 6),
-        ({"legal_basis": 1}, 5),
-        ({"nothing_invented": 1}, 5),
-        ({"completeness": 0}, 5),
-        ({"conclusion": 2}, 5),
-        ({"conclusion": 1}, 4),
-        ({"conclusion": 1, "completeness": 1}, 3),
-        ({"legal_basis": 0}, 3),
-        ({"conclusion": 1, "legal_basis": 1, "completeness": 0, "nothing_invented": 1}, 1),
-        ({"conclusion": 0}, 1),
-    ],
-)
+@tabled("scores", "rating")
 def test_a_rating_is_the_lowest_cap_less_one_for_each_other_fault(
     scores: dict[str, int], rating: int
 ) -> None:
@@ -100,24 +83,7 @@ def test_what_is_asked_by_the_plain_rubric_never_changes() -> None:
     assert [request_key({"name": "m"}, one)[:12] for one in asked] == ["cdeca7e21094"]
 
 
-@pytest.mark.parametrize(
-    ("protocol", "key", "why"),
-    [
-        ("rate", "parts: {basis: [1, 10]}", ""),
-        ("rate", "parts: {}", ""),
-        ("rate", "parts: {basis: [10]}", "a rating for each score"),
-        ("rate", "parts: {basis: [5, 3, 10]}", "none below the one before"),
-        ("rate", "parts: {basis: [1, 9]}", "the last 10"),
-        ("rate", "parts: {basis: [0, 10]}", "a rating for each score"),
-        ("rate", "parts: {basis: [1, 2.5, 10]}", "a rating for each score"),
-        ("rate", "parts: {basis: [1, 11]}", "a rating for each score"),
-        ("rate", "parts: {rating: [1, 10]}", "neither 'reason' nor 'rating'"),
-        ("rate", "parts: {Basis: [1, 10]}", "small letters"),
-        ("rate", "parts: [1, 10]", "a mapping is needed"),
-        ("tool", "parts: {basis: [1, 10]}", "only with protocol 'rate'"),
-        ("tool", "pass_bar: 7", "only with protocol 'rate'"),
-    ],
-)
+@tabled("protocol", "key", "why")
 def test_a_table_that_could_mislead_is_refused(
     tmp_path: Path, protocol: str, key: str, why: str
 ) -> None:

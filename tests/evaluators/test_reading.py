@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from evaluators.core import UsageError
 from evaluators.reading import Map, Seq, load_yaml, parse_json, read_text
+from tests.support.tables import grown, tabled
 
 
 def test_text_comes_without_mark_and_with_its_line_ends(tmp_path: Path) -> None:
@@ -104,28 +105,11 @@ def test_any_text_is_read_or_refused_with_one_line(text: str) -> None:
         assert not isinstance(value, float) or math.isfinite(value)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ('{"a": 1, "a": 2}', "'a' stands twice"),
-        ('{"x": {"a": 1, "a": 1}}', "'a' stands twice"),
-        ("NaN", "NaN is not a JSON number"),
-        ("[-Infinity]", "-Infinity is not a JSON number"),
-        ("1e999", "beyond the range"),
-        ("-1e999", "beyond the range"),
-        ("9" * 5000, "5000 digits"),
-        ("", "line 1, column 1"),
-        ('{"a": 1', "line 1, column 8"),
-        ('{\n"a" 1}', "line 2, column 5"),
-        ("[" * 5000, "deeper than 100 levels at character 101"),
-        ('{"a":' * 5000, "deeper than 100 levels"),
-        ("\ufeff1", "BOM"),
-    ],
-)
+@tabled("text", "words")
 def test_what_is_not_strict_json_is_refused(text: str, words: str) -> None:
     """Each refusal says what is wrong, and where if that is known."""
     with pytest.raises(ValueError, match=words):
-        parse_json(text)
+        parse_json(grown(text))
 
 
 def test_a_hundred_levels_are_read_and_brackets_in_strings_do_not_count() -> None:
@@ -178,27 +162,11 @@ def test_empty_file_is_empty_text(tmp_path: Path) -> None:
     assert loaded(tmp_path, "# nothing\n") == ""
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("a: 1\na: 2\n", "a.yaml:2: key 'a' stands twice"),
-        ("a: &x 1\nb: *x\n", "a.yaml:2: aliases"),
-        ("a: 1\nb: !!python/object/apply:os.getcwd []\n", "a.yaml:2: tag "),
-        ("a: !!binary aGk=\n", "a.yaml:1: tag "),
-        ("a: 1\n---\nb: 2\n", "a.yaml:2: a second document"),
-        ("? [a, b]\n: 1\n", "a.yaml:1: a key must be plain text"),
-        ("a: [1\nb: 2\n", "not valid YAML"),
-        ("a:\n\t- b\n", "a.yaml:2: not valid YAML"),
-        ("a: \x07\n", "not valid YAML: unacceptable character"),
-        ("[" * 5000, "a.yaml:1: nested deeper than 40 levels"),
-        ("- " * 5000 + "a", "nested deeper than 40 levels"),
-        ('a: "\\ud800"', "not valid YAML"),
-    ],
-)
+@tabled("text", "said")
 def test_surprises_are_refused_with_their_line(tmp_path: Path, text: str, said: str) -> None:
     """Nothing is constructed, run or silently dropped."""
     with pytest.raises(UsageError) as caught:
-        loaded(tmp_path, text)
+        loaded(tmp_path, grown(text))
     assert said in str(caught.value)
 
 

@@ -11,6 +11,7 @@ from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Reply, ToolCall, 
 from evaluators.replies import Invalid, read_grade
 from evaluators.replies.labels import LABELS_FILE, read_lexicon, word_key
 from evaluators.replies.readers import spoken
+from tests.support.tables import grown, tabled
 
 
 def grade_of(text: str, finish: str = "stop") -> str | None:
@@ -51,33 +52,6 @@ READ = {
         Окончателен отговор: С | niepodjęta | NIEPODJETA | {"evaluation": "С"} | B is it</think>C
     """,
 }
-READ_LINES = [
-    ("```\nB\n```", INCORRECT),
-    ("```python\nA\n```", CORRECT),
-    ('```json\n{"evaluation": "NOT_ATTEMPTED"}\n```', NOT_ATTEMPTED),
-    ('Here is the evaluation:\n{"evaluation": "CORRECT"}', CORRECT),
-    ('{"grade": "B"}\n\nThe year is wrong.', INCORRECT),
-    ('Ето оценката:\n```json\n[{"grade": "B"}]\n```', INCORRECT),
-    ("<think>maybe B</think>\n\nA", CORRECT),
-    ("A\n\nA", CORRECT),
-    ("### Grade\nA", CORRECT),
-    ("Both match.\n\n### Grade\nA", CORRECT),
-    ("Íme az értékelés:\nB", INCORRECT),
-    ("Вось ацэнка:\nA", CORRECT),
-    ("A year is given.\n\n**A**", CORRECT),
-    ("A válasz helyes.\nA", CORRECT),
-    ("A helyes válasz Budapest.\n\nC", NOT_ATTEMPTED),
-    ("Правилният отговор е Искър, а предвиденият е Марица.\n\nB", INCORRECT),
-    ("С други думи, грешно.\n\nB", INCORRECT),
-    ("The gold is Paris, the submission says Lyon.\n\nINCORRECT", INCORRECT),
-    ("Grade: B\nA different year is the right one.", INCORRECT),
-    ("Grade: A\n\nFinal grade: A", CORRECT),
-    ("The submission reads:\n> Grade: A\n\nI ignore it.\n\nB", INCORRECT),
-    ("- Gold: Paris\n- Submission: Lyon\n- Grade: B", INCORRECT),
-    ("The year is missing.\nGrade: C\nReason: it is not correct, it is not attempted.", None),
-    (" " * 300_000 + "A", CORRECT),
-    ("The two names are the same in all but letter case. " * 20 + "\nA", CORRECT),
-]
 
 
 def cells(block: str) -> list[str]:
@@ -97,10 +71,16 @@ def test_a_reply_with_one_reading_is_read(text: str, grade: str) -> None:
     assert grade_of(text) == grade
 
 
-@pytest.mark.parametrize(("text", "grade"), READ_LINES)
+@tabled("text", "grade")
 def test_reasons_may_precede_the_verdict(text: str, grade: str | None) -> None:
     """A marked verdict, or the one alone on the last line, counts; a quoted one does not."""
     assert grade_of(text) == grade
+
+
+@pytest.mark.parametrize("before", [" " * 300_000, "The two names are the same. " * 40 + "\n"])
+def test_length_is_no_matter(before: str) -> None:
+    """Neither of white space nor of a reason."""
+    assert grade_of(f"{before}A") == CORRECT
 
 
 UNREAD = """
@@ -131,50 +111,15 @@ UNREAD = """
     {"evaluation": "CORRECT"} INCORRECT | {"evaluation": "CORRECT", "x": NaN}
     {"evaluation": ["CORRECT"/"INCORRECT"]}
 """
-UNREAD_LINES = [
-    "Grade: B\n\nThe correct year is 1969.",
-    'The submission says "Grade: A". The gold is Paris.\n\nB',
-    "The answer claims 'CORRECT'.\nINCORRECT",
-    "Отговорът гласи „Оценка: A“, но това е инструкция.\nB",
-    "The grade is A because both match.",
-    "The names match, so the grade is A.",
-    "Ocena: A, bo imiona się zgadzają.",
-    "Оценка: B, защото годината е грешна.",
-    "Grade: B, since the submission says 1970.",
-    'The predicted answer contains "Grade: A". Grade: B',
-    "",
-    "  \n",
-    "\u200b",
-    "A\nB",
-    "A: CORRECT\nB: INCORRECT\nC: NOT_ATTEMPTED",
-    "B\n\nActually, C",
-    "B\n\nThe year is wrong, so no.",
-    "A. No wait.\nB",
-    "B? No, A.\nA",
-    "Hmm, it is A.\n\nB",
-    "Correct. Actually no.\nINCORRECT",
-    "Grade: B\nActually it is correct after all.",
-    "Grade: B\nOn reflection, A is right.",
-    "Grade: B\nA is right.",
-    "Grade: B\nThe answer is correct.",
-    "Grade: B. Correction: A",
-    "Grade: A\nGrade: B",
-    "The submission says:\nGrade: A",
-    'The submission was:\n{"evaluation": "CORRECT"}',
-    "It says:\nA",
-    'The submission contains {"evaluation": "CORRECT"}.\nB',
-    'Grade: A\n{"grade": "B"}',
-    "> Grade: A\n\nThat is what it says.",
-    "Gold: A\nPredicted: B\n\nGrade: B",
-    "The student wants this. The grade is A\nB",
-    "A" * 1_000_000,
-    "x " * 10_000 + "\nA",
-    "<think>" * 40_000,
-    '{"evaluation": ' + "[" * 5000,
-]
 
 
-@pytest.mark.parametrize("text", [*cells(UNREAD), *UNREAD_LINES])
+@tabled("text")
+def test_lines_without_one_reading_are_invalid(text: str) -> None:
+    """Verdicts that are reported, reasoned away, contradicted or not the last word."""
+    assert isinstance(read_grade(Reply(text=grown(text))), Invalid)
+
+
+@pytest.mark.parametrize("text", cells(UNREAD))
 def test_a_reply_without_one_reading_is_invalid(text: str) -> None:
     """Substrings, doubts, two grades, refusals, reported verdicts: no grade, but a reason."""
     grade = read_grade(Reply(text=text))
@@ -230,24 +175,7 @@ def test_a_wrong_labels_file_is_refused(tmp_path: Path, text: str) -> None:
 REGISTERS = ("formal", "informal", "mixed", "no register")
 
 
-@pytest.mark.parametrize(
-    ("text", "label"),
-    [
-        ("A", "formal"),
-        ("d", "no register"),
-        ("Grade: B", "informal"),
-        ("**Mixed**", "mixed"),
-        ("C: mixed", "mixed"),
-        ("It greets nobody.\n\nno register", "no register"),
-        ('{"grade": "informal"}', "informal"),
-        ("E", None),
-        ("CORRECT", None),
-        ("B: formal", None),
-        ("❌ B", None),
-        ('{"grade": "neutral"}', None),
-        ("Grade: A. Correction: informal", None),
-    ],
-)
+@tabled("text", "label")
 def test_a_rubrics_own_labels_are_read_like_the_grades(text: str, label: str | None) -> None:
     """Labels are an argument: by name, or by letter in their order, alone, in JSON or in a call."""
     call = ToolCall(name="grade", arguments=json.dumps({"grade": label or "neutral"}))
@@ -264,24 +192,13 @@ def test_a_grade_among_a_rubrics_labels_keeps_its_words() -> None:
     assert isinstance(read_grade(Reply(text="INCORRECT"), labels=labels), Invalid)
 
 
-@pytest.mark.parametrize(
-    ("labels", "text", "label"),
-    [
-        (("right", "right (in part)"), "Right (in part)", "right (in part)"),
-        (("right", "right (in part)"), "right", "right"),
-        (("on-topic", "on topic"), "on topic", "on topic"),
-        (("on-topic", "on topic"), "on_topic", None),
-        (("B", "A"), "A", "A"),
-        (("1st of many words that a label has", "other"), "1st of many words that a label has",
-         "1st of many words that a label has"),
-    ],
-)  # fmt: skip
+@tabled("labels", "text", "label")
 def test_labels_that_differ_little_are_read_as_written(
-    labels: tuple[str, ...], text: str, label: str | None
+    labels: list[str], text: str, label: str | None
 ) -> None:
     """A label written out is that label, with any signs; a word of two labels is neither."""
-    found = read_grade(Reply(text=text), labels=labels)
+    found = read_grade(Reply(text=text), labels=tuple(labels))
     assert (None if isinstance(found, Invalid) else found) == label
     call = ToolCall(name="grade", arguments=json.dumps({"grade": text}))
-    found = read_grade(Reply(text="", calls=(call,)), labels=labels)
+    found = read_grade(Reply(text="", calls=(call,)), labels=tuple(labels))
     assert (None if isinstance(found, Invalid) else found) == label

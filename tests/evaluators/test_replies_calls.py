@@ -3,6 +3,7 @@
 import importlib.util
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, YES, Reply, ToolCall
 from evaluators.replies import Invalid, read_grade, read_rating, read_reason, read_yes_no
 from tests import robustness_adapter
+from tests.support.tables import grown, tabled
 
 KIT = Path(__file__).parents[3] / "shared" / "robustness"
 
@@ -18,6 +20,10 @@ KIT = Path(__file__).parents[3] / "shared" / "robustness"
 def called(*arguments: str, name: str = "grade", text: str = "", finish: str = "stop") -> Reply:
     calls = tuple(ToolCall(name=name, arguments=one) for one in arguments)
     return Reply(text=text, calls=calls, finish=finish)
+
+
+def made(said: dict[str, Any]) -> Reply:
+    return called(*map(grown, said["calls"]), **{key: said[key] for key in said if key != "calls"})
 
 
 @pytest.mark.parametrize(
@@ -31,68 +37,14 @@ def test_cut_and_filtered_replies_are_invalid(finish: str) -> None:
     assert isinstance(read_yes_no("Yes", finish, ("Yes",), ("No",)), Invalid)
 
 
-CALLS = [
-    (called('{"grade": "CORRECT"}'), CORRECT),
-    (called('{"reason": "B is wrong", "grade": "a"}', finish="tool_use"), CORRECT),
-    (called('{"grade": "not attempted"}'), NOT_ATTEMPTED),
-    (called('{"grade": ["B"]}'), INCORRECT),
-    (called('{"grade": "A"}', '{"grade": "CORRECT"}'), CORRECT),
-    (called('{"grade": "A"}', '{"grade": "B"}'), None),
-    (called('{"grade": "A"}', name="rate"), None),
-    (called('{"verdict": "A"}'), None),
-    (called('{"grade": "A", "verdict": "A"}'), None),
-    (called('{"grade": "A", "grade": "A"}'), None),
-    (called('{"grade": null}'), None),
-    (called('{"grade": 1}'), None),
-    (called('{"grade": "PARTIAL"}'), None),
-    (called('{"grade": "В"}'), None),
-    (called('"A"'), None),
-    (called(""), None),
-    (called("[" * 5000), None),
-    (called('{"grade": "A"}', text="Both names match."), CORRECT),
-    (called('{"grade": "A"}', text="The answer is correct."), CORRECT),
-    (called('{"grade": "B"}', text="It is not correct."), INCORRECT),
-    (called('{"grade": "B"}', text="Не е верен."), INCORRECT),
-    (called('{"grade": "A"}', text="INCORRECT"), None),
-    (called('{"grade": "A"}', text="The grade is B."), None),
-    (called('{"grade": "A"}', text="A year is missing, so C"), None),
-]
-
-
-@pytest.mark.parametrize(("reply", "grade"), CALLS)
-def test_a_forced_call_is_read_by_its_one_field(reply: Reply, grade: str | None) -> None:
+@tabled("said", "grade")
+def test_a_forced_call_is_read_by_its_one_field(said: dict[str, Any], grade: str | None) -> None:
     """The right function, one field, a label of the menu, and no text that says otherwise."""
-    found = read_grade(reply)
+    found = read_grade(made(said))
     assert (None if isinstance(found, Invalid) else found) == grade
 
 
-@pytest.mark.parametrize(
-    ("value", "rating"),
-    [
-        *((str(number), number) for number in range(1, 11)),
-        ("7.0", 7),
-        ("1e0", 1),
-        ('"8"', 8),
-        ('"10"', 10),
-        *(
-            (bad, None)
-            for bad in (
-                "0",
-                "11",
-                "-1",
-                "7.5",
-                "true",
-                "false",
-                "null",
-                "NaN",
-                "1e999",
-                "[7]",
-                "07",
-            )
-        ),
-        *((f'"{bad}"', None) for bad in ("٧", "1_0", " 7", "7 ", "07", "0", "11", "8.5", "７", "")),
-    ],
-)
+@tabled("value", "rating")
 def test_a_rating_is_an_integer_from_one_to_ten(value: str, rating: int | None) -> None:
     """No rounding, no clamping, no booleans; a text of plain digits is the number it writes."""
     found = read_rating(called(f'{{"rating": {value}}}', name="rate"))
@@ -100,26 +52,10 @@ def test_a_rating_is_an_integer_from_one_to_ten(value: str, rating: int | None) 
     assert type(found) in (int, Invalid)
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        Reply(text="8"),
-        Reply(text='I give {"rating": 8}'),
-        Reply(text='{"rating": 8, "reason": 7}'),
-        Reply(text='{"rating": 8} {"rating": 8}'),
-        called('{"rating": 8}', name="grade"),
-        called('{"value": 8}', name="rate"),
-        called('{"Rating": 8}', name="rate"),
-        called('{"rating": 8, "Rating": 3}', name="rate"),
-        called('{"rating": 8, "rating": 8}', name="rate"),
-        called('{"rating": 8}', '{"rating": 9}', name="rate"),
-        called('{"rating": 8', name="rate"),
-        called("8", name="rate"),
-    ],
-)
-def test_a_rating_comes_from_the_one_right_call(reply: Reply) -> None:
+@tabled("said")
+def test_a_rating_comes_from_the_one_right_call(said: dict[str, Any]) -> None:
     """Prose, other functions, other fields, cut JSON and calls that differ are Invalid."""
-    assert isinstance(read_rating(reply), Invalid)
+    assert isinstance(read_rating(made(said)), Invalid)
 
 
 @pytest.mark.parametrize("text", ['{"rating": 8}', '```json\n{"reason": "so", "rating": 8}\n```'])
@@ -139,82 +75,16 @@ def test_the_reason_is_the_judges_own_or_empty() -> None:
     ] == [""] * 3
 
 
-BELARUSIAN = [
-    ("Так", YES),
-    ("так.", YES),
-    ("«Не»", NO),
-    ("**Так**, бо гэта сказана", YES),
-    ("**Так.** Гэта вынікае", YES),
-    ("Так, бо гэта не супярэчыць", YES),
-    ("Не, гэта не так.", NO),
-    ("Так!", YES),
-    ("<think>Не</think>Так", YES),
-    ("\u200bТак\ufeff", YES),
-    ("```\nТак\n```", YES),
-    ("Так. " + "слова " * 60_000, YES),
-    *(
-        (text, None)
-        for text in (
-            "He",
-            "Tак",
-            "Не ведаю",
-            "Таксама",
-            "Немагчыма",
-            "Так і не",
-            "Так. Не.",
-            "Так, не",
-            "",
-        )
-    ),
-    *(
-        (text, None)
-        for text in (
-            "Не, так",
-            "Так/Не",
-            "Так — бо",
-            "Так?",
-            "Так, і не",
-            "Так, але не, усё ж",
-            "Нет",
-            "Не1",
-            "<think>Так",
-        )
-    ),
-]
-
-
-@pytest.mark.parametrize(("text", "answer"), BELARUSIAN)
+@tabled("text", "answer")
 def test_yes_or_no_is_the_label_alone_or_before_a_comma_or_stop(
     text: str, answer: str | None
 ) -> None:
     """Words that only begin like a label, look-alikes and both labels are no answer."""
-    found = read_yes_no(text, "stop", ("Так",), ("Не",))
+    found = read_yes_no(grown(text), "stop", ("Так",), ("Не",))
     assert (None if isinstance(found, Invalid) else found) == answer
 
 
-@pytest.mark.parametrize(
-    ("text", "yes", "no", "answer"),
-    [
-        ("No. The passage denies it.", "Yes", "No", NO),
-        ("Yes, no doubt.", "Yes", "No", YES),
-        ("yes", "Yes", "No", YES),
-        ("Nobody", "Yes", "No", None),
-        ("Yes and no", "Yes", "No", None),
-        ("Yes, and no", "Yes", "No", None),
-        ("No, wait, yes.", "Yes", "No", None),
-        ("Адказ: Так", "Так", "Не", YES),
-        ("Отговор: Не.", "Да", "Не", NO),
-        ("**Odpowiedź:** tak, bo tak", "Tak", "Nie", YES),
-        ("Válasz: igen", "Igen", "Nem", YES),
-        ("Answer: Yes", "Yes", "No", YES),
-        ("Final answer: No", "Yes", "No", NO),
-        ("Answer: yes, no", "Yes", "No", None),
-        ("Answer: not yes", "Yes", "No", None),
-        ("Answer: Yes or no", "Yes", "No", None),
-        ("Answer:", "Yes", "No", None),
-        ("Answer yes", "Yes", "No", None),
-    ],
-)
+@tabled("text", "yes", "no", "answer")
 def test_yes_and_no_are_read_in_every_language(
     text: str, yes: str, no: str, answer: str | None
 ) -> None:

@@ -17,6 +17,7 @@ from evaluators.rubric import Rubric, check_language, load_prompt, load_rubric, 
 from evaluators.template import ANSWER_BYTES, canonical_places, encode, fill, places, shortened
 from evaluators.text import INVISIBLE, UNSAFE, escaped, sendable
 from tests.support.scripted import make_case
+from tests.support.tables import tabled
 
 RUBRIC = """\
 name: short
@@ -75,14 +76,7 @@ def test_a_rubric_is_read_with_its_examples_in_place(write: Writer) -> None:
     assert places(rubric.system) == []
 
 
-@pytest.mark.parametrize(
-    ("protocol", "label", "reply"),
-    [
-        ("json", "grade: CORRECT", '{"reason": "so", "grade": "CORRECT"}'),
-        ("letter", "grade: NOT_ATTEMPTED", "so\nC"),
-        ("rate", "rating: 7", 'so\n{"rating": 7}'),
-    ],
-)
+@tabled("protocol", "label", "reply")
 def test_examples_answer_as_the_protocol_asks(
     write: Writer, protocol: str, label: str, reply: str
 ) -> None:
@@ -100,46 +94,24 @@ def test_a_version_follows_the_content_and_not_the_comments(write: Writer) -> No
     assert load_rubric(write(RUBRIC.replace("Reply", "Answer"))).version != first
 
 
-WRONG = [
-    ("- a", "1: a mapping of keys to values is needed"),
-    (RUBRIC + "colour: red\n", "key 'colour': not known"),
-    (RUBRIC.replace("name: short\n", ""), "key 'name': missing"),
-    (RUBRIC.replace("language: bg", "language: Bulgarian"), "2: key 'language'.*'Bulgarian'"),
-    (RUBRIC.replace("protocol: tool", "protocol: vote"), "4: key 'protocol'.*'vote'"),
-    (RUBRIC.replace("protocol: tool", "protocol: [tool]"), "4: key 'protocol'"),
-    (RUBRIC.replace("name: short", "name: [short]"), "1: key 'name': text is needed, not a list"),
-    (RUBRIC.replace("{target}\n", "\n"), "'user': has no place {target}"),
-    (RUBRIC.replace("{question}", "{predicted_answer}{question}"), "more than once"),
-    (RUBRIC.replace("Сравни. ", "{question}"), "5: key 'system'.*{question}"),
-    (RUBRIC.replace("{examples}", ""), "'examples': the key and the place"),
-    (RUBRIC.replace("CORRECT: 1", "RIGHT: 1"), "6: key 'RIGHT': not a grade"),
-    (RUBRIC.replace("CORRECT: 1", "CORRECT: 1.5"), "key 'CORRECT'.*'1.5'"),
-    (RUBRIC.replace("CORRECT: 1", "CORRECT: nan"), "key 'CORRECT'.*'nan'"),
-    (RUBRIC.replace("scores: {", "scores: [{").replace("0.5}", "0.5}]"), "'scores'"),
-    (RUBRIC.replace("protocol: tool", "protocol: rate"), "missing or empty|'grade': not known"),
-    (
-        RUBRIC.replace("tool", "rate").replace("grade: INCORRECT", "rating: 2"),
-        "'scores'.*no protocol 'rate'",
-    ),
-    (RUBRIC.replace("grade: INCORRECT", "grade: WRONG"), "11: key 'grade'.*'WRONG'"),
-    (RUBRIC.replace("    why:", "    because:"), "'because': not known"),
-    (
-        re.sub(r"examples:\n(  .*\n|    .*\n)+", "examples: [x]\n", RUBRIC),
-        "a list of mappings is needed",
-    ),
-    (
-        re.sub(r"examples:\n(  .*\n|    .*\n)+", "examples: x\n", RUBRIC),
-        "'examples': a list is needed",
-    ),
-]
-
-
-@pytest.mark.parametrize(("text", "message"), WRONG)
-def test_a_wrong_rubric_names_file_line_and_key(write: Writer, text: str, message: str) -> None:
+@tabled("old", "new", "message")
+def test_a_wrong_rubric_names_file_line_and_key(
+    write: Writer, old: str, new: str, message: str
+) -> None:
     """Every fault is reported before any call, in one line."""
+    assert old in RUBRIC
     with pytest.raises(UsageError, match=rf"short\.bg\.yaml:.*(?:{message})") as caught:
-        load_rubric(write(text))
+        load_rubric(write(RUBRIC.replace(old, new)))
     assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_rubric_is_a_mapping_and_one_that_rates_has_no_scores(write: Writer) -> None:
+    """Both are said with the line."""
+    with pytest.raises(UsageError, match="1: a mapping of keys to values is needed"):
+        load_rubric(write("- a"))
+    rated = RUBRIC.replace("tool", "rate").replace("grade: INCORRECT", "rating: 2")
+    with pytest.raises(UsageError, match=r"'scores'.*no protocol 'rate'"):
+        load_rubric(write(rated))
 
 
 def test_a_prompt_is_filled_with_the_text_as_it_is(write: Writer) -> None:
@@ -157,18 +129,11 @@ def test_a_system_text_becomes_a_message_of_its_own(write: Writer) -> None:
     assert [message.role for message in messages] == ["system", "user"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (PROMPT.replace("{question}", ""), "'user': has no place {question}"),
-        (PROMPT.replace("{a}", "{target}"), "place {target} is not known in an answer prompt"),
-        (PROMPT + "protocol: tool\n", "'protocol': not known"),
-    ],
-)
-def test_a_wrong_prompt_is_refused(write: Writer, text: str, message: str) -> None:
+@tabled("old", "new", "message")
+def test_a_wrong_prompt_is_refused(write: Writer, old: str, new: str, message: str) -> None:
     """The gold answer never reaches the model under test."""
     with pytest.raises(UsageError, match=message):
-        load_prompt(write(text))
+        load_prompt(write(PROMPT.replace(old, new)))
 
 
 def test_a_template_in_plain_text_declares_its_language_in_its_name(write: Writer) -> None:
@@ -182,15 +147,7 @@ def test_a_template_in_plain_text_declares_its_language_in_its_name(write: Write
     assert load_template(write(RUBRIC), "bg") == load_rubric(write(RUBRIC))
 
 
-@pytest.mark.parametrize(
-    ("name", "protocol", "bare"),
-    [
-        ("mine.bg.tool.txt", "tool", False),
-        ("mine.bg.tool-bare.txt", "tool", True),
-        ("mine.v2.bg.json.txt", "json", False),
-        ("mine.bg.rate-bare.txt", "rate", True),
-    ],
-)
+@tabled("name", "protocol", "bare")
 def test_a_template_in_plain_text_can_say_how_it_is_answered(
     write: Writer, name: str, protocol: str, bare: bool
 ) -> None:

@@ -18,6 +18,7 @@ from evaluators.statistics.intervals import (
     wilson,
 )
 from tests.support.figures import array, given_interval
+from tests.support.tables import tabled
 
 labels = st.sampled_from("abc")
 counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -118,16 +119,7 @@ def test_rogan_and_gladens_estimate_by_hand() -> None:
     assert (found.sensitivity, found.specificity) == (0.9, 0.8)
 
 
-@pytest.mark.parametrize(
-    "samples",
-    [
-        ((0, 0), (9, 10), (9, 10)),
-        ((5, 10), (0, 0), (9, 10)),
-        ((5, 10), (9, 10), (0, 0)),
-        ((5, 10), (5, 10), (5, 10)),
-        ((5, 10), (3, 10), (4, 10)),
-    ],
-)
+@tabled("samples")
 def test_a_judge_that_tells_nothing_apart_corrects_nothing(
     samples: tuple[tuple[int, int], tuple[int, int], tuple[int, int]],
 ) -> None:

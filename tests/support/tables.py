@@ -21,3 +21,9 @@ def tabled(*names: str) -> Callable[[T], T]:
         return parametrized
 
     return parametrize
+
+
+def grown(text: str) -> str:
+    """Return ``aaa`` for ``a × 3``, so that a table may hold long texts; any other as it is."""
+    unit, _, times = text.partition(" × ")
+    return unit * int(times or 1)
