@@ -22,7 +22,14 @@ from reports.run.baseline import Baseline, load_baseline
 from reports.run.clean import line, visible
 from reports.run.record import Record
 from reports.run.report import Report, Role
-from reports.run.report_folder import PREVIOUS, RUN, TRANSCRIPTS, check_apart, keep, previous
+from reports.run.report_folder import (
+    PREVIOUS,
+    RUN,
+    TRANSCRIPTS,
+    check_apart,
+    keep,
+    previous,
+)
 from reports.run.run_json import load_report, load_run, load_summaries
 from reports.run.transcripts import Source, calls_of, of_files, parts, title
 from reports.verdict.promoted import BASELINES, check_name, find_run, promoted
@@ -281,8 +288,8 @@ def promote(argv: Sequence[str]) -> int:
     """Keep a run's report under a name; return the exit code."""
     parser = Parser(
         "promote",
-        f"Keep a run as {BASELINES}/NAME, for --baseline=NAME and for the trend of later reports. "
-        "Commit that folder: it is what the next model is compared with.",
+        f"Keep what a comparison needs of a run in {BASELINES}/NAME, for --baseline=NAME and for "
+        "the trend of later reports. Commit that folder.",
         "0 kept, 3 could not be written, 4 wrong arguments, no readable run, or one that did not "
         "pass",
     )
@@ -291,6 +298,8 @@ def promote(argv: Sequence[str]) -> int:
         "run", metavar="RUN", nargs="?", type=run_path, default=OUT, help=f"{RUN_HELP} ({OUT})"
     )
     parser.add_argument("--replace", action="store_true", help="in place of the run of that name")
+    text = "all files of the report: page, tables, prompts and replies"
+    parser.add_argument("--whole", action="store_true", help=text)
     parser.add_argument("--anyway", action="store_true", help="also a run that did not pass")
     options = parser.parse_args(argv)
     to = BASELINES / check_name(options.name)
@@ -304,11 +313,11 @@ def promote(argv: Sequence[str]) -> int:
         raise UsageError(
             f"{to}: a run of that name is there; choose another name, or say --replace"
         )
-    home = options.run if options.run.is_dir() else options.run.parent
+    source = home(options.run)
     try:
-        keep(home, to)
+        keep(source, to, packed=not options.whole)
     except OSError as error:
-        raise WriteError(to, sum(file.stat().st_size for file in home.glob("*")), error) from None
+        raise WriteError(to, sum(file.stat().st_size for file in source.glob("*")), error) from None
     say(sys.stdout, f"{to}: {verdict}, {plural(len(records), 'item')}; --baseline={options.name}")
     return 0
 

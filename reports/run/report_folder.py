@@ -1,5 +1,6 @@
 """The folder of a report: which files are the report's, which run writes them, what was before."""
 
+import gzip
 import json
 import os
 import re
@@ -10,15 +11,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from evaluators.core import UsageError
-from evaluators.output import PRIVATE, PRIVATE_FOLDER, write_part
+from evaluators.output import PRIVATE, PRIVATE_FOLDER, write_part, write_whole
 from evaluators.reading import parse_json, read_text
 
 RUN = "run.json"
 """Written last: it vouches for the records."""
 RECORDS = "records.jsonl"
+PACKED = "records.jsonl.gz"
+"""The records of a promoted run; ``run.json`` vouches for what is in it."""
 TRANSCRIPTS = "transcripts.jsonl.gz"
 PAGE, SUMMARY, GATES = "report.html", "summary.md", "gates.xml"
-OTHERS = (RECORDS, "results.csv", PAGE, TRANSCRIPTS, SUMMARY, GATES)
+OTHERS = (RECORDS, PACKED, "results.csv", PAGE, TRANSCRIPTS, SUMMARY, GATES)
 GRADED_HEADER = ("Question number", "Classification")
 GRADED_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*-graded\.csv")
 PREVIOUS = ".previous"
@@ -154,15 +157,24 @@ def keep_decided(folder: Path) -> str:
     return ""
 
 
-def keep(folder: Path, to: Path) -> None:
-    """Keep the report in ``folder`` in ``to`` as well, in place of one there; raises OSError."""
+def keep(folder: Path, to: Path, *, packed: bool = False) -> None:
+    """Keep the report in ``folder`` in ``to`` as well, in place of one there; raises OSError.
+
+    ``packed`` keeps only what a comparison needs: ``run.json``, and the records compressed.
+    """
     to.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
     if to.samefile(folder):
         return
     for path in (to / RUN, *report_files(to)):
         path.unlink(missing_ok=True)
-    for path in (*report_files(folder), folder / RUN):
-        _link(path, to / path.name)
+    files = report_files(folder)
+    if packed and folder / RECORDS in files:
+        content = gzip.compress((folder / RECORDS).read_bytes(), mtime=0)
+        write_whole(to / PACKED, [content])
+        files = []
+    for path in (*files, folder / RUN):
+        if not packed or path.name in (PACKED, RUN):
+            _link(path, to / path.name)
 
 
 def _is_decided(folder: Path) -> bool:

@@ -4,7 +4,10 @@ Every field of a report is derived from its dataclass. What is named or placed d
 file is defined in this module alone.
 """
 
+import gzip
+import hashlib
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter
@@ -14,14 +17,14 @@ from typing import Any, TypeVar, get_type_hints
 from cases.config import NAME
 from cases.dataset import SliceSample, Threshold
 from evaluators.core import UsageError
-from evaluators.reading import file_hash, parse_json, read_text
+from evaluators.reading import MAX_BYTES, file_hash, parse_json, read_text
 from evaluators.text import flat, shown
 from reports.run.clean import masked
 from reports.run.json_data import decode, dump, encode, ordered
 from reports.run.provenance import dump_datasets, load_datasets
 from reports.run.record import Record, in_order, safe
 from reports.run.report import Report, SliceSummary
-from reports.run.report_folder import NO_VERDICT, RECORDS, RUN
+from reports.run.report_folder import NO_VERDICT, PACKED, RECORDS, RUN
 
 SCHEMA_VERSION = 2
 MAX_TOKENS = 10**12  # of one item, with any number of judges
@@ -196,8 +199,11 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
             f"{source}: 'records.sha256' is {sha256!r}, not a checksum; write the report again"
         )
     items = source.parent / RECORDS
-    _check(items, source, sha256)
-    lines = read_text(items).split("\n")
+    if not items.exists() and (packed := source.parent / PACKED).exists():
+        lines = _unpacked(packed, source, sha256).split("\n")
+    else:
+        _check(items, source, sha256)
+        lines = read_text(items).split("\n")
     return run, tuple(_record(items, row, line) for row, line in enumerate(lines, 1) if line)
 
 
@@ -246,6 +252,19 @@ def _checked_run(source: Path) -> dict[str, object]:
     return masked(run)
 
 
+def _unpacked(items: Path, source: Path, expected: str) -> str:
+    """Return the text of packed records, at most as much as is read of a plain file."""
+    try:
+        with gzip.open(items) as file:
+            raw = file.read(MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(
+            f"{items}: cannot be unpacked ({error}); {source.name} needs it in the same folder"
+        ) from None
+    _check_hash(hashlib.sha256(raw).hexdigest(), items, source, expected)
+    return raw.decode("utf-8", "replace")
+
+
 def _check(items: Path, source: Path, expected: str) -> None:
     try:
         found = file_hash(items)
@@ -254,6 +273,10 @@ def _check(items: Path, source: Path, expected: str) -> None:
             f"{items}: cannot be read ({error.strerror or error}); "
             f"{source.name} needs it in the same folder"
         ) from None
+    _check_hash(found, items, source, expected)
+
+
+def _check_hash(found: str, items: Path, source: Path, expected: str) -> None:
     if found != expected:
         raise UsageError(
             f"{items}: altered since {source.name} was written (SHA-256 {found[:12]}…, expected "

@@ -1,5 +1,6 @@
 """Claims about runs that are kept by name: promoted, listed, compared with, drawn as a trend."""
 
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from reports.__main__ import main
 from reports.run.report import Report
 from reports.run.run_json import load_report
 from reports.verdict.promoted import BASELINES, find_run, with_trend
-from tests.conftest import Project
+from tests.conftest import MODULE, ROOT, Project
 from tests.support.made_runs import answered, run_of, written
 from tests.support.samples import rendered
 
@@ -158,3 +159,91 @@ def test_pytest_compares_with_a_promoted_run(
     assert str(run["baseline"]).endswith("reports/baselines/v1")
     (point,) = load_report(project.path / "reports" / "out").trend
     assert point.name == "v1"
+
+
+LANGUAGES = ("en", "bg", "pl", "hu", "be")
+PARROT = """
+import csv
+from pathlib import Path
+
+from evaluators.core import Verdict
+
+KNOWN = {
+    row["Question"]: row["Predicted answers"]
+    for path in Path("qa/facts").glob("*.csv")
+    for row in csv.DictReader(path.open(encoding="utf-8"))
+}
+
+
+def old(case):
+    text = KNOWN[case.question]
+    return {"text": text, "input_tokens": len(case.question), "output_tokens": len(text)}
+
+
+def new(case):
+    return "?" if case.language == "pl" and len(case.question) % 3 == 0 else KNOWN[case.question]
+
+
+class Wordy:
+    async def judge(self, case, answer, ask):
+        reason = f"To '{case.question}' the reference says {case.expected}; the answer: {answer}."
+        return Verdict(grade="INCORRECT" if answer == "?" else "CORRECT", reason=reason)
+"""
+
+
+def test_a_promoted_run_is_small_and_compares_like_the_whole(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of 360 bundled items with answers and reasons at most 200 kB stay; no verdict differs."""
+    for language in LANGUAGES:
+        text = (ROOT / "cases" / "simpleqa" / f"{language}.csv").read_text(encoding="utf-8")
+        project.write(f"qa/facts/{language}.csv", "".join(text.splitlines(keepends=True)[:73]))
+    listed = "".join(f"  {one}: {{file: {one}.csv}}\n" for one in LANGUAGES)
+    gates = "{correct: {min: 0.5}, drop: {max: 0.05}}"
+    yaml = (
+        f"kind: graded\nrubric: simpleqa\njudge: unmeasured\ngates: {gates}\nlanguages:\n{listed}"
+    )
+    project.write("qa/facts/dataset.yaml", yaml)
+    project.write("qa/facts/test_facts.py", MODULE.format(name="facts"))
+    project.write("parrot.py", PARROT)
+    asked = ("qa", "--judge", "python:parrot:Wordy", "--report-dir")
+    assert project.run_in_process(*asked, "old", "--model", "python:parrot:old").ret == 0
+    assert project.run_in_process(*asked, "new", "--model", "python:parrot:new").ret == 0
+    assert main(["promote", "small", "old"]) == main(["promote", "whole", "old", "--whole"]) == 0
+    small, whole = (project.path / BASELINES / name for name in ("small", "whole"))
+    assert sorted(path.name for path in small.iterdir()) == ["records.jsonl.gz", "run.json"]
+    assert {"report.html", "records.jsonl", "transcripts.jsonl.gz"} <= {
+        path.name for path in whole.iterdir()
+    }
+    assert load_report(small) == load_report(whole)
+    assert load_report(small).counts.planned == 360
+    assert sum(path.stat().st_size for path in small.iterdir()) <= 200_000
+    shown = []
+    for command in (["compare", "{}", "new"], ["gate", "new", "--baseline={}"]):
+        for name in ("small", "whole"):
+            capsys.readouterr()
+            code = main([word.format(name) for word in command])
+            shown.append((code, capsys.readouterr().out.replace(name, "NAME")))
+    assert shown[0] == shown[1] and shown[2] == shown[3]
+    assert shown[2][0] == 1 and "FAIL         facts:pl" in shown[2][1]
+    assert main(["promote", "again", "small"]) == 0
+    assert load_report(project.path / BASELINES / "again") == load_report(small)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"no archive", "cannot be unpacked"),
+        (gzip.compress(b"{}\n" * 40)[:-20], "cannot be unpacked"),
+        (gzip.compress(b"{}\n"), "altered since run.json was written"),
+    ],
+)
+def test_packed_records_that_are_not_the_runs_are_refused(
+    home: Path, content: bytes, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A cut, a foreign or another file is exit 4 in one line."""
+    main(["promote", "v1"])
+    (home / BASELINES / "v1" / "records.jsonl.gz").write_bytes(content)
+    assert main(["gate", "reports/out", "--baseline=v1"]) == 4
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
