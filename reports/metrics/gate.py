@@ -297,8 +297,8 @@ def _remedy(threshold: Threshold, inputs: GateInputs | UsageInputs) -> str:
     """Return what would decide a bar, in a few words; empty where that is not known."""
     summary = inputs.summary
     if summary.obstacle:
-        known = summary.whole and not summary.sample
-        return f"run all {plural(summary.whole, 'item')}" if known else "run all"
+        whole = summary.sample.of if summary.sample else summary.whole
+        return f"run all {plural(whole, 'item')}" if whole else "run all"
     if inputs.distrust:
         return "more labels" if "measured too little" in inputs.distrust else "another judge"
     if summary.counts.ungraded:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from hashlib import sha256
 from importlib.resources import files
+from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
@@ -130,6 +131,7 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "p": words.p_value,
     "plural": plural,
     "run_name": words.run_name,
+    "short": lambda path: PurePath(path).name or path,
     "segments": charts.segments,
     "share": lambda part, whole: f" ({100 * part / whole:.0f} %)" if whole else "",
     "signed": partial(words.signed, shown=views.fixed),

@@ -22,6 +22,7 @@ def test_a_lucky_sample_does_not_turn_fail_into_pass(project: Project) -> None:
     assert project.run_in_process("qa").ret == 1
     sampled = project.run_in_process("--limit", "1", "--seed", "4", "qa")
     assert sampled.ret == 6
+    assert "correct (run all 20 items)" in sampled.outlines[-1]
     gate = project.only("gates")
     assert (gate["estimate"]["value"], gate["state"]) == (1.0, "INCONCLUSIVE")
     assert gate["reason"] == (
