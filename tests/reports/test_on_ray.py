@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import chdir, suppress
 from pathlib import Path
@@ -15,12 +16,18 @@ from typing import Any
 import pytest
 
 from evaluators.core import UsageError
+from evaluators.ledger.reply_store import Ledger
 from reports.commands import on_ray
 from tests.support.loopback import Answer, Seen, loopback, plausible
-from tests.support.projects import RIGHT, ROOT, WRONG, Project, graded, specs
+from tests.support.projects import RIGHT, ROOT, WRONG, Project, graded
 
 ITEMS = 24
 NODES = ["first", "second"]
+# 10 tokens a reply at 100 USD a million are 0.001 USD.
+MODELS = """
+{name}: {{provider: openai, model: {name}, base_url: "{url}/v1", prices: {{input: 0, output: 100}},
+  parameters: {{max_tokens: 10}}}}
+"""
 SLOW = """
 import asyncio
 from pathlib import Path
@@ -119,20 +126,32 @@ def test_the_report_is_that_of_pytest(
 
 
 @pytest.mark.slow
-def test_a_node_that_dies_costs_no_item(project: Project, cluster: Any) -> None:
-    """Its shard runs again on another node; with one ledger only calls in flight are repeated."""
+@pytest.mark.parametrize("usd", [None, 0.032])
+def test_a_node_that_dies_costs_no_item(project: Project, cluster: Any, usd: float | None) -> None:
+    """Its shards run again on another node; with one ledger only calls in flight are repeated.
+
+    A shard that is repeated keeps to its share of ``--max-cost``: the ledger has what is spent.
+    """
     project.asked(ITEMS)
     lost: list[Any] = [cluster.add_node(num_cpus=2, node_name="third")]
+    asked: Counter[bytes] = Counter()
 
     def handle(seen: Seen) -> Answer:
-        if server.count == ITEMS and lost:
+        asked[seen.content] += 1
+        if server.count == ITEMS // 2 and lost:
             cluster.remove_node(lost.pop(), allow_graceful=False)
         time.sleep(0.2)
-        return plausible()(seen)
+        body = plausible()(seen).body
+        assert isinstance(body, dict)
+        return Answer(body={**body, "usage": {"prompt_tokens": 50, "completion_tokens": 10}})
 
     with loopback(handler=handle) as server:
-        words = (*specs(server.url), f"--on=ray:{cluster.address}", "--concurrency=4")
-        made = start(project, *words, "--shards=4", OPENAI_API_KEY="k")
+        texts = [MODELS.format(name=name, url=server.url) for name in ("answerer", "judge")]
+        project.write("models.yaml", "".join(texts))
+        words = ("--models=models.yaml", "--model=answerer", "--judge=judge", "--concurrency=4")
+        limit = [f"--max-cost={usd}"] if usd else []
+        on = (f"--on=ray:{cluster.address}", "--shards=4")
+        made = start(project, *words, *on, *limit, OPENAI_API_KEY="k")
         out, err = made.communicate()
     assert not lost
     told = [line for line in err.splitlines() if "failed on" in line]
@@ -140,11 +159,20 @@ def test_a_node_that_dies_costs_no_item(project: Project, cluster: Any) -> None:
     for line in told:
         assert re.match(r"--on ray: shard ./4 failed on third: .*; tried on another$", line)
     assert "aylet" not in "".join(set(err.splitlines()).difference(told))
-    assert made.returncode in (0, 1), out + err
     found = records(project.path / "reports" / "out")
-    assert [one["outcome"] for one in found if one["outcome"] in ("error", "missing")] == []
-    assert len(found) == ITEMS
-    assert server.count <= 2 * ITEMS + 4
+    missing = [one for one in found if one["outcome"] == "missing"]
+    assert (len(found), bool(missing)) == (ITEMS, usd is not None)
+    assert not [one for one in found if one["outcome"] == "error"]
+    assert made.returncode in (0, 1, 6), out + err
+    assert server.count - len(asked) <= len(told)  # a call in flight for each shard
+    if usd is not None:
+        query = "SELECT kind, key, text FROM documents WHERE kind LIKE 'spent %'"
+        with Ledger(project.path / ".qa" / "ledger.sqlite3") as ledger:
+            notes = [(one[0], one[1]) for one in ledger.store.read(query)]
+            spent = [float(ledger.documents(kind)[key]) for kind, key in notes]
+        assert len({kind for kind, _ in notes}) == 4
+        assert 0.001 * len(asked) <= sum(spent) + 1e-9 <= usd + 2e-9
+        assert 0.001 * server.count <= usd + 0.001 * len(told)
 
 
 @pytest.mark.slow
