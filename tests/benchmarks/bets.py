@@ -55,15 +55,19 @@ def first(values: Array, sizes: Array, mean: float) -> Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """How runs ended, as shares of them, and the median of their items."""
+    """How runs ended, as shares of them, and the median and the mean of their items."""
 
     passed: float
     failed: float
     median: float
+    mean: float = math.nan
 
 
-def ends(one: Setting, worse: float, runs: int) -> Found:
-    """Return how runs of a model end that is worse by so much."""
+def crossings(one: Setting, worse: float, runs: int) -> Array:
+    """Return after how many items each run shows PASS (first row) and FAIL (second row).
+
+    The model is worse by so much.
+    """
     random = np.random.default_rng(SEED)
     sizes, parts = np.ones(one.items), []
     for start in range(0, runs, AT_ONCE):
@@ -72,7 +76,12 @@ def ends(one: Setting, worse: float, runs: int) -> Found:
         values = won.astype(np.float64) - lost
         crossed = first(values, sizes, -one.margin), first(-values, sizes, one.margin)
         parts.append(np.stack(crossed))
-    passing, failing = np.concatenate(parts, axis=1)
+    return np.concatenate(parts, axis=1)
+
+
+def ends(one: Setting, worse: float, runs: int) -> Found:
+    """Return how runs of a model end that is worse by so much."""
+    passing, failing = crossings(one, worse, runs)
     return Found(
         passed=float(np.mean(passing < failing)),
         failed=float(np.mean(failing < passing)),

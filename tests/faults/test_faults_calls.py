@@ -103,7 +103,7 @@ def test_no_broken_body_is_an_answer(tmp_path: Path, provider: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "kind", "items"),
     [
-        (Answer(status=401, body=error_body("wrong key")), "auth", 5000),
+        (Answer(status=401, body=error_body("wrong key")), "auth", 500),
         (Answer(status=403, body=error_body("no")), "auth", 100),
         (Answer(status=404, body=error_body("no such model")), "not_found", 100),
         (Answer(status=429, body=error_body("x", code="insufficient_quota")), "quota", 100),

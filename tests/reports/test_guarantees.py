@@ -255,9 +255,9 @@ def test_stopping_early_costs_a_tenth() -> None:
 
     So is an unchanged one with 128 calls in flight.
     """
-    many = simulate(replace(WHOLE, concurrency=128), 0.0, 300)
+    many = simulate(WHOLE, 0.0, 300, concurrency=128)
     assert (many.median <= 400, many.passed > 0.99) == (True, True)
-    worse = simulate(replace(WHOLE, discordance=0.2), 0.15, 300)
+    worse = simulate(replace(WHOLE, differ=0.2), 0.15, 300)
     assert (worse.median <= 200, worse.failed) == (True, 1.0)
     rows = [line.split("|") for line in table(WHOLE, price_of_items(), 100)[2:]]
     costs = [float(row[5].replace(",", "")) for row in rows]
