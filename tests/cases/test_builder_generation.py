@@ -76,14 +76,6 @@ def test_a_good_list_is_read(wrap: Callable[[object], Reply]) -> None:
     }
 
 
-@tabled("text")
-def test_prose_around_a_list_is_no_harm(text: str) -> None:
-    """One JSON list is found whatever polite words stand around it."""
-    body = json.dumps(GOOD, ensure_ascii=False)
-    reply = Reply(text=text.replace("{{", "{").replace("}}", "}").replace("{}", body))
-    assert not isinstance(read_listing(reply, 2, LABELS), Invalid)
-
-
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [

@@ -15,28 +15,12 @@ from cases.builder.rules import (
 )
 from cases.builder.work_folder import DraftItem
 from evaluators.core import NO, YES, UsageError
-from tests.support.building import make_item, question, recipe
+from tests.support.building import make_item, recipe
 from tests.support.tables import tabled
 
-STANDARD = (
-    "Снег ляжаў у полі да самай вясны, і дзеці каталіся на санках. З’явіліся першыя праталіны, "
-    "але людзі яшчэ насілі цёплае адзенне. У класе план заняткаў вісеў каля дзвярэй."
-)
-TARASHKIEVICA = (
-    "Сьнег ляжаў у полі да самай вясны, і дзеці каталіся на санках. Зьявіліся першыя праталіны, "
-    "але людзі яшчэ насілі цёплае адзеньне. У клясе плян заняткаў вісеў каля дзьвярэй."
-)
 RUSSIAN = (
     "Снег лежал в поле до самой весны, и дети катались на санках. Появились первые проталины, но "
     "люди ещё носили тёплую одежду, потому что было холодно."
-)
-UKRAINIAN = (
-    "Сніг лежав у полі до самої весни, і діти каталися на санчатах. З’явилися перші проталини, але "
-    "люди ще носили теплий одяг, бо було холодно, і його не ховали."
-)
-LATIN = (
-    "Śnieh lažaŭ u poli da samaj viasny, i dzieci katalisia na sankach. Pieršyja pratalini "
-    "zjavilisia tolki ŭ krasaviku, ale ludzi jašče nasili ciopłaje adzieńnie."
 )
 
 
@@ -44,10 +28,6 @@ def reason(text: str, language: str = "be") -> str:
     return (language_fault(text, known_language(language), recipe(language).spelling) or ("", ""))[
         0
     ]
-
-
-ENGLISH_TEXT = "The bridge was built in 1910 and it is still used by the people of the town."
-POLISH = "Most został zbudowany w 1910 roku i nadal jest używany przez mieszkańców, ale nie tylko."
 
 
 @tabled("text", "language", "expected")
@@ -183,15 +163,3 @@ def test_a_dataset_that_its_words_give_away_is_found_out() -> None:
     first = shares("{}, што тут {} хат?", "Ці праўда", "Няўжо")
     assert (first["first word"], first["majority"]) == (1.0, 0.5)
     assert shares("Ці {}маглі там жыць {} чалавек?", "", "не ")["word of denial"] == 1.0
-
-
-def test_a_dataset_without_a_trace_is_near_its_majority() -> None:
-    """Answers that have nothing to do with the question cannot be guessed from it."""
-    items = [
-        make_item(
-            number, question=question(make_item(number).paragraph), answer=(YES, NO)[number % 2]
-        )
-        for number in range(300)
-    ]
-    assert max(question_only(items, frozenset())["shares"].values()) < 0.6
-    assert question_only([], frozenset()) == {}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cases.builder.recipe import filled, load_recipe
-from cases.builder.steps import ModelCalls, StepCalls, final_states, report
+from cases.builder.recipe import load_recipe
+from cases.builder.steps import ModelCalls, StepCalls
 from cases.builder.work_folder import BuildError, WorkFolder, drop_failed, from_row, locked, to_row
 from evaluators.core import Model, Reply, StoppedError, UsageError
 from evaluators.models.spec import Prices, build
@@ -26,15 +26,6 @@ def published(path: Path) -> WorkFolder:
     folder = WorkFolder(path)
     folder.publish("sample", ITEMS, {"seed": 1}, "")
     return folder
-
-
-def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
-    """What a step wrote is what the next one reads, with the settings it was made with."""
-    folder = published(tmp_path)
-    assert WorkFolder(tmp_path).read("sample") == ITEMS
-    assert folder.options("sample") == {"seed": 1}
-    assert folder.record("check") == {}
-    assert not list(tmp_path.glob(".*.part"))
 
 
 @pytest.mark.parametrize(
@@ -57,16 +48,6 @@ def test_ids_are_ascii_and_follow_the_article() -> None:
     assert origin.item_id("be").isascii()
     assert origin.item_id("be") != replace(origin, page="x").item_id("be")
     assert from_row(to_row(ITEMS[1])) == ITEMS[1]
-
-
-def test_an_item_is_counted_where_it_ended() -> None:
-    """Kept by one step and dropped at the next is dropped, once."""
-    later = [make_item(1, state="pending", reason="timeout")]
-    files = {"sample": ITEMS, "generate": later}
-    states = final_states(files)
-    assert states == {"dropped at sample: length": 1, "pending at generate: timeout": 1}
-    assert report(files, frozenset())["items"] == 2
-    assert report({}, frozenset())["items"] == 0
 
 
 @tabled("old", "new", "message")
@@ -96,13 +77,6 @@ def test_what_a_recipe_leaves_out_is_the_bundled_ones(tmp_path: Path) -> None:
     mine, bundled = load_recipe(path), load_recipe(BE)
     assert (mine.build.seed, mine.build.splits) == (7, {"dev": 0.2, "test": 0.8})
     assert replace(mine, path=BE, build=bundled.build) == bundled
-
-
-def test_a_template_is_filled_in_one_pass() -> None:
-    """What goes into a place is not looked at for places."""
-    assert filled("{count}: {texts} {other}", {"{count}": "1", "{texts}": "{count}"}) == (
-        "1: {count} {other}"
-    )
 
 
 def test_the_budget_holds_for_all_steps_together(tmp_path: Path) -> None:

@@ -31,16 +31,6 @@ def test_every_command_has_its_help(command: str, capsys: Captured) -> None:
     assert "exit codes: 0" in out
 
 
-def test_help_names_every_command_and_exit_code(capsys: Captured) -> None:
-    """The table is shown whole."""
-    with pytest.raises(SystemExit) as stop:
-        main(["--help"])
-    assert stop.value.code == 0
-    out = capsys.readouterr().out
-    assert all(f"{name}  " in out and command.help in out for name, command in COMMANDS.items())
-    assert all(f"{code} " in out for code in (0, 1, 4, 130))
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -55,13 +45,6 @@ def test_wrong_arguments_exit_with_4(words: list[str], message: str, capsys: Cap
     out, err = capsys.readouterr()
     assert message in err
     assert (out, err.count("\n")) == ("", 1)
-
-
-def test_main_reads_argv(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    """Without arguments of its own main reads the process's."""
-    monkeypatch.setattr(sys, "argv", ["cases", "bogus"])
-    assert main() == 4
-    assert "bogus" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX here")

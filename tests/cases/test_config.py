@@ -2,13 +2,8 @@
 
 from pathlib import Path
 
-import pytest
-
 from cases.config import load_dataset, with_items
 from cases.dataset import Threshold
-from evaluators.core import UsageError
-from evaluators.reading import load_settings
-from evaluators.statistics.metrics import METRICS, gate_ranges
 from tests.support.declaring import (
     GRADED,
     JUDGED,
@@ -16,7 +11,6 @@ from tests.support.declaring import (
     RATED,
     YES_NO,
     declared,
-    gates,
     refusal,
 )
 from tests.support.tables import tabled
@@ -157,20 +151,3 @@ def test_folder_names_the_dataset(tmp_path: Path) -> None:
     folder = tmp_path / "my facts"
     folder.mkdir()
     assert "folder 'my facts' names the dataset" in refusal(folder, GRADED)
-
-
-def test_every_kind_has_measures() -> None:
-    """Ranges are ordered, and all kinds but the judged have a drop."""
-    for kind in METRICS:
-        measures = gate_ranges(kind)
-        assert all(low < high for low, high in measures.values())
-        assert ("drop" in measures) == (kind != "judged")
-
-
-def test_settings_words_accept_one_text(tmp_path: Path) -> None:
-    """One text stands for a list of one."""
-    settings = load_settings(gates(tmp_path, "a: b\nc: ''\n"))
-    assert settings.words("a") == ("b",)
-    assert settings.words("none") == ()
-    with pytest.raises(UsageError, match="it holds ''"):
-        settings.words("c")

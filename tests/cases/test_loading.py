@@ -14,17 +14,6 @@ from tests.support.tables import tabled
 SHARED = Path(__file__).parents[3] / "shared"
 
 
-JUDGED = {"question": "q", "answer": "a", "predicted_answer": "p", "label": 10, "label_1": None}
-RATED = "- {id: 2024_7108, question: q, context: c, expected: e, article: 178}\n"
-TYPES = (
-    '{"question": "q", "answer": "a", "n": 7, "x": 0.5, "big": 1e999, "id": null, "qid": "k",'
-    ' "long": 1234567890123456789, "ok": true, "no": null,'
-    ' "metadata": {"topic": "Art", "deep": {"a": [1]}}}'
-)
-TYPED = {
-    "n": 7, "x": 0.5, "big": "1e999", "long": "1234567890123456789", "ok": True, "no": None,
-    "topic": "Art", "deep": {"a": [1]}, "qid": "k",
-}  # fmt: skip
 ESCAPED = "metadata,problem,answer\n{'a': '\\d'},q,a\n  ,r,b\n"
 
 
@@ -146,31 +135,7 @@ def test_same_question_twice(tmp_path: Path) -> None:
     assert len(loaded(tmp_path, contexts)) == 2
 
 
-REAL: list[tuple[str, str, int]] = [
-    ("simpleqa/simple_qa_test_set.csv", "graded", 4326),
-    ("simpleqa_graded_cs/czech_simpleqa_questions.csv", "graded", 2163),
-    ("simpleqa_graded_cs/claude-3-5-sonnet-20240620.csv", "graded", 2161),
-    ("simpleqa_graded_en/sgr_agent_gpt41mini_judged_gpt4o.csv", "graded", 2163),
-    ("trivia_bg_pl_en_graded/bg_bggpt_gemma2.predictions.csv", "graded", 100),
-    ("trivia_bg_pl_en_graded/en_mistral.predictions.csv", "graded", 99),
-    ("trivia_bg_pl_en_graded/pl_bielik.predictions.csv", "graded", 99),
-    ("chinese_simpleqa/chinese_simpleqa.jsonl", "graded", 1500),
-    ("poleval2021_pl/dev-0.jsonl", "graded", 1000),
-    ("poleval2021_pl/dev-0_yesno.jsonl", "graded", 84),
-    ("hungarian_fib/hu_standard_fib.jsonl", "graded", 375),
-    ("exams_bg_pl_hu/dev_bg.jsonl", "graded", 593),
-    ("exams_bg_pl_hu/dev_hu.jsonl", "graded", 536),
-    ("exams_bg_pl_hu/dev_pl.jsonl", "graded", 394),
-    ("boolq_en/boolq_val.json", "yes_no", 1626),
-    ("boolq_en/boolq_contrast_set.json", "yes_no", 177),
-    ("belarusian_entailment/bertewd.json", "yes_no", 50),
-    ("eba/qa.yaml", "rated", 1),
-    ("eba/qa_eba_rated.yaml", "rated", 4),
-    ("regulatory_qa_rated/qa_ukfin.yaml", "rated", 60),
-]
-
-
-@pytest.mark.parametrize(("name", "kind", "count"), REAL)
+@tabled("name", "kind", "count")
 def test_real_files(name: str, kind: str, count: int) -> None:
     """Published files load whole, with ids that are unique and ASCII."""
     path = SHARED / "data" / name

@@ -129,18 +129,6 @@ def test_the_answers_under_judgement_are_always_the_recorded_ones() -> None:
     assert isinstance(judged.answerer, RecordedAnswer)
 
 
-def test_a_yes_or_no_must_be_whole() -> None:
-    """Only there a cut answer is refused."""
-    answerers = {
-        kind: make_tasks([item(kind, label="YES")], MODEL, LEXICAL)["k"].answerer
-        for kind in ("graded", "yes_no")
-    }
-    assert [one.whole for one in answerers.values() if isinstance(one, PromptedAnswer)] == [
-        False,
-        True,
-    ]
-
-
 @pytest.mark.parametrize(
     ("kind", "label", "verdict", "passes"),
     [
