@@ -55,6 +55,7 @@ SHARED_KEYS = (
     *("floor", "floor_limit", "offline_floor", METRICS_KEY),
 )
 """Keys of a language that the data set may give for all of them."""
+LABEL_KEYS = ("column", "raters", "scale", "two_way", "language")
 LANGUAGE_KEYS = ("file", "gates", "yes", "no", *SHARED_KEYS)
 DATASET_KEYS = (
     *("kind", "languages", "gates", "by", "penalty", DROP, RISE, "holm", "require_calibration"),
@@ -248,7 +249,7 @@ def _floor(file: _File, own: Settings, key: str) -> dict[str, float]:
 
 def _label_reading(part: Settings) -> LabelReading:
     """Return what ``labels: {column: human, scale: "0:5"}`` says of the files' labels."""
-    part.check_keys(("column", "raters", "scale", "two_way", "language"))
+    part.check_keys(LABEL_KEYS)
     try:
         scale = Scale.parse(part.text("scale")) if "scale" in part.values else None
     except ValueError as error:

@@ -32,9 +32,10 @@ METRICS_KEY = "metrics"
 CHECKS_KEY = "checks"
 _CHECK_NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 _CHECK_TEXTS = {"regex": "pattern", "json_schema": "schema"}
+CHECK_KEYS = ("name", "check", *_CHECK_TEXTS.values())
 _GEVAL_NAME = re.compile(rf"{GEVAL}[a-z0-9_]+", re.ASCII)
 FIELDS_KEY = "evaluation_params"
-_GEVAL_KEYS = ("criteria", "steps", FIELDS_KEY, *BAR_KEYS)
+GEVAL_KEYS = ("criteria", "steps", FIELDS_KEY, *BAR_KEYS)
 
 
 def read_gates(gates: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold, ...]:
@@ -69,7 +70,7 @@ def read_pooled(settings: Settings, metrics: Mapping[str, Range]) -> tuple[Thres
         if change not in metrics:
             raise settings.problem(change, "not for kind judged, where the judge is what is tested")
         if settings.part(change).text("pool") != "languages":
-            raise settings.problem(change, "say 'pool: languages', or put it under a language")
+            raise settings.problem(change, "say 'pool: languages', or put it under gates")
         found += _changes(settings, change, metrics, pool=True)
     return tuple(found)
 
@@ -203,7 +204,7 @@ def _metric(metrics: Settings, name: str) -> MetricSpec:
     if not _GEVAL_NAME.fullmatch(name):
         known = [*METRICS, f"{GEVAL}NAME (with criteria of your own)"]
         raise metrics.problem(name, f"no metric; {hint(name, known)}")
-    part.check_keys(_GEVAL_KEYS)
+    part.check_keys(GEVAL_KEYS)
     criteria, steps, fields = part.text("criteria"), part.words("steps"), part.words(FIELDS_KEY)
     if not criteria and not steps:
         raise metrics.problem(name, "give criteria, in words, or steps, as a list")
@@ -233,7 +234,7 @@ def read_checks(settings: Settings, kind: Kind) -> tuple[CheckSpec, ...]:
 
 
 def _check(part: Settings) -> CheckSpec:
-    part.check_keys(("name", "check", *_CHECK_TEXTS.values()), ("name", "check"))
+    part.check_keys(CHECK_KEYS, ("name", "check"))
     name, check = part.text("name"), part.text("check")
     if not _CHECK_NAME.fullmatch(name):
         raise part.problem(key="name", what=f"{shown(name)}: a to z, 0 to 9 and _ are needed")

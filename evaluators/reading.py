@@ -8,7 +8,7 @@ import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MAX_BYTES = 512 * 1024 * 1024
 MAX_YAML_BYTES = 4 * 1024 * 1024
 MAX_JSON_DEPTH = 100
+MAX_ALIASED = 10_000
+MERGE = "<<"
 MAX_YAML_DEPTH = 40
 MAX_DIGITS = 400
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
@@ -161,8 +163,8 @@ def load_yaml(path: Path, limit: int = MAX_YAML_BYTES, more: str = "") -> object
 
     Every scalar is the text in the file: PyYAML's safe loader turns ``No``, ``010`` and dates into
     other types. A null (``~`` or ``null`` without quotes) reads as ``""``. Raises UsageError naming
-    file and line for more than plain YAML: tags, aliases (which can explode when copied), repeated
-    keys, deep nesting, a second document; and as ``read_text``.
+    file and line for tags, repeated keys, deep nesting, a second document, and aliases that repeat
+    more than ``MAX_ALIASED`` values; and as ``read_text``.
     """
     import yaml  # here and below: workers do not need PyYAML
 
@@ -178,12 +180,16 @@ def load_yaml(path: Path, limit: int = MAX_YAML_BYTES, more: str = "") -> object
     return documents[0] if documents else ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _YamlReader:
     """Builds Map, Seq and str from PyYAML's events, in one pass."""
 
     path: Path
     events: "Iterator[yaml.Event]"
+    anchored: dict[str, object] = field(default_factory=dict)
+    """The values that an alias may repeat, by the anchor's name."""
+    repeated: int = 0
+    """How many values the aliases so far stand for."""
 
     def starts(self) -> "Iterator[yaml.Event]":
         """Yield the event that starts the document. Raises UsageError for a second one."""
@@ -200,7 +206,29 @@ class _YamlReader:
         import yaml
 
         if isinstance(event, yaml.AliasEvent):
-            raise self.refused(event, "aliases (*name) are not allowed; write the value out")
+            return self.alias(event, depth)
+        made = self.value(event, depth)
+        if anchor := getattr(event, "anchor", None):
+            self.anchored[anchor] = made
+        return made
+
+    def alias(self, event: "yaml.AliasEvent", depth: int) -> object:
+        """Return the value that an alias repeats, if all of them together stay small."""
+        if event.anchor not in self.anchored:
+            raise self.refused(event, f"no value before it has the anchor &{event.anchor}")
+        found = self.anchored[event.anchor]
+        values, height = _size(found)
+        self.repeated += values
+        if self.repeated > MAX_ALIASED:
+            raise self.refused(event, f"aliases repeat more than {MAX_ALIASED:,} values")
+        if depth + height > MAX_YAML_DEPTH:
+            raise self.refused(event, f"nested deeper than {MAX_YAML_DEPTH} levels")
+        return found
+
+    def value(self, event: "yaml.Event", depth: int) -> object:
+        """Return the value that starts with this event, which is no alias."""
+        import yaml
+
         tag = getattr(event, "tag", None)
         if tag not in (None, "!"):
             raise self.refused(event, f"tag {tag!r} is not allowed; write a plain value")
@@ -230,6 +258,10 @@ class _YamlReader:
                 raise self.refused(event, f"key {key!r} stands twice; keep one")
             found[key] = self.node(next(self.events), depth)
             found.lines[key] = _line(event)
+        if isinstance(merged := found.get(MERGE), Map):  # its own keys win
+            del found[MERGE], found.lines[MERGE]
+            for key in [one for one in merged if one not in found]:
+                found[key], found.lines[key] = merged[key], merged.lines[key]
         return found
 
     def children(self) -> "Iterator[yaml.Event]":
@@ -242,6 +274,14 @@ class _YamlReader:
     def refused(self, event: "yaml.Event", what: str) -> UsageError:
         """Return the error about the line of an event."""
         return problem(self.path, _line(event), what)
+
+
+def _size(value: object) -> tuple[int, int]:
+    """Return how many values a value holds, itself included, and how deep they are nested."""
+    inner = value.values() if isinstance(value, Map) else value if isinstance(value, Seq) else ()
+    sizes = [_size(one) for one in inner]
+    height = 1 + max((one for _, one in sizes), default=0) if isinstance(value, Map | Seq) else 0
+    return 1 + sum(one for one, _ in sizes), height
 
 
 def _line(event: "yaml.Event") -> int:

@@ -1,4 +1,4 @@
-"""The documents name every option, key and metric, and their links lead somewhere."""
+"""The documents name every option, key, metric, command and file; links lead somewhere."""
 
 import re
 from argparse import SUPPRESS
@@ -8,9 +8,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cases.config import DATASET_KEYS, LANGUAGE_KEYS
+from cases.config import DATASET_KEYS, LABEL_KEYS, LANGUAGE_KEYS
+from cases.thresholds import BAR_KEYS, CHANGE_KEYS, CHECK_KEYS, GEVAL_KEYS
+from evaluators.command_line import PROGRAMS
+from evaluators.extra_metrics import METRICS as DEEPEVAL
 from evaluators.models.catalogue import KNOWN, KNOWN_HTTP
 from evaluators.statistics.metrics import METRICS, USAGE
+from reports.gates.decide import INCONCLUSIVE
+from reports.plugin.qagate import main
+from reports.run.report_folder import OTHERS, RUN
 from tests.conftest import ROOT
 
 DOCUMENTS = sorted(
@@ -21,6 +27,8 @@ DOCUMENTS = sorted(
         *ROOT.glob(".github/*.md"),
     ]
 )
+STEPS = ("stats", "export", "import", "prune", "batches")
+"""Of ``qagate ledger``."""
 REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 
 
@@ -55,7 +63,19 @@ def test_the_reference_lists_every_option(pytestconfig: pytest.Config) -> None:
 
 def test_the_reference_shows_every_key_of_a_data_set() -> None:
     """The example of ``dataset.yaml`` holds each key that the reader knows."""
+    gates = {*BAR_KEYS, *CHANGE_KEYS, "pool"}
+    inner = {*LABEL_KEYS, *GEVAL_KEYS, *CHECK_KEYS, "limit", "seed", "waive", "difficulty_date"}
+    known = {*DATASET_KEYS, *LANGUAGE_KEYS, *gates, *inner}
+    assert known <= set(re.findall(r"[a-z_]+(?=:)", section("dataset.yaml")))
     assert {*DATASET_KEYS, *LANGUAGE_KEYS} <= examples("dataset.yaml")
+
+
+def test_the_reference_shows_every_key_of_a_gates_file() -> None:
+    """What a gate may say stands in its example or in that of ``dataset.yaml``."""
+    shown = examples("Gates file") | examples("dataset.yaml")
+    assert {*BAR_KEYS, *CHANGE_KEYS, "pool", "replace", "sample"} <= shown | set(
+        re.findall(r"`(\w+): all`", section("Gates file"))
+    )
 
 
 def test_the_reference_shows_every_key_of_a_model() -> None:
@@ -65,8 +85,34 @@ def test_the_reference_shows_every_key_of_a_model() -> None:
 
 def test_the_reference_lists_every_metric() -> None:
     """A gate can stand on each of them, so each is named."""
-    named = {name for kind in METRICS.values() for name in kind} | set(USAGE)
+    named = {name for kind in METRICS.values() for name in kind} | {*USAGE, *DEEPEVAL}
     assert named <= set(re.findall(r"`([\w@^]+)`", section("Metrics")))
+
+
+def test_the_reference_lists_every_command_with_its_options(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A row is about commands that there are, and names the options that their help does."""
+    rows = [re.split(r" ?\| ?", line)[1:4] for line in section("Commands").splitlines()[4:] if line]
+    cells = {name: text for names, _, text in rows for name in re.findall(r"`(\w+)", names)}
+    known = {name for program in PROGRAMS.values() for name in program.commands}
+    assert cells.keys() == {"run", "rejudge", *known, *STEPS[1:]}
+    for name in known - {"attack"}:
+        helped = set[str]()
+        for step in STEPS if name == "ledger" else ("",):
+            with pytest.raises(SystemExit):
+                main([name, *filter(None, [step]), "--help"])
+            helped |= set(re.findall(r"^ +(--[a-z0-9-]+)", capsys.readouterr().out, re.M))
+        of_runs = {"--limit", "--report-dir", "--judge"} if "of `run`" in cells[name] else set()
+        assert set(re.findall(r"--[a-z0-9-]+", cells[name])) == helped - of_runs, name
+
+
+def test_the_reference_lists_every_file_and_exit_code() -> None:
+    """Those that a report has, and those that a session can end with."""
+    files = section("Files of a report")
+    assert [name for name in (*OTHERS, RUN) if f"`{name}`" not in files + section("Commands")] == []
+    codes = re.findall(r"^\| (\d) \|", section("Exit codes"), re.M)
+    assert list(map(int, codes)) == sorted({int(one) for one in range(INCONCLUSIVE + 1)})
 
 
 def slug(heading: str) -> str:

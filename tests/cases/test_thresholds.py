@@ -161,6 +161,20 @@ def test_a_gates_file_declares_pooled_gates(folder: Path, rubrics: Path) -> None
     assert all(one.pool and one.paired and one.evidence == "confident" for one in found)
 
 
+def test_gates_of_all_languages_stand_once(folder: Path, rubrics: Path) -> None:
+    """Under `gates:` or behind an anchor; a language's own replace those of one name."""
+    more = "gates: {incorrect: {max: 0.5}, rise: {cost: {max: 20%}}}"
+    own = "{file: en.jsonl, gates: &own {correct: {min: 0.3}, incorrect: {max: 0.4}}}"
+    text = f"kind: graded\n{more}\nlanguages:\n  en: {own}\n"
+    text += "  bg: {file: en.jsonl, gates: *own}\n  pl: {file: en.jsonl, gates: {<<: *own}}\n"
+    text += "  hu: {file: en.jsonl}\n"
+    slices = declared(folder, text, rubrics).slices
+    bars = {name: {one.name: one.bar for one in made.thresholds} for name, made in slices.items()}
+    assert bars["hu"] == {"incorrect": "<= 0.5", "rise of cost": "<= 20%"}
+    assert bars["en"] == {**bars["hu"], "correct": ">= 0.3", "incorrect": "<= 0.4"}
+    assert bars["bg"] == bars["pl"] == bars["en"]
+
+
 def test_gates_on_what_answers_take(folder: Path, rubrics: Path) -> None:
     """A bar has no upper limit; a rise may be a share of the old value, or stand in its unit."""
     bars = "seconds_p95: {max: 8}, cost: {max: 0.002}"

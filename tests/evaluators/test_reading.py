@@ -170,6 +170,30 @@ def test_surprises_are_refused_with_their_line(tmp_path: Path, text: str, said: 
     assert said in str(caught.value)
 
 
+def test_an_alias_repeats_a_value_and_a_merge_its_keys(tmp_path: Path) -> None:
+    """A mapping's own keys win; each key knows the line where it stands."""
+    text = "a: &a {min: 1, max: 2}\nb: *a\nc:\n  max: 3\n  <<: *a\nd: [*a, &e x, *e]\n"
+    found = loaded(tmp_path, text)
+    both = {"min": "1", "max": "2"}
+    assert found == {"a": both, "b": both, "c": {"max": "3", "min": "1"}, "d": [both, "x", "x"]}
+    assert isinstance(found, Map) and isinstance(found["c"], Map)
+    assert found["c"].lines == {"max": 4, "min": 1}
+
+
+@pytest.mark.parametrize(
+    ("first", "unit", "said"),
+    [
+        ("[x, x]", "[*a{0}, *a{0}]", "aliases repeat more than 10,000 values"),
+        ("[]", "[*a{0}]", "nested deeper than 40 levels"),
+    ],
+)
+def test_aliases_cannot_explode(tmp_path: Path, first: str, unit: str, said: str) -> None:
+    """Neither in number nor in depth."""
+    lines = [f"k0: &a0 {first}", *(f"k{n + 1}: &a{n + 1} {unit.format(n)}" for n in range(60))]
+    with pytest.raises(UsageError, match=said):
+        loaded(tmp_path, "\n".join(lines))
+
+
 TREES = st.recursive(
     st.text("ab 0.~:'\"#-\n", max_size=6),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab1", min_size=1), inner),
