@@ -132,8 +132,7 @@ def of_file(text: str) -> Run:
 
 def bundled() -> Run:
     """Return the run of the recorded answers over the bundled data sets, judged by rules."""
-    files = sorted(CASES.glob("*/dataset.yaml")) + sorted(CASES.glob("judges/*/dataset.yaml"))
-    plan = make_plan(files, Selection())
+    plan = make_plan(sorted(CASES.rglob("dataset.yaml")), Selection())
     tasks = make_tasks(plan.items.values(), None, judges("lexical"))
 
     async def records() -> tuple[Record, ...]:

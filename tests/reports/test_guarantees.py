@@ -14,6 +14,7 @@ from evaluators.statistics.metrics import METRICS
 from evaluators.statistics.paired import tango
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
+from reports.verdict.odds import Simulation
 from tests.benchmarks import audited, bets, coverage, differences, judge_error, operating
 from tests.benchmarks.coverage import Cell, grid, scores
 from tests.benchmarks.erosion import Setting, erode, is_within
@@ -264,3 +265,32 @@ def test_stopping_early_costs_a_tenth() -> None:
     assert [row[1].strip() for row in rows] == ["fixed", "cascade", "sequential", "both"]
     assert costs == sorted(costs, reverse=True)
     assert costs[3] < costs[0] / 10
+
+
+@pytest.mark.slow
+def test_paired_gates_of_each_bundled_slice_pass_a_model_that_did_not_change() -> None:
+    """With 0.91 or more by the dry run's odds if 20 % differ; in eba, where pairs are few, 10 %.
+
+    The judge's verdicts count as they are: a good model's, where the rules leave gates open.
+    """
+    run, asked = operating.bundled(), set()
+    for dataset in run.datasets:
+        for language, slice_ in dataset.slices.items():
+            paired = tuple(gate for gate in slice_.thresholds if gate.paired)
+            if not paired:
+                continue
+            own = replace(
+                dataset,
+                slices={language: replace(slice_, thresholds=paired)},
+                pooled=(),
+                judge_unmeasured=True,
+            )
+            name = (dataset.name, language)
+            records = [one for one in run.records if (one.dataset, one.language) == name]
+            alone = operating.made_run((own,), tuple(records))
+            odds = Simulation(alone.inputs, operating.FACTS, alone.baseline).odds(
+                0.1 if dataset.name == "eba" else 0.2, runs=100
+            )
+            assert odds.codes.get(0, 0.0) >= 0.91, slice_.name
+            asked.add(slice_.name)
+    assert len(asked) == 18  # five of simpleqa, its hard part and smoke each, two of boolq, eba
