@@ -49,6 +49,8 @@ class Usage:
     """The sum over the calls, when they were made."""
     cost: float | None = 0.0
     """USD; None if a price is unknown."""
+    known: float = 0.0
+    """USD of the replies whose price is known."""
     requests: int = 0
     """Those that this run sent."""
     spent: float = 0.0
@@ -72,6 +74,7 @@ class Usage:
             output_tokens=self.output_tokens + other.output_tokens,
             seconds=self.seconds + other.seconds,
             cost=None if unknown else (self.cost or 0.0) + (other.cost or 0.0),
+            known=self.known + other.known,
             requests=self.requests + other.requests,
             spent=self.spent + other.spent,
             earlier=self.earlier + other.earlier,

@@ -25,7 +25,7 @@ from evaluators.core import (
 from evaluators.ledger import Ledger
 from evaluators.models.adapter import BatchStatus
 from evaluators.models.batching import BatchedModel
-from evaluators.runtime.budget import money
+from evaluators.runtime.budget import money, part_of_cost
 from evaluators.text import canonical, flat
 
 T = TypeVar("T")
@@ -123,14 +123,16 @@ class BatchCounts:
 
     done: int = 0
     failed: int = 0
-    spent: float | None = 0.0
-    """USD; None if a price is unknown."""
+    spent: float = 0.0
+    """USD, as far as prices are known."""
+    unpriced: bool = False
     out: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """By wave: the calls that the provider has, and how many of them are done and failed."""
 
     def add(self, cost: float | None) -> None:
         """Count what a reply cost."""
-        self.spent = None if cost is None or self.spent is None else self.spent + cost
+        self.spent += cost or 0.0
+        self.unpriced |= cost is None
 
     def describe(self) -> str:
         """Return in a few words what is done, failed and queued; empty without any batch."""
@@ -140,8 +142,8 @@ class BatchCounts:
         counts = f"{self.done + done:,} done, {self.failed + failed:,} failed"
         head = "a batch" if len(self.out) == 1 else f"{len(self.out):,} batches"
         queued = f"{max(0, calls - done - failed):,} queued"
-        price = "price unknown" if self.spent is None else f"{money(self.spent)} so far"
-        return f"{head} with the provider: {counts}, {queued}; {price}"
+        known = part_of_cost(self.spent) if self.unpriced else money(self.spent)
+        return f"{head} with the provider: {counts}, {queued}; cost {known} so far"
 
 
 class BatchPoller:

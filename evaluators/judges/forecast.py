@@ -74,6 +74,8 @@ class Forecast:
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float | None = 0.0
+    known: float = 0.0
+    """The cost of the calls whose price is known."""
     cached: float | None = 0.0
     """The cost if the provider caches the prefixes that calls share."""
     most: float | None = 0.0
@@ -86,6 +88,7 @@ class Forecast:
             tokens_in=self.tokens_in + other.tokens_in,
             tokens_out=self.tokens_out + other.tokens_out,
             cost=_sum(self.cost, other.cost),
+            known=self.known + other.known,
             cached=_sum(self.cached, other.cached),
             most=_sum(self.most, other.most),
         )
@@ -208,6 +211,7 @@ def _forecast(call: Call, spec: Spec, price: Pricing | None, prefixes: Prefixes 
         tokens_in=tokens_in,
         tokens_out=tokens_out,
         cost=None if price is None else price.cost(tokens_in, tokens_out),
+        known=0.0 if price is None else price.cost(tokens_in, tokens_out),
         cached=None if price is None else _cached(call, price, (tokens_in, tokens_out), prefixes),
         most=None if price is None else price.most(most_input_tokens(call.request), longest),
     )

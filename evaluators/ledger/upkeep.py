@@ -81,8 +81,10 @@ class LedgerTotal:
     cache_read_tokens: int = 0
     seconds: float = 0.0
     """The time of all calls together."""
-    cost: float | None = 0.0
-    """In USD; None if a price is unknown."""
+    known: float = 0.0
+    """What the replies with a price cost, in USD."""
+    unpriced: int = 0
+    """Replies without a price."""
     first: float = float("inf")
     """The time of the first reply, in seconds since 1970."""
     last: float = 0.0
@@ -96,7 +98,8 @@ class LedgerTotal:
             output_tokens=self.output_tokens + reply.output_tokens,
             cache_read_tokens=self.cache_read_tokens + reply.cache_read_tokens,
             seconds=self.seconds + reply.seconds,
-            cost=None if cost is None or self.cost is None else self.cost + cost,
+            known=self.known + (cost or 0.0),
+            unpriced=self.unpriced + (cost is None),
             first=min(self.first, at),
             last=max(self.last, at),
         )

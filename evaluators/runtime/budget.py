@@ -207,6 +207,11 @@ def output_limit(spec: Spec, request: Request) -> int | None:
     return min(whole) if whole else None
 
 
+def part_of_cost(known: float) -> str:
+    """Return what is known of a cost of which some price is missing."""
+    return f"partly known: {money(known)}" if known > 0 else "unknown"
+
+
 def money(amount: float) -> str:
     """Return an amount in USD: to the cent, or to two digits below ten cents."""
     if amount == 0 or amount >= 0.1:

@@ -337,6 +337,7 @@ class Meter:
             output_tokens=reply.output_tokens,
             seconds=reply.seconds,
             cost=cost,
+            known=cost or 0.0,
             requests=sent,
             spent=(cost or 0.0) if sent else 0.0,
             earlier=earlier,

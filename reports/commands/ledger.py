@@ -24,7 +24,7 @@ from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names, require_key
 from evaluators.models.spec import parse
 from evaluators.output import aligned_table, plural, say, write_whole
-from evaluators.runtime.budget import money
+from evaluators.runtime.budget import money, part_of_cost
 from evaluators.runtime.prices import pricer
 from evaluators.secrets import one_line
 
@@ -77,7 +77,7 @@ def _stats_lines(place: Place, found: LedgerStats, size: int) -> Iterator[str]:
             f"{total.cache_read_tokens:,}",
             f"{total.output_tokens:,}",
             f"{total.seconds:,.0f} s",
-            "unknown" if total.cost is None else money(total.cost),
+            part_of_cost(total.known) if total.unpriced else money(total.known),
             _day(total.first),
             _day(total.last),
         )
@@ -88,8 +88,11 @@ def _stats_lines(place: Place, found: LedgerStats, size: int) -> Iterator[str]:
     for name, (what, rest) in COUNTED.items():
         if count := found.counts[name]:
             yield f"{plural(count, what)}{rest}"
-    if any(total.cost is None for total in found.models.values()):
-        yield "cost unknown: neither models.yaml nor genai-prices has a price"
+    unpriced = [one_line(spec) for spec, total in found.models.items() if total.unpriced]
+    if unpriced:
+        known = part_of_cost(sum(total.known for total in found.models.values()))
+        names = ", ".join(unpriced)
+        yield f"cost {known}: neither models.yaml nor genai-prices has a price of {names}"
 
 
 def _day(at: float) -> str:

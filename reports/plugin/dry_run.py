@@ -30,7 +30,7 @@ from evaluators.ledger import Ledger
 from evaluators.ledger.opening import exists
 from evaluators.models.spec import Spec
 from evaluators.output import plural
-from evaluators.runtime.budget import VERDICT_TOKENS, money
+from evaluators.runtime.budget import VERDICT_TOKENS, money, part_of_cost
 from evaluators.runtime.engine import Task
 from evaluators.runtime.prices import Pricing, pricing_of
 from evaluators.text import fresh_key
@@ -56,6 +56,7 @@ T = TypeVar("T")
 Shares = list[tuple[float, dict[str, float]]]
 """Shares of pairs that may differ, each with the share of items asked of each slice."""
 
+NO_CALLS = Forecast()
 REPLIES_PER_QUERY = 1_000
 EXTRAS = (
     "extra metrics: as many calls as they usually take; what they ask depends on the replies, and "
@@ -119,7 +120,7 @@ class DryRun:
         if forecasts:
             yield from plan_lines("all", len(keys), sum(forecasts.values(), judged))
             if shares:
-                yield sequence_line(items, forecasts, shares, judged.cost)
+                yield sequence_line(items, forecasts, shares, judged)
         extras = any(self._tasks[key].metric_runners for key in keys)
         notes = [
             *([EXTRAS] if extras else []),
@@ -259,7 +260,7 @@ def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:
     known = f"{forecast.kept:,} of them recorded (free)" if forecast.kept else "none recorded"
     tokens = f"about {forecast.tokens_in:,} tokens in, {forecast.tokens_out:,} out"
     if None in (forecast.cost, forecast.cached, forecast.most):
-        yield f"    {known}; {tokens}; cost unknown"
+        yield f"    {known}; {tokens}; cost {part_of_cost(forecast.known)}"
         return
     ways = (forecast.cost, forecast.cached, forecast.most)
     plain, cached, most = (money(one or 0.0) for one in ways)
@@ -289,20 +290,20 @@ def sequence_line(
     items: Mapping[str, int],
     forecasts: Mapping[str, Forecast],
     shares: Shares,
-    fixed: float | None = 0.0,
+    fixed: Forecast = NO_CALLS,
 ) -> str:
     """Return items and cost of slices that stop once decided, and those of all their items.
 
-    ``fixed`` is the cost in USD of calls that are made in any case; None if unknown.
+    ``fixed`` are the calls that are made in any case.
     """
+    costs = {name: one.known for name, one in forecasts.items()}
+    unpriced = None in (fixed.cost, *(one.cost for one in forecasts.values()))
     asked, paid = [], []
     for _, parts in (*shares, (0.0, {})):
         asked.append(f"{sum(parts.get(name, 1.0) * items[name] for name in forecasts):,.0f}")
-        costs = [(parts.get(name, 1.0), one.cost) for name, one in forecasts.items()]
-        known = [part * cost for part, cost in [*costs, (1.0, fixed)] if cost is not None]
-        paid.append(money(sum(known)) if len(known) > len(costs) else "")
-    whole = f"{asked.pop()}{', ' if paid[-1] else ''}{paid.pop()}"
-    less = f", {listed(paid)}" if paid[0] else ""
+        known = sum(parts.get(name, 1.0) * cost for name, cost in costs.items()) + fixed.known
+        paid.append(part_of_cost(known) if unpriced else money(known))
+    whole, less = f"{asked.pop()}, {paid.pop()}", f", {listed(dict.fromkeys(paid))}"
     differ = listed(f"{100 * share:.2g}" for share, _ in shares)
     return (
         f"    until decided, if unchanged and {differ} % differ: about {listed(asked)} "

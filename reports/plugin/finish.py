@@ -16,6 +16,7 @@ from cases.dataset import Plan
 from evaluators.core import QAError
 from evaluators.ledger import Ledger
 from evaluators.models.catalogue import replaced_entries
+from evaluators.runtime.budget import part_of_cost
 from evaluators.text import digest
 from reports.gates.audited import REVIEW
 from reports.gates.decide import SessionFacts
@@ -119,6 +120,7 @@ def _facts(
             **ci_link(os.environ),
             "requests": run.status.requests,
             "spent": run.spent,
+            **({"known_cost": found.known} if found.unpriced else {}),
             "replies": found.replies,
         },
         notes=(*end.notes, *_notes(options, plan, run, found)),
@@ -172,12 +174,9 @@ def _notes(options: RunOptions, plan: Plan, run: EngineRun, found: OutcomeFacts)
 
 def _unpriced(options: RunOptions, run: EngineRun, found: OutcomeFacts) -> str:
     """Return the known part of the cost, and the models whose price is not known."""
-    known = found.answering
     others = [name for name in run.unpriced if name != options.model]
-    names = ", ".join(others if others and known is not None else run.unpriced)
-    if not known:
-        return f"cost unknown: no price for {names}"
-    return f"cost: answers {words.money(known)}; judge unknown: no price for {names}"
+    names = ", ".join(others if others and found.answering is not None else run.unpriced)
+    return f"cost {part_of_cost(found.known)}: no price for {names}"
 
 
 def ci_link(environment: Mapping[str, str]) -> dict[str, str]:

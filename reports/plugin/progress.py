@@ -23,7 +23,7 @@ import pytest
 
 from evaluators.core import Outcome
 from evaluators.output import say
-from evaluators.runtime.budget import money
+from evaluators.runtime.budget import money, part_of_cost
 from evaluators.runtime.engine import Status
 
 RECENT_S = 30.0  # of which rates are shown: what the ledger gave at once says little
@@ -92,7 +92,7 @@ class Progress:
             parts.append(f"{status.in_flight} of {status.limit} in flight")
             cost = f"{money(self.spent)} of about {money(self.spent + left * price)}"
             if not self.priced:
-                cost = f"{money(self.spent)}, other cost unknown" if self.spent else "cost unknown"
+                cost = f"cost {part_of_cost(self.spent)}"
             parts.append(cost)
         return ", ".join(parts)
 

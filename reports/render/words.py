@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.output import plural
+from evaluators.runtime.budget import part_of_cost
 from evaluators.statistics.intervals import Estimate, number
 from evaluators.statistics.metrics import DROP, RISE, USAGE, floor_ends, headlines
 from reports.run import clean
@@ -45,9 +46,7 @@ def origin(run: Mapping[str, object]) -> str:
 
     ``run`` is the ``run`` block; that of merged runs holds those of its parts as ``shards``.
     """
-    shards = run.get("shards")
-    parts = [one for one in shards if isinstance(one, Mapping)] if isinstance(shards, list) else []
-    counted = [one.get("replies") for one in (parts or [run])]
+    counted = [one.get("replies") for one in _parts(run)]
     known = [one for one in counted if isinstance(one, Mapping)]
     names = ("verdicts", "earlier", "imported", "answers", "judgements")
     verdicts, earlier, imported, *both = (
@@ -59,6 +58,12 @@ def origin(run: Mapping[str, object]) -> str:
     whole = f"{earlier:,} of {plural(verdicts, 'verdict')}"
     which = f" ({plural(both[0], 'answer')}, {plural(both[1], 'judgement')})" if any(both) else ""
     return f"{whole} rest on replies of earlier runs{which}{brought}"
+
+
+def _parts(run: Mapping[str, object]) -> list[Mapping[str, object]]:
+    shards = run.get("shards")
+    parts = [one for one in shards if isinstance(one, Mapping)] if isinstance(shards, list) else []
+    return parts or [run]
 
 
 def _whole(value: object) -> int:
@@ -95,12 +100,12 @@ def money(cost: float | None) -> str:
 
 
 def cost(report: Report) -> str:
-    """Return what the run cost, or the answers' part of it where the judge has no price."""
-    own = [one for one in report.records if one.answer_tokens_in is not None or one.answer_cost]
-    known = [one.answer_cost for one in own if one.answer_cost is not None]
-    if report.cost is None and any(known) and len(known) == len(own):
-        return f"answers {money(sum(known))}; judge unknown"
-    return money(report.cost)
+    """Return what the run cost, or the part of it that is known."""
+    if report.cost is not None:
+        return money(report.cost)
+    known = [one.get("known_cost") for one in _parts(report.run)]
+    known += [one.cost for one in report.judging.calibrations if one.source != "records"]
+    return part_of_cost(sum(one for one in known if isinstance(one, (int, float)) and one > 0))
 
 
 def bar(gate: GateResult) -> str:

@@ -44,6 +44,8 @@ class OutcomeFacts:
     """In USD."""
     unpriced: bool = False
     """Whether some cost is not known."""
+    known: float = 0.0
+    """What is known of the cost, in USD."""
     answering: float | None = 0.0
     """What the answers cost in USD; None if that is not known."""
     unmeasured: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -67,6 +69,7 @@ class OutcomeFacts:
         self.failed += outcome.state in ("failed", "error")
         self.spent += usage.spent
         self.unpriced |= usage.cost is None
+        self.known += usage.known
         self.answering = total_cost((self.answering, outcome.answering.cost))
         if outcome.state in ("passed", "failed"):
             self.verdicts += 1

@@ -107,7 +107,7 @@ def test_calls_add_up() -> None:
     assert total.most == 2 * 40.96
     unknown = make_forecast([call], {"m": spec}, {"m": None}, set())
     assert (unknown.cost, unknown.cached, unknown.most) == (None, None, None)
-    assert (total + unknown).cost is None
+    assert ((total + unknown).cost, (total + unknown).known) == (None, 2.0)
     assert Forecast() + total == total
 
 

@@ -163,15 +163,22 @@ def test_an_unknown_price_is_said_and_never_nothing(
     assert capitals.report()["cost"] is None
 
 
-def test_only_what_has_no_price_is_unknown(capitals: Project, catalogue: Catalogue) -> None:
-    """The answers' cost is shown on the terminal, in the summary and on the page."""
+@pytest.mark.parametrize("unpriced", ["judge", "answerer"])
+def test_a_cost_of_which_a_part_is_known_is_shown_everywhere(
+    capitals: Project, catalogue: Catalogue, unpriced: str
+) -> None:
+    """Whoever lacks a price: in the dry run, on the terminal, in the summary and on the page."""
+    said = "partly known: $0.0030"
     with loopback(handler=good) as server:
         path = catalogue(server)
-        before, _, after = path.read_text(encoding="utf-8").rpartition(PRICED)
-        path.write_text(f"{before}deadline: 9{after}", encoding="utf-8")
+        head, middle, tail = path.read_text(encoding="utf-8").split(PRICED)
+        own = [PRICED, "deadline: 9"][:: 1 if unpriced == "judge" else -1]
+        path.write_text(f"{head}{own[0]}{middle}{own[1]}{tail}", encoding="utf-8")
+        shown = capitals.run_in_process(*SPECS, "--limit", "3", "--dry-run", "qa").stdout.str()
         result = capitals.run_in_process(*SPECS, "--limit", "3", "qa")
-    said = "answers $0.0030; judge unknown"
-    result.stdout.fnmatch_lines([f"note: cost: {said}: no price for judge"])
+    assert f"; cost {said}" in shown
+    assert f"price unknown: {unpriced}; give prices" in shown
+    result.stdout.fnmatch_lines([f"note: cost {said}: no price for {unpriced}"])
     assert f"; cost {said}." in capitals.text("summary.md")
     assert f"<dd>{said}</dd>" in capitals.text("report.html")
 

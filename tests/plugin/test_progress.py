@@ -54,7 +54,7 @@ def test_a_line_leaves_out_what_is_not_known() -> None:
         .startswith("qa 0/3 (0%), 0.0 items/s, 90.0 calls/s, 16 of 24 in flight, cost unknown | ")
     )
     partly = Progress(planned=3, started=5.0, priced=False, spent=0.24)
-    assert "in flight, $0.24, other cost unknown" in partly.line(6.0, BUSY)
+    assert "in flight, cost partly known: $0.24" in partly.line(6.0, BUSY)
     long = Progress(planned=20_001, started=0.0)
     long.add("s:en", outcome("passed"))
     assert "5.6 h left" in long.line(1.0, IDLE)

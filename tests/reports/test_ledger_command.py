@@ -1,6 +1,7 @@
 """`qagate ledger`: stats, export, import and prune."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,10 @@ def test_wrong_arguments_exit_with_4(
 def test_stats_say_what_is_there_and_what_it_cost(
     made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Rows, tokens, cost and dates by model; a cost that nobody knows is unknown, not 0."""
+    """Rows, tokens, cost and dates by model; a cost that nobody knows is unknown, not 0.
+
+    Where some reply has a price, the known part is shown, of its model and of all.
+    """
     change(made, f"UPDATE calls SET reply = 'x' WHERE key = '{key_of(1)}'")
     change(made, "INSERT INTO damaged VALUES ('k', 0, '', '')")
     assert run("stats", "--ledger", made) == 0
@@ -88,7 +92,13 @@ def test_stats_say_what_is_there_and_what_it_cost(
     assert lines[3].split()[:8] == [SPEC, "4", "9", "0", "8", "0", "s", "unknown"]
     assert lines[4] == "1 damaged row: the next run sets aside what it needs"
     assert lines[5] == "1 row set aside by earlier runs"
-    assert lines[6].startswith("cost unknown")
+    assert lines[6] == f"cost unknown: neither models.yaml nor genai-prices has a price of {SPEC}"
+    with Ledger(made) as ledger:
+        put(ledger, [replace(row_of(9), reply=replace(reply_of(9), cost=0.25))])
+    assert run("stats", "--ledger", made) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "partly known: $0.25" in lines[3]
+    assert lines[-1].startswith("cost partly known: $0.25: neither")
 
 
 def test_stats_survive_hostile_rows(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
