@@ -131,8 +131,12 @@ def of_file(text: str) -> Run:
 
 
 def bundled() -> Run:
-    """Return the run of the recorded answers over the bundled data sets, judged by rules."""
-    plan = make_plan(sorted(CASES.rglob("dataset.yaml")), Selection())
+    """Return the run of the recorded answers over the bundled data sets, judged by rules.
+
+    Without the attacks on raters: the rules fall for them.
+    """
+    files = (one for one in CASES.rglob("dataset.yaml") if one.parent.name != "attacks_eba")
+    plan = make_plan(sorted(files), Selection())
     tasks = make_tasks(plan.items.values(), None, judges("lexical"))
 
     async def records() -> tuple[Record, ...]:
