@@ -446,8 +446,7 @@ class Caller:
         finally:
             meter.waiting -= 1
         meter.note(key, model, request)
-        earlier = self.ledger.is_earlier(key)
-        imported = earlier and self.ledger.is_imported(key)
+        imported = (earlier := self.ledger.is_earlier(key)) and self.ledger.is_imported(key)
         meter.add(model, reply, sent=sent, earlier=earlier, imported=imported)
         return reply
 
