@@ -150,7 +150,10 @@ def _counts(items: Sequence[_Worded]) -> Counter[tuple[str, str]]:
 
 
 def twins(subject: Subject) -> Iterator[Finding]:
-    """Find the twins that are no pair of opposite answers to passages that differ in one fact."""
+    """Find twins without opposite answers, or whose passages differ in none or several facts.
+
+    One passage with two questions is a pair too.
+    """
     for field in TWINS if subject.slice_.kind.words else ():
         for name, pair in _linked(subject, field).items():
             rows = rows_listed(case.row for case in pair)
@@ -162,6 +165,8 @@ def twins(subject: Subject) -> Iterator[Finding]:
             if pair[0].label == pair[1].label:
                 message = f"the twins {shown(name)} (rows {rows}) have the same answer"
                 yield error(pair[1].row, f"{message}; change the fact that decides it")
+            elif likeness == 1 and pair[0].question != pair[1].question:
+                continue  # two questions about one passage
             elif not ONE_FACT <= likeness < 1:
                 what = "are the same" if likeness == 1 else "differ in more than a fact"
                 message = f"the passages of the twins {shown(name)} (rows {rows}) {what}"

@@ -131,7 +131,10 @@ def test_twins_are_two_with_opposite_answers_and_one_fact_changed() -> None:
     assert found(twins, pair(YES, YES)) == [("error", 2)]
     assert found(twins, pair(YES, passages=("1801",))) == [("error", 1)]
     assert found(twins, pair(YES, NO, YES, passages=("1", "2", "3"))) == [("error", 1)]
-    assert "are the same" in said(twins, pair(YES, NO, passages=("1801", "1801")))
+    same = pair(YES, NO, passages=("1801", "1801"))
+    assert "are the same" in said(twins, same)
+    asked = tuple(replace(one, question=f"{one.question} {one.row}") for one in same.cases)
+    assert not found(twins, replace(same, cases=asked)), "two questions about one passage"
     far = " and ".join(NOUNS[:30])
     assert "more than a fact" in said(twins, pair(YES, NO, passages=("1801", far)))
 
