@@ -6,10 +6,8 @@ import re
 import shlex
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ import pytest
 import yaml
 
 from reports.plugin.options import read_words
+from tests.support.loopback import Answer, Seen, loopback
 from tests.support.projects import ROOT
 
 EXAMPLES = ROOT / ".github" / "examples"
@@ -195,32 +194,6 @@ def test_the_commands_are_ours(path: Path) -> None:
     assert (options.choice.shard is None) == ("shards" not in path.name)
 
 
-class Notes(BaseHTTPRequestHandler):
-    """A merge request with 150 notes; the bot is user 7."""
-
-    notes: list[dict[str, Any]]
-    asked: list[tuple[str, str, Any]]
-
-    def answer(self) -> None:
-        """Answer a request, and remember it."""
-        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "null")
-        path, _, query = self.path.partition("?")
-        self.asked.append((self.command, path, body))
-        found = re.search(r"\bpage=(\d+)", query)
-        page = int(found[1]) if found else 0
-        said: Any = self.notes[page * 100 - 100 : page * 100] if page else {"id": 7}
-        data = json.dumps(said).encode()
-        self.send_response(200 if self.headers["PRIVATE-TOKEN"] == "t" else 401)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    do_GET = do_PUT = do_POST = answer
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
 @pytest.mark.parametrize(
     ("own", "asked"), [(130, ("PUT", "/notes/130")), (None, ("POST", "/notes"))]
 )
@@ -228,20 +201,19 @@ def test_gitlabs_note(tmp_path: Path, own: int | None, asked: tuple[str, str]) -
     """The bot's own note alone is written anew, on any page, and no line of it is obeyed."""
     forged = [{"id": n, "author": {"id": 8}, "body": "<!-- qa-summary -->"} for n in range(150)]
     notes = [{**one, "author": {"id": 7 if one["id"] == own else 8}} for one in forged]
-    asked_for: list[tuple[str, str, Any]] = []
-    handler = type("Handler", (Notes,), {"notes": notes, "asked": asked_for})
+
+    def handle(seen: Seen) -> Answer:
+        """Show 150 notes page by page to user 7, the bot."""
+        found = re.search(r"\bpage=(\d+)", seen.path)
+        page = int(found[1]) if found else 0
+        said: object = notes[page * 100 - 100 : page * 100] if page else {"id": 7}
+        return Answer(status=200 if seen.headers["private-token"] == "t" else 401, body=said)
+
     (tmp_path / "reports" / "out").mkdir(parents=True)
     summary = tmp_path / "reports" / "out" / "summary.md"
     summary.write_bytes(b"Fine\n/close\n  /label ~x\r/approve\r\na /b \xff")
     script = load("gitlab-ci.yml")["qa-note"]["script"][0]
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    variables = {
-        "CI_API_V4_URL": f"http://127.0.0.1:{server.server_port}",
-        "CI_PROJECT_ID": "1",
-        "CI_MERGE_REQUEST_IID": "2",
-        "QA_BOT_TOKEN": "t",
-    }
+    variables = {"CI_PROJECT_ID": "1", "CI_MERGE_REQUEST_IID": "2", "QA_BOT_TOKEN": "t"}
 
     def run() -> "subprocess.CompletedProcess[str]":
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -254,16 +226,18 @@ def test_gitlabs_note(tmp_path: Path, own: int | None, asked: tuple[str, str]) -
             check=False,
         )
 
-    done = run()
-    assert done.returncode == 0, done.stderr
-    method, path, body = asked_for[-1]
-    assert (method, path) == (asked[0], f"/projects/1/merge_requests/2{asked[1]}")
-    assert body["body"].startswith("<!-- qa-summary -->\nFine\n")
-    assert not [line for line in body["body"].split("\n") if line.lstrip().startswith("/")]
-    count = len(asked_for)
-    summary.unlink()
-    summary.symlink_to("/proc/self/environ")
-    assert run().returncode == 1
-    assert len(asked_for) == count
-    server.shutdown()
-    server.server_close()
+    with loopback(handler=handle) as server:
+        variables["CI_API_V4_URL"] = server.url
+        done = run()
+        assert done.returncode == 0, done.stderr
+        last = server.requests[-1]
+        path = f"/projects/1/merge_requests/2{asked[1]}"
+        assert (last.method, last.path.partition("?")[0]) == (asked[0], path)
+        assert last.body["body"].startswith("<!-- qa-summary -->\nFine\n")
+        lines = last.body["body"].split("\n")
+        assert not [line for line in lines if line.lstrip().startswith("/")]
+        count = server.count
+        summary.unlink()
+        summary.symlink_to("/proc/self/environ")
+        assert run().returncode == 1
+        assert server.count == count

@@ -103,13 +103,7 @@ def test_a_list_that_cannot_be_matched_is_refused(reply: Reply, reason: str) -> 
     assert reason in found.reason
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        *(("answer", bad) for bad in ("Магчыма", "Yes", "Так.", True, None)),
-        *(("question", bad) for bad in (" ", 7, "\ud800?")),
-    ],
-)
+@tabled("key", "value")
 def test_one_bad_entry_is_refused_alone(key: str, value: object) -> None:
     """Labels are read strictly, and the other entries of the list stand."""
     found = read_listing(as_text([GOOD[0], {**GOOD[1], key: value}]), 2, LABELS)
@@ -312,14 +306,7 @@ def test_a_list_with_one_text_twice_is_refused() -> None:
     assert not isinstance(read_listing(as_text([entry, other]), 2, LABELS, TEXTS[:2]), Invalid)
 
 
-@pytest.mark.parametrize(
-    ("templates", "said"),
-    [
-        ({"generate": WRITE.replace("{{paragraph_5}}", "")}, "no place {{paragraph_5}}"),
-        ({"validate": CHECK.replace("{{question}}", "")}, "no place {{question}}"),
-        ({"other": "x"}, "other"),
-    ],
-)
+@tabled("templates", "said")
 def test_a_template_needs_its_places(tmp_path: Path, templates: dict[str, str], said: str) -> None:
     """Before anything is asked, by the recipe's file and key."""
     with pytest.raises(UsageError, match=r"boolq\.be\.yaml:") as caught:

@@ -14,6 +14,7 @@ from evaluators.command_line import PROGRAMS
 from tests.support.captured import Captured
 from tests.support.downloading import file_server
 from tests.support.loopback import Answer
+from tests.support.tables import tabled
 
 COMMANDS = PROGRAMS["cases"].commands
 ROOT = Path(__file__).parents[2]
@@ -31,14 +32,7 @@ def test_every_command_has_its_help(command: str, capsys: Captured) -> None:
     assert "exit codes: 0" in out
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "required: COMMAND"),
-        (["bogus"], "invalid choice: 'bogus'"),
-        (["check", "--bogus"], "unrecognized arguments: --bogus"),
-    ],
-)
+@tabled("words", "message")
 def test_wrong_arguments_exit_with_4(words: list[str], message: str, capsys: Captured) -> None:
     """One line on stderr, nothing on stdout."""
     assert main(words) == 4

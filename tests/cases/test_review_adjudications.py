@@ -81,24 +81,14 @@ def test_a_rating_is_a_rating_and_a_misfit_an_error() -> None:
     assert raised.value.kind == "adjudication"
 
 
-@pytest.mark.parametrize(
-    ("kind", "label", "fits"),
-    [
-        ("graded", None, ("CORRECT", "INCORRECT", "NOT_ATTEMPTED")),
-        ("rated", None, tuple(map(str, range(1, 11)))),
-        ("yes_no", "YES", ("YES", "NO", "UNANSWERED")),
-        ("judged", "CORRECT", None),
-    ],
-)
-def test_each_kind_takes_its_verdicts(
-    kind: str, label: str | None, fits: tuple[str, ...] | None
-) -> None:
+@tabled("kind", "label", "fits")
+def test_each_kind_takes_its_verdicts(kind: str, label: str | None, fits: list[str] | None) -> None:
     """A judge that is itself tested is never overridden, and nothing changes without verdicts."""
     own = {"kind": kind_of(kind), "path": Path("x"), "rubric": RUBRIC, "yes": "Да", "no": "Не"}
     slice_ = Slice(dataset="d", language="bg", **own)  # type: ignore[arg-type]
     item = PlannedItem(key="k", slice=slice_, case=make_case(label=label), repeat=1)
     judge = make_tasks([item], None, judges("lexical"), {KEY: decided()})["k"].judge
-    found = judge.labels if isinstance(judge, AdjudicatedJudge) else None
+    found = [*judge.labels] if isinstance(judge, AdjudicatedJudge) else None
     assert found == fits
     plain = make_tasks([item], None, judges("lexical"))["k"].judge
     assert not isinstance(plain, AdjudicatedJudge)

@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -174,14 +174,7 @@ def test_the_difficulty_that_was_published_counts_before_recorded_answers() -> N
     assert not found(too_easy, answered(30, 0, "graded", metadata={"difficulty": "0.5"}))
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ("", "2 rows has no date"),
-        (f"difficulty_date: {TODAY - timedelta(days=360)}", ""),
-        (f"difficulty_date: {TODAY - timedelta(days=370)}", "2 rows is of .* 12 months ago"),
-    ],
-)
+@tabled("given", "told")
 def test_a_difficulty_that_old_models_gave_is_a_warning(
     tmp_path: Path, given: str, told: str
 ) -> None:

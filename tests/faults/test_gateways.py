@@ -14,6 +14,7 @@ from evaluators.secrets import PLACEHOLDER, Key
 from tests.support.engine_bench import Bench, prompted
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, reply
 from tests.support.model_calls import SECRET, both, error_body, spec_of
+from tests.support.tables import tabled
 
 NO_KEY = "No connected db."
 NO_MODEL = "Invalid model name passed in model=model-1. Call `/v1/models` to view the models"
@@ -104,14 +105,7 @@ def test_refusals_of_single_requests_stop_nothing(tmp_path: Path) -> None:
 
 
 @both
-@pytest.mark.parametrize(
-    ("words", "first", "kind"),
-    [
-        (NO_KEY, 100, "bad_request"),
-        ("The prompt triggered our content management policy", 240, "filtered"),
-        ("Output blocked by content filtering policy", 240, "filtered"),
-    ],
-)
+@tabled("words", "first", "kind")
 def test_items_refused_at_the_start_are_their_own_errors(
     tmp_path: Path, provider: str, words: str, first: int, kind: str
 ) -> None:

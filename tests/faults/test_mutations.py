@@ -128,48 +128,6 @@ def check_run(folder: Path, seed: int, what: str, capsys: pytest.CaptureFixture[
 
 Load = Callable[[Path], object]
 HERE = Path(__file__).parents[2] / "cases"
-CRITERIA = """
-- name: accuracy
-  question: Is it right?
-  scale: 1..7
-  low: wrong
-  high: right
-- {name: style, question: "Is it well put?", scale: 0-4}
-"""
-GATES = """
-simpleqa:
-  en:
-    correct: {min: 0.4, evidence: confident}
-    drop: {max: 0.03}
-drop: {max: 0.03, pool: languages}
-"""
-MODELS = """
-house:
-  provider: openai
-  name: m
-  base_url: https://example.org/v1
-  api_key_env: HOUSE_KEY
-  headers: {x-team: TEAM}
-  parameters: {temperature: 0}
-  limits: {rpm: 60, concurrency: 4, deadline: 30}
-  prices: {input: 1.5, output: 6}
-"""
-RATINGS = json.dumps(
-    {"run": "r", "item": "i", "digest": "d", "part": "a:en", "criterion": "c", "question": "q"}
-    | {"lowest": 1, "highest": 5, "rating": 2, "rater": "Ana", "comment": "", "date": "2026-01-01"}
-)
-ADJUDICATIONS = f"""
-# question: Who?
-- {{item: a-en-1, digest: {"ab" * 16}, verdict: CORRECT, name: Ana, reason: so, date: 2026-01-01}}
-"""
-ISSUED = json.dumps(
-    {"sheets": ["x"], "items": {"a": {"choices": ["YES"], "judged": "NO", "upgrades": ["YES"]}}}
-)
-FORM = json.dumps(
-    {"sheet": "x", "reviewer": "Ana"}
-    | {"rows": [{"item": "a", "verdict": "YES", "edited": "", "comment": "so"}]}
-)
-REVIEW = "item,language,choices,verdict,edited,comment,reviewer\na,en,YES | NO,YES,,so,Ana\n"
 
 
 def every_case(path: Path) -> object:
@@ -177,24 +135,23 @@ def every_case(path: Path) -> object:
     return [load_cases(one) for one in slices if one.path.name == path.name]
 
 
-FILES: Mapping[str, tuple[str | Path, Load]] = {
-    "gates.yaml": (GATES, load_gates),
-    "criteria.yaml": (CRITERIA, load_criteria),
-    "models.yaml": (MODELS, lambda path: load_catalogue(own=path)),
-    "ratings.jsonl": (RATINGS, load_ratings),
-    "adjudications.yaml": (ADJUDICATIONS, load_adjudications),
-    "answer.en.yaml": (HERE / "smoke" / "answer.en.yaml", load_prompt),
-    "rubric.yaml": (HERE.parent / "evaluators" / "rubrics" / "simpleqa.en.yaml", load_rubric),
-    "sheet.json": (ISSUED, load_issued),
-    "review.csv": (REVIEW, lambda path: read_sheets([path])),
-    "review.json": (FORM, lambda path: read_sheets([path])),
-    "dataset.yaml": (HERE / "smoke" / "dataset.yaml", load_dataset),
-    "en.csv": (HERE / "smoke" / "en.csv", every_case),
-    "be.json": (
-        HERE / "boolq" / "be.json",
-        every_case,
-    ),
+OWN = Path(__file__).with_name("files")
+FILES: Mapping[str, tuple[Path, Load]] = {
+    "gates.yaml": (OWN, load_gates),
+    "criteria.yaml": (OWN, load_criteria),
+    "models.yaml": (OWN, lambda path: load_catalogue(own=path)),
+    "ratings.jsonl": (OWN, load_ratings),
+    "adjudications.yaml": (OWN, load_adjudications),
+    "sheet.json": (OWN, load_issued),
+    "review.csv": (OWN, lambda path: read_sheets([path])),
+    "review.json": (OWN, lambda path: read_sheets([path])),
+    "answer.en.yaml": (HERE / "smoke", load_prompt),
+    "simpleqa.en.yaml": (HERE.parent / "evaluators" / "rubrics", load_rubric),
+    "dataset.yaml": (HERE / "smoke", load_dataset),
+    "en.csv": (HERE / "smoke", every_case),
+    "be.json": (HERE / "boolq", every_case),
 }
+"""The folder in which each file stands, and its loader."""
 
 
 def check_file(folder: Path, seed: int, name: str) -> None:
@@ -203,12 +160,8 @@ def check_file(folder: Path, seed: int, name: str) -> None:
     source, load = FILES[name]
     here = folder / name.partition(".")[0]
     if not here.exists():
-        if isinstance(source, Path):
-            shutil.copytree(source.parent, here)
-        else:
-            here.mkdir()
-    text = source if isinstance(source, str) else source.read_text(encoding="utf-8")
-    raw = mutated_text(text, random_)
+        shutil.copytree(source, here)
+    raw = mutated_text((source / name).read_text(encoding="utf-8"), random_)
     for _ in range(random_.randrange(2)):
         raw = mutated_text(raw.decode("utf-8", "replace"), random_)
     (here / name).write_bytes(raw)

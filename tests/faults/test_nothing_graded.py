@@ -9,6 +9,7 @@ from reports.__main__ import main
 from tests.support.loopback import Answer, Handler, Seen, good, loopback
 from tests.support.model_calls import error_body
 from tests.support.projects import Project
+from tests.support.tables import tabled
 
 ITEMS = 12
 
@@ -47,16 +48,7 @@ def check_end(project: Project, result: pytest.RunResult, cause: str) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(8, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(
-    ("status", "words", "requests"),
-    [
-        (401, "Incorrect API key", 1),
-        (403, "no access to this model", 1),
-        (404, "The model does not exist", 1),
-        (400, "No connected db.", 7),
-        (400, "Invalid model name passed in model=m", 7),
-    ],
-)
+@tabled("status", "words", "requests")
 def test_a_wrong_key_or_model_name(
     capitals: Project, status: int, words: str, requests: int, workers: int
 ) -> None:

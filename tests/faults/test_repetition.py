@@ -27,6 +27,7 @@ from evaluators.judges.lexical.judge import grade
 from evaluators.judges.offline import rate
 from evaluators.secrets import mask, one_line
 from evaluators.template import encode
+from tests.support.tables import tabled
 
 LENGTH = 32_000  # characters
 SECONDS = 2.0  # a rule that takes quadratic time needs minutes
@@ -152,16 +153,7 @@ def is_nested(parsed: Any, *, inside: bool = False) -> bool:
     return False
 
 
-@pytest.mark.parametrize(
-    ("pattern", "nested"),
-    [
-        ("(a+)+", True),
-        ("(?:a|b*)*", True),
-        ("a+b+", False),
-        ("(?:a*+b)+", False),
-        ("a(b?)+", False),
-    ],
-)
+@tabled("pattern", "nested")
 def test_a_nested_repetition_is_seen(pattern: str, nested: bool) -> None:
     """The check knows what it is to find."""
     assert is_nested(_parser.parse(pattern)) is nested

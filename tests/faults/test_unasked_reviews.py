@@ -17,6 +17,7 @@ from tests.conftest import Project
 from tests.support.made_records import make_record
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.reviewing import IssuedRun, saved
+from tests.support.tables import tabled
 
 
 def ids(path: Path, sample: int = 99) -> list[str]:
@@ -112,14 +113,7 @@ def test_how_many_have_to_agree_can_be_said(tmp_path: Path, least: str, taken: i
     assert len(made.kept) == taken
 
 
-@pytest.mark.parametrize(
-    ("kind", "fields", "expected"),
-    [
-        ("graded", {"grade": INCORRECT}, ["CORRECT"]),
-        ("rated", {"grade": None, "rating": 4}, ["6", "7", "8", "9", "10"]),
-        ("yes_no", {"grade": "NO", "label": "YES"}, ["YES"]),
-    ],
-)
+@tabled("kind", "fields", "expected")
 def test_what_would_let_a_miss_pass_is_known_of_every_kind(
     tmp_path: Path, kind: str, fields: dict[str, object], expected: list[str]
 ) -> None:

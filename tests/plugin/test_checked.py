@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.conftest import MODULE, Project
+from tests.support.tables import tabled
 
 CHECKS = """
 from evaluators.answer_checks import Score
@@ -104,22 +105,7 @@ def test_checks_alone_decide(project: Project) -> None:
     assert project.run_in_process("qa").ret == 1
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("check: regex, ", "check: regexp, ", "dataset.yaml:5: key 'pattern': means nothing"),
-        ('regex, pattern: "^[A-Z]"', "regexp", "did you mean 'regex'?"),
-        ('"^[A-Z]"', '"("', ":5: key 'pattern': pattern '('"),
-        ('regex, pattern: "^[A-Z]"', "regex", ":5: key 'pattern': missing; check regex needs it"),
-        ("name: form", "name: short", ":5: key 'name': 'short' stands twice; rename one"),
-        ("name: form", "name: Form!", "a to z, 0 to 9 and _ are needed"),
-        ("all:short", "all:shrt", "has no function 'shrt'; did you mean 'short'?"),
-        ("checks_for_all:", "checks_for_al:", "did you mean 'checks_for_all'?"),
-        ("check_form:", "check_from:", "did you mean 'check_form'?"),
-        ("kind: graded", "kind: judged", "not for kind judged"),
-        ('regex, pattern: "^[A-Z]"', "json_schema, schema: no.json", "no.json"),
-    ],
-)
+@tabled("old", "new", "said")
 def test_what_is_wrong_is_said_in_one_line(beside: Project, old: str, new: str, said: str) -> None:
     """File, line and key, before anything is asked."""
     assert old in BESIDE

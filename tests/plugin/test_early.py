@@ -6,11 +6,11 @@ from functools import partial
 
 import pytest
 
-from evaluators.models.catalogue import load_catalogue
 from evaluators.runtime.process import EngineProcess
 from reports.plugin import head_start
 from reports.plugin.options import read_options
 from tests.conftest import Project
+from tests.support.tables import tabled
 
 MODEL, OTHER = "openai:m@http://127.0.0.1:9/v1", "anthropic:a@http://127.0.0.1:9"
 PLUS = "openai:m+lora@http://127.0.0.1:9/v1"
@@ -37,25 +37,13 @@ def start(project: Project, *words: str) -> pytest.Config:
     return config
 
 
-@pytest.mark.parametrize(
-    ("words", "specs"),
-    [
-        (["--model", MODEL, "--judge", OTHER], (OTHER, MODEL)),
-        (["--judge", f"lexical+{MODEL}"], (MODEL,)),
-        (["--model", PLUS, "--judge", f"lexical+{PLUS}"], (PLUS,)),
-        (["--model", MODEL, "--judge", "nobody"], (MODEL,)),
-        (["--judge", MODEL, "--judge", "lexical", "--judge", OTHER], (OTHER, MODEL)),
-        *((["--model", name], (name,)) for name in load_catalogue()),
-        (["--judge=lexical"], None),
-        (["--model=opnai:m"], None),
-    ],
-)
+@tabled("words", "specs")
 def test_every_model_that_may_be_asked_is_loaded(
-    words: list[str], specs: tuple[str, ...] | None, loads: list[tuple[str, ...]], project: Project
+    words: list[str], specs: list[str] | None, loads: list[tuple[str, ...]], project: Project
 ) -> None:
     """Under test, judging, behind rules, of a panel, named in models.yaml; rules load no SDK."""
     start(project, *words)
-    assert loads == ([specs] if specs else [])
+    assert [[*one] for one in loads] == ([specs] if specs else [])
 
 
 def test_a_head_start_without_a_job_ends_with_the_session(

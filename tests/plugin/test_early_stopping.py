@@ -10,6 +10,7 @@ import pytest
 from tests.plugin.test_plugin_judges import spec, truthful, with_labels, with_rubrics
 from tests.support.loopback import Answer, Loopback, Seen, loopback, reply
 from tests.support.projects import RIGHT, WRONG, Project
+from tests.support.tables import tabled
 
 ITEMS = 240
 PROMPT = 'name: answer\nlanguage: {0}\nversion: "1"\nuser: "{0}: {{question}}"\n'
@@ -119,13 +120,7 @@ def test_a_slice_that_was_picked_by_hand_is_not_stopped(
     assert counts(capitals, "capital:en")["stopped"] == 0
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        (["--until-decided"], "no slice has gates with `evidence: sequential` alone"),
-        (["--until-decided", "--gates", "off"], "nothing is decided with --gates off"),
-    ],
-)
+@tabled("given", "words")
 def test_what_cannot_be_decided_is_refused(capitals: Project, given: list[str], words: str) -> None:
     """Without a baseline the slice has no gate that could settle."""
     assert words in capitals.refused(*given, "--languages", "en", "qa")

@@ -6,6 +6,7 @@ from evaluators.core import UsageError
 from evaluators.judge_spec import parse_judges
 from reports.plugin.run import RunModels, connect_models
 from tests.support.run_options import options_of
+from tests.support.tables import tabled
 
 A, B = (f"openai:{name}@http://127.0.0.1:9/v1" for name in "ab")
 
@@ -50,26 +51,7 @@ def test_a_panel() -> None:
     assert list(found.judges.models.values()) == list(found.models.values())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (judges("lexical+nobody"), r"--judge: unknown model 'nobody'.*offline: lexical; before"),
-        (judges("lexical+"), r"--judge: unknown model 'lexical\+'"),
-        (judges("openai:x+", "other"), "--judge: unknown model 'other'"),
-        (judges(A, B, A), f"--judge {A}: the same judge as --judge {A}; name it once"),
-        (judges("lexical", "lexical"), "the same judge as --judge lexical"),
-        (judges(A, f"lexical+{B}"), "rules before a model are no member of a panel; name"),
-        (["--calibration", "no"], "--calibration: on, off or a whole number is needed, got 'no'"),
-        (["--model", A, *judges(A)], r"--judge .* is the model under test.*--allow-self-judge"),
-        (["--model", A, *judges(f"lexical+{A}")], r"--judge lexical.* is the model under test"),
-        (["--model", B, *judges(A, B)], r"--judge .* is the model under test"),
-        (
-            ["--model", "openai-responses:m", *judges("openai:m")],
-            "--judge openai:m is the model under test",
-        ),
-        (["--prompt", "a:b=c"], "--prompt: the recorded answers need no prompt"),
-    ],
-)
+@tabled("arguments", "message")
 def test_what_cannot_be_meant_is_refused(arguments: list[str], message: str) -> None:
     """The option, what was got and what to do; nothing that would do nothing passes silently."""
     with pytest.raises(UsageError, match=message):

@@ -12,6 +12,7 @@ from reports.plugin.run import connect_models
 from reports.plugin.run_paths import dataset_files
 from tests.conftest import Project
 from tests.support.run_options import options_of
+from tests.support.tables import tabled
 
 PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'
 YAML = """
@@ -89,14 +90,7 @@ def test_the_users_mistakes_are_one_line(
     assert_refused(capitals, message, *prepared(capitals, options))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--modle", "openai:m"), "did you mean: --model"),
-        (("--language=bg", "--reruns", "2"), "did you mean: --languages, --repeats"),
-        (("--model=openai:a", "--model=openai:b"), "--model: given twice, the second time as"),
-    ],
-)
+@tabled("options", "message")
 def test_a_mistyped_or_doubled_option_says_what_is_wanted(
     capitals: Project, options: tuple[str, ...], message: str
 ) -> None:
@@ -222,18 +216,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("arguments", "found"),
-    [
-        (["cases"], ["cases/a", "cases/b"]),
-        (["cases/a"], ["cases/a"]),
-        (["cases/a/test_a.py"], ["cases/a"]),
-        (["cases/a/test_a.py::test_a[x-y]"], ["cases/a"]),
-        (["cases/b", "cases"], ["cases/a", "cases/b"]),
-        (["tests"], []),
-        (["absent"], []),
-    ],
-)
+@tabled("arguments", "found")
 def test_what_a_path_holds(tree: Path, arguments: list[str], found: list[str]) -> None:
     """Folders are searched, hidden and foreign ones passed over; a file looks beside itself."""
     expected = [tree.resolve() / name / "dataset.yaml" for name in found]

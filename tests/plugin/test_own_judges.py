@@ -7,6 +7,7 @@ import pytest
 
 from tests.conftest import MODES, Project
 from tests.support.loopback import Answer, Seen, loopback, reply
+from tests.support.tables import tabled
 
 REGISTER = """
 name: register
@@ -95,18 +96,7 @@ def test_a_rubric_with_labels_of_its_own(project: Project, monkeypatch: pytest.M
     assert "letters:en" in project.text("summary.md")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (("passing: [formal, mixed]", ""), "the keys 'labels' and 'passing' go together"),
-        (("passing: [formal, mixed]", "passing: [no]"), "want one of formal, mixed, informal"),
-        (("[formal, mixed, informal]", "[formal]"), "want 2 to 26 labels, got 1"),
-        (("[formal, mixed, informal]", "[formal, Formal]"), "a label stands twice"),
-        (("[formal, mixed, informal]", "[formal, 7]"), "want words of at most 40 characters"),
-        (("protocol: tool", "protocol: rate"), "want a list of grades, and no protocol 'rate'"),
-        (("{formal: 1,", "{CORRECT: 1,"), "not a grade; known: formal, mixed, informal"),
-    ],
-)
+@tabled("change", "message")
 def test_wrong_labels_are_refused(project: Project, change: tuple[str, str], message: str) -> None:
     """File, line and key, before any call."""
     register(project)
@@ -164,19 +154,7 @@ def test_plain_text_has_a_described_function_and_scores(
     assert slices["expert"]["mean_rating"]["value"] == 10
 
 
-@pytest.mark.parametrize(
-    ("yaml", "line", "message"),
-    [
-        (LETTERS, "function_description: Grade it.", "the judge calls no function"),
-        (RATED, "function_description: ' '", "text is needed"),
-        (LETTERS, "choice_scores: {D: 1}", "not a grade; known: CORRECT, INCORRECT"),
-        (LETTERS, "choice_scores: {A: 1, CORRECT: 0}", "key 'CORRECT': stands twice"),
-        (LETTERS, "choice_scores: {A: 2}", "want a number from 0 to 1, got '2'"),
-        (RATED, "choice_scores: {A: 1}", "no protocol 'rate'"),
-        ("kind: checked\nlanguages: {en: {file: en.jsonl}}\n", "choice_scores: {A: 1}",
-         "key 'choice_scores': there is no rubric"),
-    ],
-)  # fmt: skip
+@tabled("yaml", "line", "message")
 def test_what_a_rubric_cannot_have_is_refused(
     project: Project, yaml: str, line: str, message: str
 ) -> None:
@@ -211,16 +189,7 @@ def test_rules_in_one_file_judge_a_run(
     assert "judge_failed" in json.dumps(failed)
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("python:my_rules", "want python:MODULE:CLASS, for instance"),
-        ("python:no_such_module:X", "module 'no_such_module' cannot be imported (ModuleNotFound"),
-        ("python:my_rules:Nobody", "module 'my_rules' has no class 'Nobody'; known: "),
-        ("python:my_rules:Verdict", "Verdict has no `async def judge(self, case, answer, ask)`"),
-        ("python:my_rules:Nobody+openai:x", "has no class 'Nobody'"),
-    ],
-)
+@tabled("spec", "message")
 def test_rules_that_cannot_be_loaded(project: Project, spec: str, message: str) -> None:
     """One line says which module and class, before anything is asked."""
     project.dataset("capital", {"en": ["Sofia"]})

@@ -8,6 +8,7 @@ from reports.__main__ import main
 from reports.render import console
 from reports.run.run_json import load_report
 from tests.support.projects import BAR, RIGHT, WRONG, Project, graded, item
+from tests.support.tables import tabled
 
 YAML = graded({"en": "drop: {max: 0.05}"})
 OLD = [RIGHT] * 54 + [WRONG] * 6
@@ -15,16 +16,7 @@ NEW = [WRONG] * 24 + [RIGHT] * 36  # right where 30 of the old ones are, and a t
 BOTH_RIGHT = range(25, 55)
 
 
-@pytest.mark.parametrize(
-    ("way", "code", "words"),
-    [
-        ("honest", 1, "24 broke of 60 pairs"),
-        ("hand-picked", 6, "only a part of the baseline's slice was run, picked by hand"),
-        ("sampled", 6, "the baseline asked 20 of 60, seed 1; compare with a run of all"),
-        ("cut data", 6, "30 of 60 items have no partner in the baseline (30 not asked"),
-        ("unanswered", 6, "30 of 60 items have no partner in the baseline (0 not asked, 30"),
-    ],
-)
+@tabled("way", "code", "words")
 def test_no_choice_of_baseline_ships_a_worse_model(
     project: Project, way: str, code: int, words: str
 ) -> None:
@@ -169,14 +161,7 @@ def test_what_the_baseline_has_is_missed(project: Project, role: str) -> None:
     assert project.run_in_process(f"--{role}=before", "qa").ret == 0
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "said"),
-    [
-        ('baseline = "required"', 6, "NO BASELINE for capital: exit 6"),
-        ("", 0, "GATES PASS"),
-        ('baseline = "wanted"', 4, 'baseline = "required" is all that it may hold, got'),
-    ],
-)
+@tabled("text", "code", "said")
 def test_the_projects_file_may_demand_a_baseline(
     project: Project, text: str, code: int, said: str
 ) -> None:

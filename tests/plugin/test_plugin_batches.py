@@ -14,6 +14,7 @@ from tests.support.batch_server import BatchServer, batch_server
 from tests.support.killing import grade
 from tests.support.loopback import Answer, Seen, plausible
 from tests.support.run_options import options_of
+from tests.support.tables import tabled
 
 ITEMS = 6
 LINE = "calls are still with the provider; run the same command again"
@@ -167,15 +168,7 @@ def test_ledger_batches_lists_and_cancels(
         assert server.repeats == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--batch-wait", "2h"], "--batch-wait: does nothing without --batch"),
-        (["--batch", "--until-decided"], "--until-decided a few at a time"),
-        (["--batch", "--batch-wait", "soon"], "such as 2h, 30m, 90s or 0 is needed, got 'soon'"),
-        (["--batch", "--batch-wait=-1"], "is needed, got '-1'"),
-    ],
-)
+@tabled("words", "message")
 def test_options_that_make_no_sense_are_refused(words: list[str], message: str) -> None:
     """Each is named with what was got."""
     with pytest.raises(UsageError, match=message):

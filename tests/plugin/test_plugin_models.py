@@ -10,6 +10,7 @@ import pytest
 from evaluators.ledger.sqlite import SqliteStore
 from tests.support.loopback import Answer, Loopback, Seen, good, loopback, reply
 from tests.support.projects import Project, specs
+from tests.support.tables import tabled
 
 ITEMS = 12
 BOTH = ("en", "bg")
@@ -284,17 +285,7 @@ def test_two_versions_of_a_model_are_no_release(project: Project, who: str) -> N
         assert project.run_in_process("--fresh=again", *run).ret == 0
 
 
-@pytest.mark.parametrize(
-    ("then", "now", "code", "said"),
-    [
-        ("j: {temperature: 0}", "j: {temperature: 1.9}", 6, "temperature from 0 to 1.9"),
-        ("m: {temperature: 0}", "m: {temperature: 1.9}", 0, "the model changed, not the model"),
-        ("m: {}", "m: {top_p: 0.5}", 0, "top_p from nothing to 0.5"),
-        ("j: {}", "j: {}", 0, ""),
-        ("none", "j: {}", 0, "the baseline does not say what parameters m, j had"),
-        ("prompt", "j: {}", 0, "capital:en: the answer prompt changed from"),
-    ],
-)
+@tabled("then", "now", "code", "said")
 def test_what_else_changed_since_the_baseline_is_named(
     project: Project, then: str, now: str, code: int, said: str
 ) -> None:

@@ -11,6 +11,7 @@ from reports.render.writer import write
 from reports.run.report_folder import NO_VERDICT, keep_decided, previous
 from tests.support.projects import BAR, MODULE, Project, graded
 from tests.support.samples import full, report
+from tests.support.tables import tabled
 
 YAML = graded({"en": BAR})
 
@@ -70,20 +71,7 @@ STOP = "raise KeyboardInterrupt"
 BREAK = "pytest.exit('broken', returncode=3)"
 
 
-@pytest.mark.parametrize(
-    ("words", "body", "code", "said"),
-    [
-        (["--limit=0", "qa"], "", 4, NO_VERDICT),
-        (["--gates=none.yaml", "qa"], "", 4, NO_VERDICT),
-        (["--baseline=nowhere", "qa"], "", 4, NO_VERDICT),
-        (["-k", "nothing", "qa"], "", 5, NO_VERDICT),
-        (["qa"], KILL, -9, NO_VERDICT),
-        (["qa"], STOP, 2, "INCOMPLETE"),
-        (["qa"], BREAK, 3, "INCOMPLETE"),
-        (["--dry-run", "qa"], "", 0, "PASS"),
-        (["--collect-only", "qa"], "", 0, "PASS"),
-    ],
-)
+@tabled("words", "body", "code", "said")
 def test_no_earlier_pass_outlives_a_run_that_ended_without_a_verdict(
     project: Project, words: list[str], body: str, code: int, said: str
 ) -> None:

@@ -16,6 +16,7 @@ from evaluators.command_line import PROGRAMS
 from reports.commands import build, new
 from reports.plugin import qagate
 from tests.conftest import Project
+from tests.support.tables import tabled
 
 ROOT = Path(__file__).parents[2]
 
@@ -231,15 +232,7 @@ def test_git_ignores_what_runs_write(tmp_path: Path, before: str | None) -> None
     assert not (tmp_path / "qa" / ".gitignore").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["Folk"], "a name of small letters"),
-        (["../folk"], "a name of small letters"),
-        (["folk", "--lang", "DE!"], "--lang: a language code such as de is needed"),
-        (["folk", "--kind", "other"], "invalid choice"),
-    ],
-)
+@tabled("words", "said")
 def test_a_new_data_set_has_a_plain_name(
     words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from reports.__main__ import main
 from tests.conftest import Project
+from tests.support.tables import tabled
 
 WAVERING = """
 from collections import Counter
@@ -94,17 +95,7 @@ def test_without_repeats_there_is_nothing_to_measure(capitals: Project) -> None:
     assert not [name for name in measures(capitals) if name.startswith("pass")]
 
 
-@pytest.mark.parametrize(
-    ("gate", "state"),
-    [
-        ("{pass^3: {min: 0.3, max: 0.4}}", "PASS"),
-        ("{pass@3: {min: 0.9}}", "PASS"),
-        ("{pass^2: {min: 0.4}}", "INCONCLUSIVE"),
-        ("{pass^2: {min: 0.3, max: 0.4}}", "INCONCLUSIVE"),
-        ("{pass^2: {min: 0.5}}", "FAIL"),
-        ("{pass^2: {min: 0.3, max: 0.45}}", "PASS"),
-    ],
-)
+@tabled("gate", "state")
 def test_ungraded_tries_count_both_ways(capitals: Project, gate: str, state: str) -> None:
     """Of three items one is right, one at first, one at first and an ERROR in the end.
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.loopback import Answer, Seen, loopback
 from tests.support.projects import BAR, Project, graded
+from tests.support.tables import tabled
 
 FUNCTION = """
 import asyncio
@@ -125,16 +126,7 @@ def test_a_service_by_its_entry(capitals: Project) -> None:
         assert server.count == 6
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--model", "python:app_under_tset:answer"), "did you mean 'app_under_test'?"),
-        (("--model", "python:app_under_test:anwser"), "did you mean 'answer'?"),
-        (("--models", "models.yaml", "--model", "http:huose"), "did you mean 'http:house'?"),
-        (("--models", "models.yaml", "--judge", "http:house"), "cannot judge"),
-        (("--models", "nothing.yaml", "--model", "house"), "nothing.yaml"),
-    ],
-)
+@tabled("options", "said")
 def test_what_is_wrong_is_said_in_one_line(
     capitals: Project, options: tuple[str, ...], said: str
 ) -> None:

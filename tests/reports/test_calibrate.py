@@ -23,6 +23,7 @@ from tests.support.downloading import (
 from tests.support.labelled_rows import MIXED, graded, spec, write
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.projects import QUIETLY
+from tests.support.tables import tabled
 
 REPORT = Path("reports/calibrate")
 
@@ -147,21 +148,7 @@ def test_another_rubric_is_named_or_given_as_a_file() -> None:
         assert measure(*words, judge=spec(running.url)) == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["gone.csv"], "gone.csv: cannot be read"),
-        (["nq302"], "no set of this name; did you mean 'nq301'?"),
-        (["nq301"], "nq301.labelled.jsonl is not there; fetch it: qagate download nq301"),
-        (["l.jsonl", "--rubric", "no"], "--rubric 'no': not known"),
-        (["l.jsonl", "--rubric", "eba"], "it asks for ratings"),
-        (["l.jsonl", "--kind", "rated", "--two-way"], "are not grades"),
-        (["l.jsonl", "--label", "no"], "no column 'no'; found"),
-        (["bits.jsonl"], "labels 0 and 1 may be grades or ratings; give --kind"),
-        (["l.jsonl", "--json", "c.json"], "--json is gone: run.json"),
-        ([], "the following arguments are required: FILE"),
-    ],
-)
+@tabled("words", "message")
 def test_a_users_mistake_is_one_line_and_exit_4(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from reports.commands.check import main
 from tests.support.captured import Captured
+from tests.support.tables import tabled
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 YAML = """kind: graded
@@ -125,20 +126,7 @@ def test_a_data_file_is_checked_as_a_bundled_slice(project: Path, capsys: Captur
     assert "facts/en.csv:1: " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["--as", "simpleqa:bg"], "no file given"),
-        (["--as", "simpleq:bg", "x.csv"], "did you mean 'simpleqa'?"),
-        (["--as", "simpleqa", "x.csv"], "want DATASET:LANG"),
-        (["--as", "simpleqa:", "x.csv"], "not a language code"),
-        (["facts/en.csv"], "say --as DATASET:LANG"),
-        (["nowhere"], "neither a folder nor a dataset.yaml"),
-        (["nowhere/dataset.yaml"], "cannot be read"),
-        (["facts/empty"], "no dataset.yaml in this folder"),
-        (["--strictly"], "unrecognized arguments"),
-    ],
-)
+@tabled("argv", "message")
 def test_wrong_arguments_are_one_line(
     project: Path, capsys: Captured, argv: list[str], message: str
 ) -> None:

@@ -38,6 +38,7 @@ from tests.support.downloading import (
     sha256,
 )
 from tests.support.loopback import Answer
+from tests.support.tables import tabled
 
 
 @pytest.fixture
@@ -224,21 +225,7 @@ def test_a_foreign_server_may_not_redirect_to_this_machine() -> None:
         check_redirect("https://files.example/x", "http://127.0.0.1:8080/x")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "required: name"),
-        (["simpelqa"], "invalid choice: 'simpelqa'"),
-        (["boolq", "--sha256", "12"], "--sha256 '12': 64 hexadecimal digits"),
-        (["boolq", "--sha256", " "], "64 hexadecimal digits"),
-        (["boolq", "--bogus"], "unrecognized arguments: --bogus"),
-        (["boolq", "--url", "http://files.example/x"], "https"),
-        (["boolq", "--url", "file:///etc/passwd"], "https"),
-        (["boolq", "--url", "files.example/x"], "https"),
-        (["boolq", "--url", "https://"], "host is missing"),
-        (["boolq", "--url", "https://a b/"], "spaces"),
-    ],
-)
+@tabled("words", "message")
 def test_wrong_arguments_are_usage_problems(words: Sequence[str], message: str) -> None:
     """Each is one line that names the argument; plain http is for this machine alone."""
     with pytest.raises(UsageError, match=message):
