@@ -36,6 +36,10 @@ class ItemView(typing.Protocol):
     """What a case and its record have in common."""
 
     @property
+    def dataset(self) -> str:
+        """The name of its data set."""
+
+    @property
     def id(self) -> str:
         """Its name within its data set and language."""
 
@@ -53,7 +57,7 @@ class ItemView(typing.Protocol):
 
     @property
     def digest(self) -> str:
-        """The hash of its data."""
+        """The hash of everything that may change its result."""
 
     @property
     def metadata(self) -> Mapping[str, object]:
@@ -94,13 +98,16 @@ class Kind(str):
         """Pickle the name alone: there is one object of each kind in a process."""
         return kind_of, (str(self),)
 
+    fixed: ClassVar[tuple[str, ...]] = ()
+    """The labels of a verdict that no rubric names."""
+
     def ranges(self, grades: tuple[str, ...] = GRADES) -> Mapping[str, Range]:
         """Return the range of a threshold, by the name of each metric a gate can name."""
         return gate_ranges(self, grades)
 
     def labels(self, grades: tuple[str, ...]) -> tuple[str, ...]:
         """Return the labels of a verdict; ``grades`` are those of the slice's rubric."""
-        return grades
+        return self.fixed or grades
 
     def passes(
         self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
@@ -109,17 +116,17 @@ class Kind(str):
 
         ``passing`` are the grades that pass, ``pass_bar`` the lowest rating that does.
         """
-        return verdict.label == case.label
+        return is_right(verdict.label, passing, pass_bar)
 
     def accepts(self, protocol: Protocol) -> bool:
         """Return whether a rubric with this protocol gives verdicts of this kind."""
-        return True
+        return not self.by_rubric or (protocol == "rate") == self.rated
 
     def axes(
         self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
     ) -> Axes:
         """Return the axes of a count table for items with these labels and results."""
-        raise NotImplementedError
+        return (YES, NO) if self.words else ("",), self.labels(grades)
 
     def gold_label(self, label: str | None, expected: str) -> str:
         """Return the gold label under which an item is counted, empty where it has none."""
@@ -158,16 +165,6 @@ class _Graded(Kind):
     choices = "grade"
     by_rubric = True
 
-    def passes(
-        self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
-    ) -> bool:
-        """Return whether the grade is one that passes."""
-        return verdict.grade in passing
-
-    def accepts(self, protocol: Protocol) -> bool:
-        """Return whether the rubric grades."""
-        return protocol != "rate"
-
     def axes(
         self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
     ) -> Axes:
@@ -188,26 +185,7 @@ class _Rated(Kind):
     choices = "rating"
     by_rubric = True
     rated = True
-
-    def labels(self, grades: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the ratings in digits."""
-        return RATINGS
-
-    def passes(
-        self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
-    ) -> bool:
-        """Return whether the rating reaches the pass bar."""
-        return verdict.rating is not None and verdict.rating >= pass_bar
-
-    def accepts(self, protocol: Protocol) -> bool:
-        """Return whether the rubric rates."""
-        return protocol == "rate"
-
-    def axes(
-        self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
-    ) -> Axes:
-        """Return the ratings."""
-        return ("",), RATINGS
+    fixed = RATINGS
 
 
 class _YesNo(Kind):
@@ -220,16 +198,13 @@ class _YesNo(Kind):
     choices = "yes_no"
     words = True
     has_labels = True
+    fixed = ANSWERS
 
-    def labels(self, grades: tuple[str, ...]) -> tuple[str, ...]:
-        """Return yes, no and neither."""
-        return ANSWERS
-
-    def axes(
-        self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
-    ) -> Axes:
-        """Return yes and no against yes, no and neither."""
-        return (YES, NO), ANSWERS
+    def passes(
+        self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
+    ) -> bool:
+        """Return whether the answer is the item's label."""
+        return verdict.label == case.label
 
     def shared(self, item: ItemView) -> Cluster:
         """Return a hash of the passage: a model that misreads it misses all its questions."""
@@ -284,22 +259,13 @@ class _Checked(Kind):
     heading = "Checked"
     outcome_words = ("pass", "fail")
     by_checks = True
-
-    def labels(self, grades: tuple[str, ...]) -> tuple[str, ...]:
-        """Return PASS and FAIL."""
-        return CHECK_RESULTS
+    fixed = CHECK_RESULTS
 
     def passes(
         self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
     ) -> bool:
         """Return whether every check passed."""
         return verdict.grade == PASSED
-
-    def axes(
-        self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
-    ) -> Axes:
-        """Return PASS and FAIL."""
-        return ("",), CHECK_RESULTS
 
 
 GRADED, RATED, YES_NO, JUDGED, CHECKED = (

@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -63,41 +62,19 @@ def aligned_table(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 class StepProgress:
-    """Shows progress as plain lines, one for each of ``parts`` equal parts of the work.
+    """Shows progress as lines, one for each of ``parts`` equal parts of the work."""
 
-    On a ``terminal`` it is one line that is overwritten.
-    """
-
-    def __init__(
-        self, say: Callable[[str], object], parts: int = 10, terminal: TextIO | None = None
-    ) -> None:
+    def __init__(self, say: Callable[[str], object], parts: int) -> None:
         self._say = say
         self._parts = parts
         self._part = 0
-        self._terminal = terminal
-        self._line = ""
 
     def show(self, line: str, done: int, total: int) -> None:
-        """Show a line; a plain one only when ``done`` of ``total`` completes another part."""
+        """Show a line when ``done`` of ``total`` completes another part."""
         part = self._parts * done // max(1, total)
-        if self._terminal is not None and line != self._line:
-            self._terminal.write(f"\r{line.ljust(len(self._line))}")
-            self._terminal.flush()
-            self._line = line
-        elif self._terminal is None and part > self._part:
+        if part > self._part:
             self._part = part
             self._say(line)
-
-    def close(self) -> None:
-        """End the line on the terminal, if there is one."""
-        if self._line:
-            self._say("")
-        self._line = ""
-
-
-def progress_on(stream: TextIO) -> StepProgress:
-    """Return the progress for a stream: one changing line on a terminal, else plain lines."""
-    return StepProgress(partial(say, stream), terminal=stream if stream.isatty() else None)
 
 
 def write_part(path: Path, content: Iterable[bytes]) -> Path:

@@ -23,7 +23,7 @@ from evaluators.core import (
     TransientError,
 )
 from evaluators.ledger import Ledger
-from evaluators.models.adapter import BatchStatus
+from evaluators.models.adapter import BatchApi, BatchStatus
 from evaluators.models.batching import BatchedModel
 from evaluators.runtime.budget import money, part_of_cost
 from evaluators.text import canonical, flat
@@ -181,7 +181,7 @@ class BatchPoller:
         """
         name = self.wave.id
         try:
-            file = await self._tried(lambda: self._model.upload(name, lines))
+            file = await self._tried(lambda api: api.upload(name, lines))
             await self.note("sending", at=time.time(), after=await self._newest())
             batch, was_found = await self._created(file, lines, others)
         except (FatalError, RefusedError) as error:
@@ -191,7 +191,7 @@ class BatchPoller:
 
     async def _newest(self) -> str:
         try:
-            return await self._tried(self._model.newest)
+            return await self._tried(lambda api: api.newest())
         except (FatalError, RefusedError):  # a server that lists none: all are looked at then
             return ""
 
@@ -201,7 +201,8 @@ class BatchPoller:
         """Return the batch's id, and whether it had to be looked for."""
         for number in range(TRIES):
             try:
-                return await self._model.create(self.wave.id, file, lines), False
+                made = await self._model.asked(lambda api: api.create(self.wave.id, file, lines))
+                return made, False
             except TransientError as error:
                 failure = error
             if failure.kind == RATE_LIMIT:  # a plain no
@@ -220,7 +221,7 @@ class BatchPoller:
         wave, end = self.wave, time.monotonic() + self._settings.settle
         while True:
             try:
-                ids = await self._tried(lambda: self._model.find(wave.id, wave.calls, wave.after))
+                ids = await self._tried(lambda api: api.find(wave.id, wave.calls, wave.after))
             except (FatalError, RefusedError) as error:
                 unknown = "it cannot be told whether the provider has the batch"
                 msg = f"{error}; {unknown}; {_how_to_give_up(wave)}"
@@ -267,7 +268,7 @@ class BatchPoller:
     async def _status(self, *, must_answer: bool) -> BatchStatus | None:
         """Return how far the batch is; None if the provider cannot be reached now."""
         try:
-            status = await self._model.status(self.wave.batch)
+            status = await self._model.asked(lambda api: api.status(self.wave.batch))
         except TransientError as error:
             if not must_answer:
                 return None
@@ -320,10 +321,10 @@ class BatchPoller:
         await self.note("read", keys=(), done=done, failed=wave.calls - done)
         return True
 
-    async def _tried(self, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _tried(self, ask: Callable[[BatchApi], Awaitable[T]]) -> T:
         for number in range(TRIES):
             try:
-                return await ask()
+                return await self._model.asked(ask)
             except TransientError as error:
                 failure = error
             await asyncio.sleep(failure.retry_after or self._settings.pause * 2.0**number)

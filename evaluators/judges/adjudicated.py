@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from evaluators.core import (
     Ask,
@@ -17,6 +16,7 @@ from evaluators.core import (
     Verdict,
 )
 from evaluators.judges.ensemble import vote_of
+from evaluators.kinds import ItemView
 from evaluators.text import digest
 
 FILE = "adjudications.yaml"
@@ -62,27 +62,7 @@ Adjudications = Mapping[str, Adjudication]
 """Verdicts by people, by the digest of the judged answer."""
 
 
-class ItemIdentity(Protocol):
-    """What identifies an item: its place, and the hash of its data."""
-
-    @property
-    def dataset(self) -> str:
-        """The dataset's name."""
-
-    @property
-    def language(self) -> str:
-        """The item's language."""
-
-    @property
-    def id(self) -> str:
-        """The item's id, unique in dataset and language."""
-
-    @property
-    def digest(self) -> str:
-        """The hash of everything that may change the item's result."""
-
-
-def answer_digest(item: ItemIdentity, answer: str) -> str:
+def answer_digest(item: ItemView, answer: str) -> str:
     """Return the key of an answer to an item: 32 hexadecimal digits of a hash of both."""
     return digest([item.dataset, item.language, item.id, item.digest, answer])[:32]
 

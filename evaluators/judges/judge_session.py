@@ -3,7 +3,6 @@
 import threading
 import weakref
 from concurrent.futures import Future
-from dataclasses import dataclass
 
 from evaluators.core import Case, Judge, Usage, Verdict
 from evaluators.judge_spec import PanelSpec
@@ -14,13 +13,8 @@ from evaluators.runtime.caller import Caller, CallSettings, Meter
 from evaluators.runtime.session import CallSession, CallThread
 from evaluators.secrets import Key
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """A verdict, and the usage of the replies behind it."""
-
-    verdict: Verdict
-    usage: Usage
+Judged = tuple[Verdict, Usage]
+"""A verdict, and the usage of the replies behind it."""
 
 
 class JudgeSession:
@@ -46,7 +40,7 @@ class JudgeSession:
         async def judged(caller: Caller) -> Judged:
             meter = Meter(price=caller.price)
             verdict = await judge.judge(case, answer, caller.metered(meter))
-            return Judged(verdict=verdict, usage=meter.usage)
+            return verdict, meter.usage
 
         with self._lock:
             if self._thread is None:

@@ -202,11 +202,10 @@ class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
 
     def _settled(self, result: Callable[[], Judged]) -> float:
         try:
-            judged = result()
+            verdict, usage = result()
         except Exception as error:
             self.error = str(error)
             raise
-        verdict, usage = judged.verdict, judged.usage
         rating = verdict.rating
         score = (rating - 1) / 9 if rating else float(verdict.grade in self._rubric.passing)
         self.score, self.reason, self.evaluation_cost = score, verdict.reason, usage.cost

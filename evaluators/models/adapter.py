@@ -88,7 +88,10 @@ class BatchApi(Protocol):
         """Upload the calls, if that is a step of its own; return the file's id."""
 
     async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
-        """Start a batch and return its id: from here on it is paid for."""
+        """Start a batch and return its id: from here on it is paid for.
+
+        After a TransientError other than ``rate_limit`` it may have been created all the same.
+        """
 
     async def newest(self) -> str:
         """Return the id of the newest batch; empty if there is none."""

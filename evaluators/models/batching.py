@@ -3,7 +3,7 @@
 Every error is sorted and masked like that of a single call.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -12,7 +12,7 @@ import httpx2
 
 from evaluators.core import CallError, FatalError, Reply, Request, TransientError
 from evaluators.models import failures
-from evaluators.models.adapter import BatchApi, Batching, BatchStatus, JsonObject, parse_body
+from evaluators.models.adapter import BatchApi, Batching, JsonObject, parse_body
 from evaluators.models.api import (
     CONNECT_SECONDS,
     EVERYWHERE,
@@ -60,32 +60,13 @@ class BatchedModel:
             size += len(line) + 1
         yield lines
 
-    async def upload(self, name: str, lines: Sequence[bytes]) -> str:
-        """Upload the calls; return the file's id, empty if the provider needs no file."""
-        return await self._asked(lambda api: api.upload(name, lines))
-
-    async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
-        """Create a batch and return its id.
-
-        After a TransientError other than ``rate_limit`` it may have been created all the same.
-        """
-        return await self._asked(lambda api: api.create(name, file, lines))
-
-    async def newest(self) -> str:
-        """Return the id of the newest batch; empty if there is none."""
-        return await self._asked(lambda api: api.newest())
-
-    async def find(self, name: str, calls: int, after: str) -> list[str]:
-        """Return the ids of the batches that may be this one, newest first."""
-        return await self._asked(lambda api: api.find(name, calls, after))
-
-    async def status(self, batch: str) -> BatchStatus:
-        """Return how far a batch is."""
-        return await self._asked(lambda api: api.status(batch))
-
-    async def cancel(self, batch: str) -> None:
-        """Cancel a batch; what is done by then is paid for."""
-        await self._asked(lambda api: api.cancel(batch))
+    async def asked(self, ask: Callable[[BatchApi], Awaitable[T]]) -> T:
+        """Return what the provider's API says, for instance to ``lambda api: api.newest()``."""
+        try:
+            return await ask(self._opened())
+        except Exception as error:  # noqa: BLE001 - SDKs raise more than they document
+            problem = self._problem(error)
+        raise problem  # out here, so that no exception that holds the key's header hangs on it
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Reply | CallError]]:
         """Yield the key of each call that came back, and its reply or error.
@@ -135,13 +116,6 @@ class BatchedModel:
         if batching is None:
             raise FatalError(NO_BATCHES, f"{self._spec.text}: its provider has no batches")
         return batching
-
-    async def _asked(self, ask: Callable[[BatchApi], Awaitable[T]]) -> T:
-        try:
-            return await ask(self._opened())
-        except Exception as error:  # noqa: BLE001 - SDKs raise more than they document
-            problem = self._problem(error)
-        raise problem  # out here, so that no exception that holds the key's header hangs on it
 
     def _problem(self, error: Exception) -> CallError:
         if isinstance(error.__cause__, CallError):  # our own check of where a request goes

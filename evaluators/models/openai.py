@@ -4,6 +4,7 @@ Responses serves the same models, and some that have nothing else.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -167,10 +168,9 @@ ADAPTER = ProviderAdapter(
     read=read_chat,
     batching=_batching(CHAT),
 )
-RESPONSES_ADAPTER = ProviderAdapter(
-    sdk=ADAPTER.sdk,
-    base_url=ADAPTER.base_url,
-    api_key_env=ADAPTER.api_key_env,
+RESPONSES_ADAPTER = replace(
+    ADAPTER,
+    families=(),
     defaults={"store": False},  # the provider is asked to keep nothing
     max_tokens_as="max_output_tokens",
     address=partial(address, RESPONSES),

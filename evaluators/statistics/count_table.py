@@ -99,7 +99,7 @@ def correct(table: CountTable) -> Parts:
     return share(*table.passing)(table)
 
 
-def correct_given_attempted(table: CountTable) -> Parts:
+def of_attempted(table: CountTable) -> Parts:
     """Return c / (c + i); undefined if nothing was attempted."""
     return table.of(CORRECT), table.of(CORRECT) + table.of(INCORRECT)
 
@@ -166,7 +166,7 @@ def macro_f1(table: CountTable) -> Parts:
     return yes_top * no_bottom + no_top * yes_bottom, 2 * yes_bottom * no_bottom
 
 
-def majority_baseline(table: CountTable) -> Parts:
+def majority(table: CountTable) -> Parts:
     """Return the accuracy of always answering with the more frequent gold label."""
     yes, no = table.with_gold(YES), table.with_gold(NO)
     return (yes + no + abs(yes - no)) / 2, table.total

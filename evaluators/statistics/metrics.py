@@ -11,34 +11,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
+from evaluators.statistics import count_table as counts
 from evaluators.statistics.agreement import KAPPA, QUADRATIC_KAPPA, SPEARMAN, Coefficient
-from evaluators.statistics.count_table import (
-    PREMISE,
-    RATINGS,
-    CountTable,
-    accuracy,
-    agreement,
-    correct,
-    correct_given_attempted,
-    f1,
-    f_score,
-    macro_f1,
-    majority_baseline,
-    mean_difference,
-    mean_rating,
-    mean_score,
-    normalised,
-    pass_agreement,
-    pass_rate,
-    penalised,
-    precision,
-    recall,
-    share,
-    share_of_premises,
-)
+from evaluators.statistics.count_table import PREMISE, RATINGS, CountTable, share
 from evaluators.statistics.sparse import class_interval, mean_interval
 from evaluators.statistics.usage_estimates import UsageMetric
 from evaluators.statistics.youden import (
@@ -156,10 +135,6 @@ def _is_rated(table: CountTable) -> bool:
     return table.outcomes == RATINGS
 
 
-def _is_attacked(table: CountTable) -> bool:
-    return table.attacks
-
-
 def _is_measure_of_judge(table: CountTable) -> bool:
     return not table.attacks
 
@@ -168,115 +143,86 @@ def _rows(*rows: Metric) -> dict[str, Metric]:
     return {row.name: row for row in rows}
 
 
+def _mean(name: str, title: str, parts: Callable[[CountTable], Parts], **more: Any) -> Metric:
+    return Metric(name, title, parts, interval=partial(mean_interval, parts), **more)
+
+
+def _of_classes(name: str, title: str, parts: Callable[[CountTable], Parts], **more: Any) -> Metric:
+    return Metric(name, title, parts, interval=partial(class_interval, parts), **more)
+
+
+def _premises(name: str, title: str, outcome: str, better: Better = "more") -> Metric:
+    parts = counts.share_of_premises(outcome)
+    return _rate(name, title, parts, better=better, applies=lambda table: PREMISE in table.golds)
+
+
 _rate = partial(Metric, rate=True)
 _item_rate = partial(_rate, every_item=True)
-_premises = partial(_rate, applies=lambda table: PREMISE in table.golds)
 _scored = partial(Metric, applies=lambda table: bool(table.scores))
+_of_attacks = partial(_rate, headline=True, better="less", applies=attrgetter("attacks"))
 _leading = partial(_item_rate, headline=True, column=1, compared=False)
 
 METRICS: Mapping[str, Mapping[str, Metric]] = {
     "graded": _rows(
-        _leading("correct", "Correct", correct, any_labels=True),
+        _leading("correct", "Correct", counts.correct, any_labels=True),
         _item_rate("incorrect", "Incorrect", share(INCORRECT), headline=True, better="less"),
         _item_rate(
-            "not_attempted",
-            "Not attempted",
-            share(NOT_ATTEMPTED),
-            headline=True,
-            better="neither",
+            "not_attempted", "Not attempted", share(NOT_ATTEMPTED), headline=True, better="neither"
         ),
         _item_rate("attempted", "Attempted", share(CORRECT, INCORRECT), better="neither"),
-        _rate(
-            "correct_given_attempted", "Correct given attempted", correct_given_attempted, column=3
-        ),
-        Metric("f_score", "F-score", f_score, headline=True, column=2),
-        Metric("penalised", "Penalised", penalised, range=(-MAX_PENALTY, 1.0)),
-        _premises("premise_corrected", "Premises met", share_of_premises(CORRECT)),
-        _premises(
-            "premise_declined",
-            "Premises declined",
-            share_of_premises(NOT_ATTEMPTED),
-            better="neither",
-        ),
-        _premises(
-            "premise_accepted", "Premises fallen for", share_of_premises(INCORRECT), better="less"
-        ),
-        _scored("mean_score", "Mean score", mean_score, any_labels=True, better="neither"),
+        _rate("correct_given_attempted", "Correct given attempted", counts.of_attempted, column=3),
+        Metric("f_score", "F-score", counts.f_score, headline=True, column=2),
+        Metric("penalised", "Penalised", counts.penalised, range=(-MAX_PENALTY, 1.0)),
+        _premises("premise_corrected", "Premises met", CORRECT),
+        _premises("premise_declined", "Premises declined", NOT_ATTEMPTED, better="neither"),
+        _premises("premise_accepted", "Premises fallen for", INCORRECT, better="less"),
+        _scored("mean_score", "Mean score", counts.mean_score, any_labels=True, better="neither"),
     ),
     "rated": _rows(
-        Metric(
+        _mean(
             "mean_rating",
             "Mean rating",
-            mean_rating,
+            counts.mean_rating,
             range=(1.0, 10.0),
-            interval=partial(mean_interval, mean_rating),
             headline=True,
             column=1,
             spread=2.5,
         ),
-        _item_rate("pass_rate", "Pass rate", pass_rate, headline=True, column=2, compared=False),
-        Metric(
-            "normalised",
-            "Normalised rating",
-            normalised,
-            interval=partial(mean_interval, normalised),
-            compared=False,
-        ),
+        _leading("pass_rate", "Pass rate", counts.pass_rate, column=2),
+        _mean("normalised", "Normalised rating", counts.normalised, compared=False),
     ),
     "yes_no": _rows(
-        _leading("accuracy", "Accuracy", accuracy),
-        _rate("precision", "Precision", precision),
-        _rate("recall", "Recall", recall),
-        Metric("f1", "F1", f1, interval=partial(class_interval, f1), headline=True, column=2),
-        Metric("macro_f1", "Macro-F1", macro_f1, interval=partial(class_interval, macro_f1)),
+        _leading("accuracy", "Accuracy", counts.accuracy),
+        _rate("precision", "Precision", counts.precision),
+        _rate("recall", "Recall", counts.recall),
+        _of_classes("f1", "F1", counts.f1, headline=True, column=2),
+        _of_classes("macro_f1", "Macro-F1", counts.macro_f1),
         _item_rate(
-            "unanswered",
-            "Unanswered",
-            share(UNANSWERED),
-            headline=True,
-            column=3,
-            better="less",
+            "unanswered", "Unanswered", share(UNANSWERED), headline=True, column=3, better="less"
         ),
         Metric(
-            "majority_baseline", "Majority baseline", majority_baseline, range=None, compared=False
+            "majority_baseline", "Majority baseline", counts.majority, range=None, compared=False
         ),
     ),
     "judged": _rows(
-        _leading("agreement", "Agreement", agreement),
+        _leading("agreement", "Agreement", counts.agreement),
         _coefficient("kappa", "Cohen's kappa", KAPPA, ratings=False, headline=True),
         _coefficient("spearman", "Spearman's rho", SPEARMAN, ratings=True),
         _coefficient("quadratic_kappa", "Quadratic-weighted kappa", QUADRATIC_KAPPA, ratings=True),
-        Metric(
+        _mean(
             "mean_difference",
             "Mean difference",
-            mean_difference,
+            counts.mean_difference,
             range=(-9.0, 9.0),
-            interval=partial(mean_interval, mean_difference),
             better="neither",
             two_sided=True,
             applies=_is_rated,
         ),
-        _rate("pass_agreement", "Pass/fail agreement", pass_agreement, applies=_is_rated),
+        _rate("pass_agreement", "Pass/fail agreement", counts.pass_agreement, applies=_is_rated),
         _rate("precision", "Precision", precision_of, applies=_is_measure_of_judge),
         _rate("recall", "Recall", recall_of, applies=_is_measure_of_judge),
-        _rate(
-            "attacks_passed",
-            "Attacks passed",
-            attacks_passed,
-            headline=True,
-            column=3,
-            better="less",
-            applies=_is_attacked,
-        ),
-        _rate(
-            "controls_lost",
-            "Controls lost",
-            controls_lost,
-            headline=True,
-            column=4,
-            better="less",
-            applies=_is_attacked,
-        ),
+        _of_attacks("attacks_passed", "Attacks passed", attacks_passed, column=3),
+        _of_attacks("controls_lost", "Controls lost", controls_lost, column=4),
         _youden(YOUDEN, "Youden's J", passing_labels),
         _youden(YOUDEN_INCORRECT, "Youden's J of INCORRECT", incorrect_label),
     ),

@@ -219,14 +219,14 @@ def _as_read(ledger: Ledger, wave: Wave) -> Wave:
 
 async def _cancel(ledger: Ledger, wave: Wave, model: LazyModel, known: Iterable[str]) -> str:
     """Cancel a wave at its provider, and in the ledger if the provider does not have it."""
-    api = model.batches()
+    batches = model.batches()
     try:
         if not wave.batch and wave.state != "planned":  # it may have been sent all the same
-            ids = await api.find(wave.id, wave.calls, wave.after)
+            ids = await batches.asked(lambda api: api.find(wave.id, wave.calls, wave.after))
             if new := [one for one in ids if one not in {*known, *wave.others}]:
                 wave = replace(wave, batch=new[-1], was_found=True)
         if wave.batch:
-            await api.cancel(wave.batch)
+            await batches.asked(lambda api: api.cancel(wave.batch))
             await keep_wave(ledger, replace(wave, state="sent"))
             done = "what is done by now is paid for, and read by the next run with --batch"
             return f"{wave.batch} is cancelled; {done}"

@@ -13,19 +13,11 @@ from evaluators.output import (
     aligned_table,
     markdown_table,
     plural,
-    progress_on,
     say,
     write_part,
     write_texts,
     write_whole,
 )
-
-
-class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 def test_what_an_encoding_lacks_is_escaped() -> None:
@@ -66,26 +58,7 @@ def test_plain_progress_is_a_line_a_part() -> None:
     for done in (0, 1, 2, 2, 3, 4):
         progress.show(f"{done}", done, 4)
     progress.show("none", 0, 0)
-    progress.close()
     assert lines == ["2", "4"]
-
-
-def test_progress_on_a_plain_stream_is_whole_lines() -> None:
-    """What is no terminal gets lines that end."""
-    stream = io.StringIO()
-    progress_on(stream).show("1 of 1", 1, 1)
-    assert stream.getvalue() == "1 of 1\n"
-
-
-def test_progress_on_a_terminal_is_one_line() -> None:
-    """It is written over while it changes, and ended once."""
-    stream = Terminal()
-    progress = progress_on(stream)
-    for line in ("10", "9", "9"):
-        progress.show(line, 1, 2)
-    progress.close()
-    progress.close()
-    assert stream.getvalue() == "\r10\r9 \n"
 
 
 def test_a_file_is_replaced_whole_and_is_private(tmp_path: Path) -> None:
