@@ -16,64 +16,9 @@ from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError,
 from evaluators.extra_metrics import CheckSpec
 from evaluators.judges.ensemble import CheckedJudge
 from evaluators.judges.offline import OverlapRater
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
-CODE = """
-import time
-
-from evaluators.answer_checks import Score
-
-
-def yes(case, answer):
-    return case.golds[0] in answer
-
-
-def half(case, answer):
-    return Score(value=0.5, reason="half of it")
-
-
-def whole(case, answer):
-    return 1
-
-
-def over(case, answer):
-    return 1.5
-
-
-def nothing(case, answer):
-    return None
-
-
-def nan(case, answer):
-    return float("nan")
-
-
-def boom(case, answer):
-    raise KeyError("sk-abcdefgh12345678")
-
-
-def wait(case, answer):
-    time.sleep(60)
-
-
-def stuck(case, answer):
-    import re
-
-    return bool(re.match("(a+)+$", answer))
-
-
-def gone(case, answer):
-    import os
-
-    os._exit(answer == "bad")
-
-
-async def later(case, answer):
-    return True
-
-
-number = 3
-"""
+CODE = kept(__file__, "code")
 CASE = Case(
     id="1",
     dataset="d",

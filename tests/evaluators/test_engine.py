@@ -14,7 +14,6 @@ from evaluators.answerers import PromptedAnswer
 from evaluators.core import (
     CORRECT,
     Ask,
-    CallError,
     Case,
     Limits,
     Model,
@@ -29,11 +28,11 @@ from evaluators.core import (
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.caller import CallSettings, RetryPolicy
 from evaluators.runtime.engine import Status
-from evaluators.runtime.host import EngineThread, Job
+from evaluators.runtime.host import EngineThread
 from evaluators.runtime.outcomes import OutcomeReader
 from evaluators.runtime.schedule import Schedule
 from tests.support.engine_bench import PROMPT, Bench, prompted, task
-from tests.support.scripted import Scripted, ask_for, make_case
+from tests.support.scripted import Scripted, ask_for
 from tests.support.tables import tabled
 
 NEVER = ("never", "this is not reached")
@@ -144,77 +143,6 @@ def test_a_board_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:
     assert "cannot be posted" in bench.engine.failure
     assert len(model.requests) < 500
     assert model.closed
-
-
-def test_never_more_calls_in_flight_than_allowed(tmp_path: Path) -> None:
-    """Concurrency bounds the calls of the whole run."""
-    under_way, most = 0, 0
-
-    class Slow(Scripted):
-        async def complete(self, request: Request) -> Reply:
-            nonlocal under_way, most
-            under_way += 1
-            most = max(most, under_way)
-            await asyncio.sleep(0.002)
-            under_way -= 1
-            return await super().complete(request)
-
-    model = Slow(lambda request: Reply(text="CORRECT"))
-    Bench(tmp_path, [prompted(number, model) for number in range(40)]).run()
-    assert most == 4
-    assert len(model.requests) == 40
-
-
-def test_a_thread_works_while_tests_wait(tmp_path: Path) -> None:
-    """Outcomes appear on the board while pytest's thread waits for them; models are closed."""
-    model = Scripted(lambda request: Reply(text="CORRECT"))
-    tasks = [prompted(number, model) for number in range(10)]
-    bench = Bench(tmp_path, tasks)
-    schedule = Schedule(bench.keys, 2)
-    job = Job(make=lambda writer: bench.engine, schedule=schedule, models=[model])
-    thread = EngineThread(job)
-    thread.start()
-    watcher = OutcomeReader(bench.path)
-    for key in reversed(bench.keys):
-        schedule.want(key)
-        assert watcher.wait(key).state == "passed"
-        schedule.ended()
-    thread.stop()
-    assert model.closed
-
-
-def test_stopping_gives_up_what_hangs(tmp_path: Path) -> None:
-    """After the grace a call that never ends is given up; its item has no outcome."""
-    started = threading.Event()
-
-    class Hanging(Scripted):
-        async def complete(self, request: Request) -> Reply:
-            started.set()
-            await asyncio.sleep(3600)
-            raise CallError(*NEVER)
-
-    bench = Bench(tmp_path, [prompted(1, Hanging(lambda request: Reply()))])
-    thread = EngineThread(bench.job(9))
-    thread.start()
-    assert started.wait(5)
-    thread.stop(grace=0.05)
-    assert bench.posted.outcomes == {}
-    assert bench.engine.failure == ""
-
-
-def test_the_question_goes_to_the_model_as_it_is(tmp_path: Path) -> None:
-    """The prompt is filled once: braces in a question are text."""
-    model = Scripted(lambda request: Reply(text="CORRECT"))
-    one = prompted(1, model)
-    case = make_case(1, question="{context} {question}")
-    bench = Bench(
-        tmp_path,
-        [replace(one, case=case, repeat=2)],
-    )
-    bench.run()
-    (request,) = model.requests
-    assert request.messages == ask_for("{context} {question}").messages
-    assert (request.version, request.repeat) == (PROMPT.version, 2)
 
 
 class Stingy(Budget):

@@ -104,17 +104,6 @@ def test_no_head_start_where_nothing_is_forked(monkeypatch: pytest.MonkeyPatch) 
     assert fork_early(nothing) is None
 
 
-def test_no_head_start_where_no_process_is_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A system that is out of processes gives none early either."""
-
-    def refused() -> int:
-        raise BlockingIOError(*[11, "Resource temporarily unavailable"])
-
-    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
-    monkeypatch.setattr(os, "fork", refused)
-    assert fork_early(nothing) is None
-
-
 def test_an_interrupt_while_forking_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in the very moment is the user's: nothing is begun in another way instead."""
 

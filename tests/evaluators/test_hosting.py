@@ -14,31 +14,18 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import Reply, Request, UsageError
-from evaluators.ledger import Ledger
-from evaluators.runtime.caller import Caller, CallSettings
 from evaluators.runtime.engine import Engine
 from evaluators.runtime.host import EngineHandle, EngineThread, Job
 from evaluators.runtime.outcomes import OutcomeReader, OutcomeWriter
 from evaluators.runtime.process import EngineProcess, _signals_held, begin, can_fork
-from evaluators.runtime.schedule import UNLIMITED, Schedule
-from tests.support.engine_bench import task
+from evaluators.runtime.schedule import UNLIMITED
 from tests.support.hosted import Made, good, hanging, pid_of
 from tests.support.scripted import Scripted
+from tests.support.tables import kept
 
 HOSTS: tuple[Callable[[Job], EngineHandle], ...] = (EngineProcess, EngineThread)
 ROOT = Path(__file__).parents[2]
-ORPHAN = """
-import os, pathlib, sys, tempfile, time
-from tests.support.hosted import Made, hanging
-from evaluators.runtime.process import EngineProcess
-
-folder = pathlib.Path(tempfile.mkdtemp())
-host = EngineProcess(Made(folder, hanging()).job())
-host.start()
-host.select(["k0", "k1"])
-print(host._process.pid, flush=True)
-time.sleep(60)
-"""
+ORPHAN = kept(__file__, "orphan")
 
 
 @pytest.fixture(params=HOSTS)
@@ -130,12 +117,19 @@ def test_what_hangs_is_given_up(tmp_path: Path, kind: Callable[[Job], EngineHand
     assert {one.state for one in running.arrivals.outcomes.values()} <= {"missing"}
 
 
-def test_what_the_user_got_wrong_is_said_at_the_start(
-    tmp_path: Path, kind: Callable[[Job], EngineHandle]
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (UsageError("no ledger"), "^no ledger$"),
+        (KeyError("odd"), "^the engine failed: KeyError: 'odd'$"),
+    ],
+)
+def test_what_goes_wrong_at_the_start_is_one_line(
+    tmp_path: Path, kind: Callable[[Job], EngineHandle], error: Exception, said: str
 ) -> None:
-    """A ledger that cannot be used is a UsageError, wherever it was to be opened."""
-    running = kind(Made(tmp_path, good(), error=UsageError("no ledger")).job())
-    with pytest.raises(UsageError, match=r"^no ledger$"):
+    """A ledger that cannot be used, or anything else in the making: a UsageError, no traceback."""
+    running = kind(Made(tmp_path, good(), error=error).job())
+    with pytest.raises(UsageError, match=said):
         running.start()
     assert not running.is_alive
 
@@ -165,15 +159,6 @@ def test_a_breakdown_is_the_runs_failure(tmp_path: Path) -> None:
         assert running.arrivals.wait("k0").message == "the engine failed: RuntimeError: surprise"
         running.stop()
         assert running.status.failure == "the engine failed: RuntimeError: surprise"
-
-
-def test_an_engine_that_cannot_be_made_is_one_line(
-    tmp_path: Path, kind: Callable[[Job], EngineHandle]
-) -> None:
-    """Whatever goes wrong in the making is one line for the user, not a traceback."""
-    running = kind(Made(tmp_path, good(), error=KeyError("odd")).job())
-    with pytest.raises(UsageError, match="the engine failed: KeyError: 'odd'"):
-        running.start()
 
 
 def test_a_process_that_dies_at_once_says_so(tmp_path: Path) -> None:
@@ -365,19 +350,3 @@ def test_a_single_thread_is_forked() -> None:
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == str(sys.platform == "linux")
-
-
-def test_recorded_items_need_no_call(tmp_path: Path) -> None:
-    """Outcomes of items that ask nobody come the same way."""
-
-    def make(sink: OutcomeWriter) -> Engine:
-        ledger = Ledger(tmp_path / "ledger")
-        tasks = {"k1": task(1, "CORRECT"), "k2": task(2, "INCORRECT")}
-        caller = Caller(ledger, CallSettings(), lambda spec, reply: None)
-        return Engine(tasks, caller, sink, 16)
-
-    running = EngineProcess(Job(make=make, schedule=Schedule(["k1", "k2"], 5)))
-    running.start()
-    states = [running.arrivals.wait(key).state for key in ("k1", "k2")]
-    running.stop()
-    assert states == ["passed", "failed"]

@@ -17,32 +17,10 @@ from evaluators.models.keys import require_key
 from evaluators.models.spec import Spec, parse
 from tests.support.loopback import Answer, Loopback, Seen, loopback
 from tests.support.model_calls import ask, asked
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
-ENTRY = """
-rag:
-  provider: http
-  url: {url}
-  version: "5"
-  body:
-    q: "Q: {{question}} ({{language}})"
-    top_k: 3
-    of: {{about: "{{metadata}}", deep: ["{{context}}", "{{messages}}"]}}
-    prompt: "{{prompt}}"
-  answer: $.out[0].text
-  tokens: {{input: $.usage.in, output: $.usage.out}}
-  cost: $.usage.usd
-"""
-GET = """
-rag:
-  provider: http
-  url: {url}
-  version: "5"
-  method: GET
-  query: {{v: "1"}}
-  body: {{q: "{{question}}", of: "{{metadata}}"}}
-  answer: $.answer
-"""
+ENTRY = kept(__file__, "entry")
+GET = kept(__file__, "get")
 CASE = AskedCase(
     question="Столица {context}?", context="c", language="bg", metadata={"topic": "geo"}
 )

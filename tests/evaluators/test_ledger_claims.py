@@ -17,50 +17,15 @@ from evaluators.runtime.caller import Meter
 from tests.support.places import ask, text_of
 from tests.support.recorded import caller, key_of, put, reply_of, row_of
 from tests.support.scripted import Scripted, ask_for
+from tests.support.tables import kept
 
 ROOT = Path(__file__).parents[2]
 SHORT_LEASE = """
 from evaluators.ledger import postgres
 postgres.LEASE_S, postgres.RENEW_S = 1.0, 0.1
 """
-HOLDER = """
-import asyncio, sys
-from evaluators.ledger import Ledger
-from evaluators.ledger_place import read_place
-
-async def hold():
-    with Ledger(read_place(sys.argv[1])) as ledger:
-        async with ledger.claim(sys.argv[2]):
-            print("held", flush=True)
-            await asyncio.sleep(60)
-
-asyncio.run(hold())
-"""
-RUN = """
-import asyncio, json, sys
-from evaluators.runtime.caller import Meter
-from evaluators.core import Reply
-from evaluators.ledger import Ledger
-from evaluators.ledger_place import read_place
-from tests.support.recorded import caller
-from tests.support.scripted import Scripted, ask_for
-
-class Slow(Scripted):
-    async def complete(self, request):
-        await asyncio.sleep(0.002)
-        return await super().complete(request)
-
-async def main():
-    with Ledger(read_place(sys.argv[1])) as ledger:
-        model = Slow(lambda request: Reply(text=request.messages[0].content))
-        ask = caller(ledger).metered(Meter(price=lambda *_: 0.0))
-        order = range(400) if sys.argv[2] == "0" else range(399, -1, -1)
-        replies = await asyncio.gather(*(ask(model, ask_for(str(one))) for one in order))
-        assert [reply.text for reply in replies] == [str(one) for one in order]
-        print(len(model.requests))
-
-asyncio.run(main())
-"""
+HOLDER = kept(__file__, "holder")
+RUN = kept(__file__, "run")
 
 
 def start(code: str, *words: str) -> "subprocess.Popen[str]":

@@ -6,61 +6,9 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.support.loopback import Answer, Seen, loopback, plausible
+from tests.support.tables import kept
 
-HOST = """
-import json
-from pathlib import Path
-
-import pytest
-from deepeval import assert_test, evaluate
-from deepeval.evaluate import AsyncConfig, CacheConfig, DisplayConfig, ErrorConfig
-from deepeval.test_case import LLMTestCase
-
-from evaluators.runtime.caller import CallSettings
-from evaluators.judges.judge_session import JudgeSession
-from evaluators.judges.metric import JudgeMetric
-
-SHARED = JudgeSession({judge!r}, CallSettings(ledger=Path("kept.sqlite3")))
-
-
-def case(answer, number=0, gold="Sofia"):
-    question = f"What is the capital of Bulgaria, asked for the time {{number}}?"
-    return LLMTestCase(input=question, actual_output=answer, expected_output=gold)
-
-
-def test_right():
-    both = [JudgeMetric(SHARED), JudgeMetric(SHARED, rubric="eba")]
-    assert_test(case("The city below Vitosha"), both)
-    assert_test(case("Sofia"), [JudgeMetric(), JudgeMetric(rubric="eba")], run_async=False)
-
-
-@pytest.mark.parametrize(
-    ("answer", "metric"),
-    [
-        ("Elsewhere [[grade=INCORRECT]]", JudgeMetric(SHARED)),
-        ("Elsewhere [[conclusion=0]]", JudgeMetric(SHARED, rubric="eba")),
-        ("Plovdiv", JudgeMetric()),
-    ],
-)
-def test_wrong(answer, metric):
-    with pytest.raises(AssertionError, match="failed"):
-        assert_test(case(answer, gold="Sofia"), [metric])
-
-
-def test_many_at_once():
-    cases = [case(f"Elsewhere [[conclusion=1]] {{n}}", n) for n in range(12)]
-    cases.append(case("Elsewhere [[broken=yes]]", 99))
-    found = evaluate(
-        cases,
-        [JudgeMetric(SHARED), JudgeMetric(SHARED, rubric="eba", threshold=0)],
-        async_config=AsyncConfig(run_async=True, max_concurrent=8),
-        display_config=DisplayConfig(show_indicator=False, print_results=False),
-        cache_config=CacheConfig(write_cache=False),
-        error_config=ErrorConfig(ignore_errors=True),
-    )
-    rows = [[one.name, one.score, one.error] for r in found.test_results for one in r.metrics_data]
-    Path("rows.json").write_text(json.dumps(rows))
-"""
+HOST = kept(__file__, "host")
 INI = f"""
 [pytest]
 pythonpath = {ROOT}

@@ -12,14 +12,12 @@ import pytest
 from deepeval.errors import MissingTestCaseParamsError
 from deepeval.test_case import LLMTestCase
 
-from evaluators.core import CallError, JudgeError, Reply, StoppedError, UsageError
-from evaluators.judges.deepeval_bridge import ask_nobody
+from evaluators.core import CallError, JudgeError, StoppedError, UsageError
 from evaluators.judges.judge_session import JudgeSession
 from evaluators.judges.metric import JudgeMetric
 from evaluators.runtime.caller import CallSettings
 from tests.support.loopback import Answer, Loopback, loopback, plausible
 from tests.support.own_rules import POLITE
-from tests.support.scripted import Scripted, ask_for
 
 
 def case(answer: str = "The city below Vitosha", gold: str | None = "Sofia") -> LLMTestCase:
@@ -199,12 +197,6 @@ def test_closing_gives_up_what_is_in_flight(tmp_path: Path) -> None:
         judge.close()
         with pytest.raises(CancelledError):
             made.result(30)
-
-
-def test_nobody_is_asked_for_rules() -> None:
-    """What could only be a mistake of ours is an error, not a call."""
-    with pytest.raises(UsageError, match="openai:scripted: nobody is asked here"):
-        asyncio.run(ask_nobody(Scripted(lambda request: Reply()), ask_for("x")))
 
 
 def test_a_judge_that_nobody_holds_ends_its_thread(server: Loopback, tmp_path: Path) -> None:

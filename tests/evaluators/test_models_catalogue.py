@@ -7,32 +7,9 @@ import pytest
 from evaluators.core import UsageError
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import PROVIDERS, Prices, parse
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
-FULL = """
-# a comment
-mine:
-  provider: openai
-  model: org/name:tag
-  base_url: http://127.0.0.1:8000/v1/
-  api_key_env: MY_KEY
-  parameters:
-    temperature: 0
-    top_p: 0.5
-    seed: -1
-    stop: [END, 007]
-    reasoning_effort: low
-    chat_template_kwargs: {enable_thinking: false, note: "No"}
-  omit: [frequency_penalty]
-  max_tokens_as: max_completion_tokens
-  answers_as: ["*"]
-  deadline: 2.5
-  item_deadline: 60
-  concurrency: 3
-  rpm: 60
-  tpm: 100000
-  prices: {input: 0.15, output: 6e-1}
-"""
+FULL = kept(__file__, "full")
 HEAD = "mine:\n  provider: openai\n  model: m\n"
 
 

@@ -158,22 +158,10 @@ def test_several_writers_are_told_in_their_order(tmp_path: Path) -> None:
     writers.close()
 
 
-@given(votes=st.lists(VOTES, max_size=3))
-def test_votes_reach_the_test(votes: list[Vote]) -> None:
-    """What several judges said survives the way to another process unchanged."""
-    outcome = replace(OUTCOME, verdict=Verdict(votes=tuple(votes)))
-    assert decode(encode(outcome)) == outcome
-
-
-@given(text=st.text(st.characters(codec=None), max_size=40))
-def test_any_text_reaches_the_test(text: str) -> None:
-    """Lone surrogates and control characters survive."""
+@given(text=st.text(st.characters(codec=None), max_size=40), votes=st.lists(VOTES, max_size=3))
+def test_any_text_and_votes_reach_the_test(text: str, votes: list[Vote]) -> None:
+    """Lone surrogates and control characters survive, and what several judges said."""
     outcome = Outcome(key="k", state="error", answer=text, kind="internal", message=text)
+    outcome = replace(outcome, verdict=Verdict(votes=tuple(votes)))
     assert decode(encode(outcome)) == outcome
     assert encode(outcome).isascii()
-
-
-def test_a_vote_is_known_by_its_label() -> None:
-    """A grade, or a rating in digits; nothing where the judge said nothing."""
-    votes = [Vote(judge="j", grade="CORRECT"), Vote(judge="j", rating=7), Vote(judge="j")]
-    assert [vote.label for vote in votes] == ["CORRECT", "7", ""]

@@ -27,42 +27,9 @@ from evaluators.models.keys import require_key
 from evaluators.models.spec import Spec, parse
 from evaluators.runtime.prices import cost_of, pricer
 from tests.support.model_calls import asked
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
-CODE = """
-import asyncio, sys, threading
-from evaluators.core import Reply, TransientError
-
-class Agent:
-    version = 7
-    async def __call__(self, case):
-        return {"text": "done", "tool_calls": [{"name": "look", "arguments": {"at": "Ж"}}],
-                "input_tokens": 3, "output_tokens": 4, "cost": 0.25, "model": "inner"}
-
-def raising(error):
-    def function(case):
-        raise error
-    return function
-
-async def aecho(case): return f"{case.question} on {threading.current_thread().name}"
-async def aleave(case): sys.exit(3)
-async def aslow(case): await asyncio.sleep(20)
-def echo(case):
-    return f"{case.question}|{case.context}|{case.language}|{case.metadata}|{len(case.messages)}"
-def leave(case): sys.exit(3)
-def negative(case): return {"text": "x", "input_tokens": -1}
-def silent(case): return None
-def slow(case): threading.Event().wait(20)
-def typo(case): return {"txt": "Sofia"}
-def unwritable(case): return {"text": "x", "tool_calls": [{"name": "a", "arguments": {1, 2}}]}
-def whole(case): return Reply(text="whole", output_tokens=2)
-
-agent = Agent()
-boom = raising(KeyError("sk-abcdefgh12345678"))
-busy = raising(TransientError("overloaded", "try later", 3.0))
-own_timeout = raising(TimeoutError("the index is slow"))
-number = 7
-"""
+CODE = kept(__file__, "code")
 price_of = pricer({}, date(2026, 1, 1))
 CASE = AskedCase(question="Capital?", context="Bulgaria", language="bg", metadata={"topic": "geo"})
 

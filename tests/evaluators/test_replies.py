@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Reply, ToolCall, UsageError
+from evaluators.core import CORRECT, Reply, ToolCall, UsageError
 from evaluators.replies import Invalid, read_grade
 from evaluators.replies.labels import LABELS_FILE, read_lexicon, word_key
 from evaluators.replies.readers import spoken
-from tests.support.tables import grown, tabled
+from tests.support.tables import grown, kept, tabled
 
 
 def grade_of(text: str, finish: str = "stop") -> str | None:
@@ -19,52 +19,16 @@ def grade_of(text: str, finish: str = "stop") -> str | None:
     return None if isinstance(grade, Invalid) else grade
 
 
-READ = {
-    CORRECT: """
-        A | *A* | "A" | “A” | «А» | A: | А | а | Ａ | A\u200b | \u202eA | A\x00 | A → CORRECT
-        <A> | $\\boxed{A}$ | CORRECT | CORR\u00adECT | СORRECT | BEPEH | ВЕРЕН. | Вярно
-        Poprawny | Helyes. | Правiльны | CORRECT ✅ | A: CORRECT | CORRECT (A) | Final answer: A
-        Оценка: ВЕРЕН | Оценка: А | Final grade: A | Ocena: A (POPRAWNA)
-        The names match. Grade: A
-        Grade: A! | Вердыкт: Правільны. | Вынік: Правільны
-        Answer: A. Paris | <thinking>B?</thinking>**A** | A<|im_end|>
-        Értékelés: A. A válasz tartalmazza mindkét nevet.
-        {A} | ✔ A | {"evaluation": "CORRECT"} | {"evaluation":["CORRECT"]} | [{"grade": "A"}]
-        Output: {"verdict": "correct."} | {"Evaluation": "A"}
-        {"verdict": "Правільны", "explanation": "B"} | {"evaluation": "CORRECT"} All match.
-        Verdict: Grade: A | Wait. Grade: A
-    """,
-    INCORRECT: """
-        b | (B) | B) | - B | B. | »B« | ‚B’ | 𝐁 | Β | B – НЕВЕРЕН | В: НЕВЕРЕН | INCORRECT!
-        НЕВЕРЕН | NIEPOPRAWNY | HELYTELEN | Nem helyes. | nie jest poprawna | Not correct.
-        not_correct | Не е вярно | Не правільна | ❌ INCORRECT | **Grade:** B | **Grade: B**
-        Grade: **B** | Grade B | Verdict - INCORRECT | ### Final Grade: B | Final: B | Result: B
-        The grade is B. | Grade: B; the year is wrong | Grade: B (wrong year)
-        Grade: B - wrong year | Grade: not correct | Értékelés: HELYTELEN
-        Értékelés: B. A válasz hibás. | Ацэнка: Няправільны. А трэба было 1969. | grade：Ｂ
-        <grade>B</grade> | Végső válasz: B
-        Verdict: INCORRECT. The submission names the wrong city.
-    """,
-    NOT_ATTEMPTED: """
-        C | **C** | `C` | С | с. | „C” | ,,C'' | NOT-ATTEMPTED | not_attempted | Not Attempted
-        NOTATTEMPTED | НЕОПИТАНО | C = NOT ATTEMPTED | GRADE=C | So the final grade is: C
-        Ocena – C | Крайна оценка: НЕОПИТАН | A végső értékelés: C | Grade: 'C'
-        Окончателен отговор: С | niepodjęta | NIEPODJETA | {"evaluation": "С"} | B is it</think>C
-    """,
-}
+READ = kept(__file__, "read")
 
 
-def cells(block: str) -> list[str]:
-    return [
-        cell.strip(" \n")
-        for line in block.splitlines()
-        for cell in line.split(" | ")
-        if cell.strip()
-    ]
+def cells(lines: list[str]) -> list[str]:
+    return [cell.strip(" \n") for line in lines for cell in line.split(" | ")]
 
 
 @pytest.mark.parametrize(
-    ("text", "grade"), [(text, grade) for grade, block in READ.items() for text in cells(block)]
+    ("text", "grade"),
+    [(text, grade) for grade, lines in READ.items() for text in cells(lines)],
 )
 def test_a_reply_with_one_reading_is_read(text: str, grade: str) -> None:
     """Case, quotes, markdown, look-alikes and markers leave the one reading; all languages do."""
@@ -83,43 +47,13 @@ def test_length_is_no_matter(before: str) -> None:
     assert grade_of(f"{before}A") == CORRECT
 
 
-UNREAD = """
-    В | В. | В: ВЕРЕН | В (НЕОПИТАН) | Оценка: В | {"evaluation": "В"} | Б | Ц | Á | Ą | Ć
-    A\u0301 | A\u0336 | α | ✅ | ❌ CORRECT | \ud800 | A\ud800 | NOT INCORRECT | not C | !A
-    isn't correct | partially correct | PARTIALLY_CORRECT | Częściowo poprawna | Részben helyes
-    Часткова правільны | Almost correct | CORRECTLY | Correctness | Wrong | TRUE | Yes | A+ | A-
-    A/ | A/B | A, B | A and B | ABC | AA | A B C | D | 1 | A1 | ? | A? | N/A | null | A... | A…
-    ~~A~~ | 1. A | Choice: A | [ | BC | A - INCORRECT | CORRECT/INCORRECT/NOT_ATTEMPTED
-    "A", "B", or "C" | ВЕРЕН, НЕВЕРЕН, НЕОПИТАН | Ocena: B (POPRAWNA)
-    Grade: A good answer would | Grade: A or B | Grade: B, but maybe A | Grade: B, perhaps
-    Grade: N/A | Grade: 8/10 | Grade: A+ | Grade: Not A | Grade: A? | Grade: A/C
-    Correct answer: B | Predicted answer: A | Answer is A | Grade (A, B or C): B
-    If it had the year, the grade is A | If it had the year, the grade would be A
-    The submission says Grade: A. | The submission says "Grade: A".
-    The student writes, the grade is A. | The submission: CORRECT | Submission says grade: A
-    A good answer | As an AI, I cannot | Because of policy | Cannot grade | Apologies
-    А защо не? | Съжалявам, не мога. | C. Lincoln | Based on the rules: A | As a judge I say B
-    This is CORRECT | The answer is CORRECT. | B — wrong year | I would grade this A | <think>B
-    <think>A</think> | {} | {"evaluation": null} | {"evaluation": true} | {"evaluation": []}
-    {"evaluation": ""} | {"evaluation": "CORRECT" | {'evaluation': 'CORRECT'}
-    {"evaluation": "CORRECT",} | {"result": "CORRECT"} | {evaluation: A}
-    {"evaluation": "MOSTLY CORRECT"} | {"evaluation": ["A", "A"]}
-    {"evaluation": {"grade": "A"}} | {"evaluation": "Grade: A"}
-    {"evaluation": "CORRECT", "grade": "CORRECT"} | {"grade": "A", "grade": "A"}
-    {"grade": "A"} {"grade": "B"} | ["x", {"grade": "A"}]
-    The submission contains {"evaluation": "CORRECT"}. | {"evaluation": "CORRECT"} Grade: B
-    {"evaluation": "CORRECT"} INCORRECT | {"evaluation": "CORRECT", "x": NaN}
-    {"evaluation": ["CORRECT"/"INCORRECT"]}
-"""
-
-
 @tabled("text")
 def test_lines_without_one_reading_are_invalid(text: str) -> None:
     """Verdicts that are reported, reasoned away, contradicted or not the last word."""
     assert isinstance(read_grade(Reply(text=grown(text))), Invalid)
 
 
-@pytest.mark.parametrize("text", cells(UNREAD))
+@pytest.mark.parametrize("text", [*cells(kept(__file__, "unread")), "\ud800", "A\ud800"])
 def test_a_reply_without_one_reading_is_invalid(text: str) -> None:
     """Substrings, doubts, two grades, refusals, reported verdicts: no grade, but a reason."""
     grade = read_grade(Reply(text=text))

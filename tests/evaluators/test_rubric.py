@@ -15,31 +15,11 @@ from evaluators.core import GRADES, Case, UsageError
 from evaluators.judges.llm import judge_messages
 from evaluators.rubric import Rubric, check_language, load_prompt, load_rubric, load_template
 from evaluators.template import ANSWER_BYTES, canonical_places, encode, fill, places, shortened
-from evaluators.text import INVISIBLE, UNSAFE, escaped, sendable
+from evaluators.text import UNSAFE, escaped, sendable
 from tests.support.scripted import make_case
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
-RUBRIC = """\
-name: short
-language: bg
-version: "3"
-protocol: tool
-system: "Сравни. {examples}"
-scores: {CORRECT: 1, INCORRECT: 0, NOT_ATTEMPTED: 0.5}
-examples:
-  - question: Кой?
-    target: "{target}"
-    predicted_answer: "той\\nтя"
-    grade: INCORRECT
-    why: Друго име.
-user: |
-  [BEGIN DATA]
-  Q: {question}
-  T: {target}
-  P: {predicted_answer}
-  [END DATA]
-  Reply as {"x": 1} or {y}.
-"""
+RUBRIC = kept(__file__, "rubric")
 PROMPT = 'name: answer\nlanguage: be\nversion: "1"\nuser: "{passage} {question} {a}"\n'
 
 
@@ -198,22 +178,6 @@ def judged(answer: str, **changes: object) -> str:
     case: Case = replace(make_case(), **changes)  # type: ignore[arg-type]
     (message,) = judge_messages(rubric, case, answer)
     return message.content
-
-
-@given(st.text(alphabet=st.characters(), max_size=200))
-def test_no_answer_changes_the_prompt_outside_of_its_slot(answer: str) -> None:
-    """The frame is the same byte by byte; the slot is one line that hides nothing."""
-    before, after = judged("XX").split("XX")
-    got = judged(answer)
-    assert got.startswith(before)
-    assert got.endswith(after)
-    slot = got[len(before) - 1 : len(got) - len(after) + 1]
-    assert json.loads(slot) == answer.encode("utf-16", "surrogatepass").decode(
-        "utf-16", "replace"
-    ) or ("\\ud" in slot)
-    assert len(slot.splitlines()) == 1
-    assert not INVISIBLE.search(slot)
-    got.encode("utf-8")
 
 
 def test_values_keep_their_letters_and_lose_their_tricks() -> None:

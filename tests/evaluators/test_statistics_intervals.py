@@ -30,13 +30,6 @@ def test_wilson_gives_the_published_example() -> None:
     assert wilson(15, 148) == pytest.approx((0.0624, 0.1605), abs=5e-5)
 
 
-def test_wilson_at_the_edges_and_without_items() -> None:
-    """0 of n starts at 0, n of n ends at 1, and no item has no interval."""
-    assert given_interval(wilson(0, 20))[0] == 0
-    assert given_interval(wilson(20, 20))[1] == 1
-    assert wilson(0, 0) is None
-
-
 def test_a_clustered_rate_of_single_items_is_wilson() -> None:
     """Items asked once, none of them repeated: nothing is clustered, up to n / (n - 1)."""
     found = given_interval(clustered_rate(array(1, 0), array(1, 1), array(300, 700)))
@@ -101,6 +94,7 @@ def test_wilson_is_that_of_statsmodels(successes: int, n: int) -> None:
     successes = min(successes, n)
     expected = proportion_confint(successes, n, method="wilson")
     assert wilson(successes, n) == pytest.approx(expected, abs=1e-12)
+    assert wilson(0, 0) is None
 
 
 def test_a_judge_that_never_errs_leaves_the_rate_as_it_is() -> None:

@@ -1,8 +1,8 @@
-"""The longer tables of the tests: those of ``test_x.py`` stand in ``x.yaml``, by test."""
+"""The longer tables and texts of the tests: those of ``test_x.py`` stand in ``x.yaml``, by name."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 import yaml
@@ -10,13 +10,18 @@ import yaml
 T = TypeVar("T", bound=Callable[..., object])
 
 
+def kept(test_file: str, name: str) -> Any:
+    """Return what the data of a test's file has under a name."""
+    path = Path(test_file)
+    file = path.with_name(f"{path.stem.removeprefix('test_')}.yaml")
+    return yaml.safe_load(file.read_text(encoding="utf-8"))[name]
+
+
 def tabled(*names: str) -> Callable[[T], T]:
     """Run a test with each row of its table, under these names of its parameters."""
 
     def parametrize(test: T) -> T:
-        path = Path(test.__code__.co_filename)
-        file = path.with_name(f"{path.stem.removeprefix('test_')}.yaml")
-        rows = yaml.safe_load(file.read_text(encoding="utf-8"))[test.__name__.removeprefix("test_")]
+        rows = kept(test.__code__.co_filename, test.__name__.removeprefix("test_"))
         parametrized: T = pytest.mark.parametrize(names if names[1:] else names[0], rows)(test)
         return parametrized
 
