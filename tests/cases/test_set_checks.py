@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -179,6 +179,9 @@ def test_a_difficulty_that_old_models_gave_is_a_warning(
     tmp_path: Path, given: str, told: str
 ) -> None:
     """It must say when they answered; without the column there is nothing to ask."""
+    given = re.sub(
+        r"\{(\d+) days ago\}", lambda days: f"{TODAY - timedelta(days=int(days[1]))}", given
+    )
     rows = "question,answer,difficulty\nWho?,Vazov,0.5\nWhere?,Sofia,1\n"
     (tmp_path / "dated").mkdir()
     path = tmp_path / "dated" / "dataset.yaml"

@@ -21,16 +21,6 @@ def asked(server: Server, count: int = 1000, **bounds: Any) -> Ended:
     return run(call_all(server, count, CallSettings(**bounds)))
 
 
-@pytest.mark.parametrize("kind", ["overloaded", "unreachable"])
-def test_five_minutes_of_overload_are_waited_out(kind: str) -> None:
-    """1,000 waiting calls all get their reply; during the outage the host sees 60 at most."""
-    down = Down(begin=2.0, end=2.0 + FIVE_MINUTES, kind=kind)
-    ended = asked(Server(refuse=down))
-    assert (ended.replies, ended.errors, ended.stopped) == (1000, [], 0)
-    assert down.refused <= 60
-    assert ended.seconds <= FIVE_MINUTES + 1000 * 0.2 / 16 + 30
-
-
 def test_a_host_that_starts_overloaded_is_waited_for() -> None:
     """A server that says it is busy from the first call on is alive: it is waited for."""
     down = Down(begin=0, end=60)
@@ -78,34 +68,6 @@ def test_a_host_that_has_answered_is_waited_for(kind: str) -> None:
     """An outage of five minutes in mid-run costs no item, whatever it looks like."""
     ended = asked(Server(refuse=Down(begin=2.0, end=2.0 + FIVE_MINUTES, kind=kind)))
     assert (ended.replies, ended.errors, ended.stopped) == (1000, [], 0)
-
-
-def test_an_overload_without_end_ends_the_run() -> None:
-    """A host that stays overloaded is given up after the time of one item."""
-    server = Server(refuse=Down(begin=0, end=1e9), limits=Limits(host="host", item_deadline=120))
-    ended = asked(server)
-    assert ended.seconds <= 120 + 25
-    assert len(ended.errors) <= 32
-    assert len(ended.errors) + ended.stopped == 1000
-
-
-class Picky(Server):
-    """A server that is busy whenever a third of the requests comes, and never for the others."""
-
-    async def complete(self, request: Request) -> Reply:
-        if int(request.messages[-1].content) % 3 == 0:
-            kind = "overloaded"
-            raise TransientError(kind, "busy")
-        return await Server.complete(self, request)
-
-
-def test_requests_that_alone_find_a_host_busy_do_not_hold_up_the_others() -> None:
-    """What fails while others are answered uses up its own tries; the others all get a reply."""
-    ended = asked(Picky(), 1000)
-    assert ended.replies == 666
-    assert {getattr(one, "kind", "") for one in ended.errors} == {"overloaded"}
-    assert len(ended.errors) == 334
-    assert ended.seconds <= 200
 
 
 def test_the_run_s_deadline_ends_the_waiting() -> None:

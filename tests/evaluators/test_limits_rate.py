@@ -13,33 +13,15 @@ import pytest
 
 from evaluators.core import CallError, Limits, RefusedError, Reply, TransientError
 from evaluators.runtime.caller import CallSettings, ItemClock, Sender
-from evaluators.runtime.server import LONGEST_WAIT_S
 from tests.support.scripted import ask_for
 from tests.support.simulated import Ended, Metered, Server, call_all, now
 from tests.support.virtual_time import run
 
 CALLS = 1000
-RATE = 5.0
 
 
 def asked(server: Server, count: int = CALLS, **bounds: Any) -> Ended:
     return run(call_all(server, count, CallSettings(**bounds)))
-
-
-@pytest.mark.parametrize("concurrency", [16, 64])
-@pytest.mark.parametrize(
-    ("burst", "retry_after"), [(5.0, 1.0), (1.0, 1.0), (5.0, 0.0), (5.0, None)]
-)
-def test_a_limited_server_is_used_up_and_hardly_bothered(
-    concurrency: int, burst: float, retry_after: float | None
-) -> None:
-    """At 5 calls a second: none before the announced time, 3 % refused, 1.25 x the ideal."""
-    limit = Metered(rate=RATE, burst=burst, retry_after=retry_after)
-    ended = asked(Server(refuse=limit), concurrency=concurrency)
-    assert ended.replies == CALLS
-    assert limit.early == 0
-    assert limit.refused <= 0.03 * CALLS
-    assert ended.seconds <= 1.25 * CALLS / RATE
 
 
 def test_a_pause_holds_for_every_model_of_the_host() -> None:
@@ -66,31 +48,6 @@ def test_a_pause_holds_for_every_model_of_the_host() -> None:
     assert servers["slow"].at[1] >= 30
     assert servers["same"].at[0] >= 30
     assert servers["other"].at[0] == 1
-
-
-@pytest.mark.parametrize("seconds", [LONGEST_WAIT_S + 1, 3600.0, 1e9])
-def test_nobody_waits_for_an_absurd_time(seconds: float) -> None:
-    """Beyond two minutes the item is an ERROR, and no other item asks that host in vain."""
-
-    def refuse(at: float) -> None:
-        kind = "rate_limit"
-        raise TransientError(kind, "come back tomorrow", seconds)
-
-    server = Server(refuse=refuse)
-    ended = asked(server, 500)
-    assert (len(server.at), len(ended.errors), ended.stopped) == (1, 1, 499)
-    assert ended.seconds == 0
-    reason = ended.sender.stops["rate_limit"]
-    assert f"asks to be left alone for {seconds:,.0f} s" in reason
-
-
-def test_a_rate_limit_that_never_lifts_ends_the_run() -> None:
-    """A server that refuses for ever is given up after the time of one item, not of each."""
-    limit = Metered(rate=1e-9, burst=1, retry_after=1.0)
-    ended = asked(Server(refuse=limit, limits=Limits(host="host", item_deadline=60)), 300)
-    assert ended.replies == 1
-    assert ended.replies + len(ended.errors) + ended.stopped == 300
-    assert ended.seconds <= 300
 
 
 @pytest.mark.parametrize("retry_after", [None, 1.0])

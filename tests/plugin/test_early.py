@@ -13,7 +13,6 @@ from tests.conftest import Project
 from tests.support.tables import tabled
 
 MODEL, OTHER = "openai:m@http://127.0.0.1:9/v1", "anthropic:a@http://127.0.0.1:9"
-PLUS = "openai:m+lora@http://127.0.0.1:9/v1"
 
 
 @pytest.fixture

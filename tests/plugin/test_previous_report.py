@@ -66,9 +66,6 @@ import pytest
 def test_capital(case, verdict):
     {0}
 """
-KILL = "os.kill(os.getpid(), signal.SIGKILL)"
-STOP = "raise KeyboardInterrupt"
-BREAK = "pytest.exit('broken', returncode=3)"
 
 
 @tabled("words", "body", "code", "said")

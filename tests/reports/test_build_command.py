@@ -18,7 +18,6 @@ from tests.support.loopback import Answer, Seen, reply
 from tests.support.tables import tabled
 
 ROOT = Path(__file__).parents[2]
-ENTAILMENT = ROOT.parent / "shared/data/belarusian_entailment/bertewd.json"
 
 
 @pytest.fixture
@@ -281,14 +280,3 @@ def test_english_is_another_file_and_no_other_code(tmp_path: Path) -> None:
     sheet = (to / "README.md").read_text("utf-8")
     assert "No person has looked at these items" in sheet
     assert "20 of 20 items were seen by no person" in sheet
-
-
-@pytest.mark.skipif(not ENTAILMENT.is_file(), reason="the shared data is not here")
-def test_real_sentences_are_sampled(tmp_path: Path) -> None:
-    """Human-written Belarusian passes the checks of language and spelling."""
-    with site(tmp_path, models(), articles=5) as made:
-        source = f"  pairs: {{from: {ENTAILMENT}, licence: not stated}}\n"
-        made.recipe(sources=source, more="paragraph: {shortest: 20, longest: 900}\n")
-        assert made.build("sample") == 0
-    kept = [row for row in rows(tmp_path / "work", "sample") if row["state"] == "kept"]
-    assert len(kept) > 0.8 * len(json.loads(ENTAILMENT.read_text("utf-8")))

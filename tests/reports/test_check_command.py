@@ -10,7 +10,6 @@ from reports.commands.check import main
 from tests.support.captured import Captured
 from tests.support.tables import tabled
 
-SHARED = Path(__file__).parents[3] / "shared" / "data"
 YAML = """kind: graded
 languages:
   en: {file: en.csv, gates: {correct: {min: 0.5}}}
@@ -147,29 +146,6 @@ def test_an_ascii_terminal_gets_escapes(project: Path, monkeypatch: pytest.Monke
     assert main(["facts"]) == 1
     stream.flush()
     assert b"\\u041a\\u044a\\u0434e" in raw.getvalue()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "as_", "code", "checks"),
-    [
-        ("simpleqa/simple_qa_test_set.csv", "simpleqa:en", 0, {"leak"}),
-        ("boolq_en/boolq_val.json", "boolq:en", 1, {"balance", "invisible"}),
-        ("belarusian_entailment/bertewd.json", "boolq:be", 1, {"mixed-scripts"}),
-        ("exams_bg_pl_hu/dev_bg.jsonl", "simpleqa:bg", 1, {"mixed-scripts", "conflict"}),
-    ],
-)
-def test_public_files_show_their_known_faults(
-    capsys: Captured, name: str, as_: str, code: int, checks: set[str]
-) -> None:
-    """Published sets hold look-alikes, repeats and broken encodings; they are found."""
-    file = SHARED / name
-    if not file.is_file():
-        pytest.skip("the shared data is not here")
-    assert main(["--as", as_, str(file)]) == code
-    told = {line.removeprefix(f"{file}: ") for line in capsys.readouterr().out.splitlines()}
-    seen = {part for line in told for part in line.split(": ")[:2]}
-    assert checks <= seen
 
 
 def test_json_items_are_checked_too(project: Path, capsys: Captured) -> None:
