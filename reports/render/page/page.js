@@ -13,6 +13,7 @@
   const RANKS = { error: 1, missing: 1, failed: 2, passed: 3, stopped: 4 };
   const SEARCHED = ["key", "question", "context", "expected", "answer", "reason", "error"];
   const byId = (id) => document.getElementById(id);
+  const wordOf = (value) => value === "failed" ? "missed" : value;
   const count = (number) => number.toLocaleString("en");
   const collate = new Intl.Collator("en", { numeric: true }).compare;
   const fold = (text) => text.normalize("NFKC").toLowerCase();
@@ -244,11 +245,11 @@
   };
 
   const groupOf = (value) => make("tr", { role: "row", class: "group" },
-    make("th", { role: "rowheader", scope: "rowgroup", colspan: "5" }, `${value || "none"}: ${count(groups.get(value).length)}, of them ${count(groups.get(value).filter((item) => item.outcome === "failed").length)} missed`));
+    make("th", { role: "rowheader", scope: "rowgroup", colspan: "5" }, `${wordOf(value) || "none"}: ${count(groups.get(value).length)}, of them ${count(groups.get(value).filter((item) => item.outcome === "failed").length)} missed`));
 
   const rowOf = (item, at) => {
     const button = make("button", { type: "button", class: "open", id: `item-${item.key}`, "aria-expanded": "false", "aria-controls": `detail-${at}` },
-      make("span", { class: `badge ${item.outcome}` }, item.outcome), " ", make("b", {}, item.grade));
+      make("span", { class: `badge ${item.outcome}` }, wordOf(item.outcome)), " ", make("b", {}, item.grade));
     const row = make("tr", { role: "row", class: `item ${item.outcome}${item.key === target ? " target" : ""}` },
       make("th", { role: "rowheader", scope: "row" }, button,
         make("span", { class: "range" }, placeOf(item)),
@@ -350,7 +351,7 @@
     if (name === "score" && counts.size <= new Set(items.map((item) => item.grade)).size) return;
     const values = [...counts.keys()].sort(collate);
     const select = make("select", { "data-name": name }, make("option", { value: "" }, "all"),
-      ...values.map((value) => make("option", { value }, `${value} (${count(counts.get(value))})`)));
+      ...values.map((value) => make("option", { value }, `${wordOf(value)} (${count(counts.get(value))})`)));
     select.addEventListener("change", changed);
     selects.push(select);
     const named = [make("label", {}, `${label} `, select), " "];
