@@ -444,6 +444,28 @@ def load_settings(path: Path, *, may_be_empty: bool = False) -> Settings:
     return Settings(path, "", document)
 
 
+def project_settings(here: Path) -> Settings:
+    """Return ``[tool.qagate]`` of the nearest pyproject.toml from a folder upwards, empty if none.
+
+    Raises UsageError for anything that it may not hold.
+    """
+    import tomllib  # the controller's, and of no use to most workers
+
+    paths = (folder / "pyproject.toml" for folder in (here, *here.parents))
+    path = next((one for one in paths if one.is_file()), here / "pyproject.toml")
+    try:
+        read = tomllib.loads(read_text(path)) if path.is_file() else {}
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: not valid TOML: {error}") from None
+    values = Map(1)
+    values.update(read.get("tool", {}).get("qagate", {}))
+    settings = Settings(path, "[tool.qagate]", values)
+    settings.check_keys(("baseline", "words"))
+    if "baseline" in values:
+        settings.one_of("baseline", ("required",))
+    return settings
+
+
 def _advice(value: object) -> str:
     text = value.strip() if isinstance(value, str) else ""
     if text.endswith("%") and NUMBER.fullmatch(text[:-1].strip()):

@@ -7,20 +7,19 @@ from pathlib import Path
 from evaluators.core import GRADES, Judge, Model, UsageError
 from evaluators.judge_spec import BEFORE, LEXICAL, PYTHON, JudgeSpec, PanelSpec
 from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
+from evaluators.judges.lexical.tables import own_files
 from evaluators.judges.llm import (
     ChoiceJudge,
     RatingJudge,
     empty_answer_rating,
     empty_answer_verdict,
 )
-from evaluators.judges.offline import can_settle, files_of, load_class, offline_judge
+from evaluators.judges.offline import can_settle, load_class, offline_judge
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, check_judge, parse
-from evaluators.reading import file_hash
 from evaluators.rubric import Rubric, Style, load_rubric, load_template
 from evaluators.secrets import Key
-from evaluators.text import digest
 
 RUBRICS = Path(__file__).parents[1] / "rubrics"
 DEFAULT_RUBRIC: Mapping[Style, str] = {"graded": "simpleqa", "rated": "eba"}
@@ -69,16 +68,6 @@ class JudgeFactory:
         """The first model that may judge; None if only rules judge."""
         asked = (self.models[one.model] for one in self.spec.members if one.model)
         return next(asked, None)
-
-    @property
-    def version(self) -> str:
-        """A hash of the models' identities and the rules' files."""
-        rules = {
-            path.name: file_hash(path) for one in self.spec.members if one.rules
-            for path in files_of(one.rules)
-        }  # fmt: skip
-        identities = [dict(self.models[text].identity) for text in self.spec.models()]
-        return digest([self.name, identities, rules])[:12]
 
     def build(self, place: Place) -> Judge:
         """Return the judge of a place. Raises UsageError if the judge cannot serve there."""
@@ -141,6 +130,8 @@ def resolve_judges(spec: PanelSpec, catalogue: Mapping[str, Spec] | None = None)
     for one in spec.members:
         if one.rules.startswith(PYTHON):
             load_class(one.rules)
+        elif one.rules:
+            own_files()
         if not one.model:
             continue
         try:

@@ -10,7 +10,6 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 
 from evaluators.core import (
     GRADES,
@@ -32,16 +31,6 @@ from evaluators.rubric import Style
 from evaluators.secrets import mask, one_line
 from evaluators.user_code import load_named, off_the_loop
 
-PACKAGE = Path(__file__).parents[1]
-LEXICAL_FILES = (
-    "judges/lexical/*.py",
-    "judges/lexical/*.yaml",
-    "judges/offline.py",
-    "replies/labels.py",
-    "replies/labels.yaml",
-    "text.py",
-)
-
 
 def offline_judge(name: str, style: Style, labels: Sequence[str] = GRADES) -> Judge:
     """Return the judge that ``--judge`` knows by this name, for grades or for ratings.
@@ -62,13 +51,6 @@ def can_settle(name: str, style: Style, labels: Sequence[str]) -> bool:
     They may not rate: shared words mislead. ``lexical`` knows only the three grades.
     """
     return style == "graded" and (name != LEXICAL or tuple(labels) == GRADES)
-
-
-def files_of(name: str) -> list[Path]:
-    """Return the files that determine the verdicts of offline rules."""
-    if name != LEXICAL:
-        return [Path(inspect.getfile(load_class(name)))]
-    return sorted(path for pattern in LEXICAL_FILES for path in PACKAGE.glob(pattern))
 
 
 @cache

@@ -148,7 +148,8 @@ def _lexicon_notes(judges: PanelSpec, slices: Iterable[Slice]) -> Iterator[str]:
     if bare := sorted(language for language in graded if not has_tables(language)):
         yield (
             f"lexical has no words of {', '.join(bare)}: it may take a refusal for a wrong answer; "
-            "add evaluators/judges/lexical/LANGUAGE.yaml, or let a model judge"
+            f'write `refusals: [...]` into words/{bare[0]}.yaml and `words = "words"` under '
+            "[tool.qagate] in pyproject.toml, or let a model judge"
         )
 
 

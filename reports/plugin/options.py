@@ -3,7 +3,6 @@
 import argparse
 import math
 import re
-import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -18,7 +17,7 @@ from evaluators.command_line import REMOVED, CommandParser, removed
 from evaluators.core import UsageError
 from evaluators.ledger_place import Place, read_place
 from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names
-from evaluators.reading import read_text
+from evaluators.reading import project_settings
 from evaluators.text import shown
 from reports.verdict.promoted import find_run
 
@@ -360,24 +359,8 @@ def _choice(given: Mapping[str, Any], here: Path) -> Selection:
         gates=None if gates == OFF else here / gates,
         limit=limit,
         first=first,
-        baseline_required=_baseline_required(here),
+        baseline_required="baseline" in project_settings(here).values,
     )
-
-
-def _baseline_required(here: Path) -> bool:
-    """Return whether ``[tool.qagate]`` says so, in the nearest pyproject.toml from here upwards."""
-    paths = (folder / "pyproject.toml" for folder in (here, *here.parents))
-    if (path := next((one for one in paths if one.is_file()), None)) is None:
-        return False
-    try:
-        read = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: not valid TOML: {error}") from None
-    ours = read.get("tool", {}).get("qagate", {})
-    if ours not in ({}, {"baseline": "required"}):
-        said = 'baseline = "required" is all that it may hold'
-        raise UsageError(f"{path}: [tool.qagate]: {said}, got {shown(ours)}")
-    return bool(ours)
 
 
 def given_options(config: CommandLine) -> dict[str, Any]:

@@ -16,14 +16,16 @@ from evaluators.batches.batches import find_batches
 from evaluators.batches.waves import KIND as BATCH
 from evaluators.batches.waves import BatchSettings
 from evaluators.core import Model, Outcome, UsageError
-from evaluators.judge_spec import PanelSpec, parse_judges
+from evaluators.judge_spec import LEXICAL, PanelSpec, parse_judges
 from evaluators.judges.adjudicated import FILE, Adjudications
 from evaluators.judges.factory import JudgeFactory, address, check_panel, resolve_judges
+from evaluators.judges.lexical.tables import own_files
 from evaluators.ledger import Ledger
 from evaluators.models import connect, load
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import require_key
 from evaluators.models.spec import Spec, parse
+from evaluators.reading import file_hash
 from evaluators.runtime.budget import BUDGET
 from evaluators.runtime.caller import DEADLINE, CallSettings
 from evaluators.runtime.engine import Engine, Status, Stopping, Task
@@ -145,8 +147,16 @@ class EngineRun:
 
     @property
     def sent(self) -> dict[str, object]:
-        """What tells each model's requests from others besides their texts, by SPEC; no keys."""
-        return {text: dict(model.identity) for text, model in self._connected.models.items()}
+        """What tells each model's requests from others besides their texts, by SPEC; no keys.
+
+        Words of the user's own are the offline judge's, by language.
+        """
+        rules = [one.rules for one in parse_judges(self._options.judges).members]
+        own = own_files() if LEXICAL in rules else {}
+        return {
+            **{text: dict(model.identity) for text, model in self._connected.models.items()},
+            **{f"{LEXICAL}:{name}": {"words": file_hash(own[name])[:12]} for name in own},
+        }
 
     @property
     def unpriced(self) -> tuple[str, ...]:

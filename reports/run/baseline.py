@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cases.dataset import Slice
 from evaluators.answerers import RECORDED
-from evaluators.judge_spec import PanelSpec, known_names
+from evaluators.judge_spec import LEXICAL, PanelSpec, known_names
 from evaluators.judges.adjudicated import Adjudications
 from evaluators.secrets import mask, one_line
 from reports.run.evidence import AuditPlan
@@ -95,14 +95,15 @@ def changed_judge(
 
 
 def changed_requests(slice_: Slice, baseline: Baseline, judge: str, origin: object) -> str:
-    """Return how what is sent to a judge changed besides its texts, or nothing.
+    """Return how what is sent to a judge changed besides its texts, or its own words, or nothing.
 
     ``origin`` is the provenance of the new run.
     """
     by_judge = slice_.kind.by_rubric or not slice_.kind.answered
-    for spec in PanelSpec.parse(judge).models() if by_judge else ():
+    words = f"{LEXICAL}:{slice_.language}"
+    for spec in (words, *PanelSpec.parse(judge).models()) if by_judge else ():
         was, is_ = (_part(one, "sent", spec) for one in (baseline.run.get("provenance"), origin))
-        if was and is_ and was != is_:
+        if was != is_ and (spec == words or (was and is_)):
             return f"what is sent to the judge {spec} changed: {_moved(was, is_)}"
     return ""
 

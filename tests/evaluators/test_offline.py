@@ -12,7 +12,7 @@ from evaluators.__main__ import main
 from evaluators.core import Case, JudgeError, Reply, UsageError
 from evaluators.judge_spec import parse_judges
 from evaluators.judges.factory import Place, connect_judges
-from evaluators.judges.offline import OverlapRater, files_of, offline_judge, rate
+from evaluators.judges.offline import OverlapRater, offline_judge, rate
 from evaluators.rubric import Style
 from tests.support.labelled_rows import write
 from tests.support.own_rules import POLITE
@@ -55,13 +55,11 @@ def test_what_is_no_verdict_is_an_error(answer: str, style: Style, message: str)
 
 
 def test_they_may_stand_before_a_model_and_in_a_panel() -> None:
-    """As the lexical judge may; their file is part of the judge's version."""
+    """As the lexical judge may."""
     cascade = connect_judges(parse_judges([f"{SPEC}+openai:x"]), lambda spec: None)
     judge = connect_judges(parse_judges([SPEC, "lexical"]), lambda spec: None)
     assert cascade.spec.is_cascade
     assert judge.build(Place(style="graded")).spec == f"{SPEC} lexical"
-    assert [path.name for path in files_of(SPEC)] == ["polite_rules.py"]
-    assert judge.version != cascade.version
 
 
 def test_calibrate_measures_them(capsys: pytest.CaptureFixture[str]) -> None:

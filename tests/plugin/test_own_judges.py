@@ -7,6 +7,7 @@ import pytest
 
 from tests.conftest import MODES, Project
 from tests.support.loopback import Answer, Seen, loopback, reply
+from tests.support.projects import graded
 from tests.support.tables import tabled
 
 REGISTER = """
@@ -195,3 +196,38 @@ def test_rules_that_cannot_be_loaded(project: Project, spec: str, message: str) 
     project.dataset("capital", {"en": ["Sofia"]})
     project.write("my_rules.py", RULES)
     assert message in project.refused("qa", "--judge", spec)
+
+
+WORDS = '[tool.qagate]\nwords = "words"\n'
+DONT_KNOW = "Das weiß ich leider nicht."
+
+
+@pytest.mark.parametrize("mode", ["plain", "n2"])
+def test_words_of_ones_own_language(project: Project, mode: str) -> None:
+    """A file of refusals in one's own repository is enough; other words are another judge."""
+    yaml = graded({"de": "correct: {min: 0.1}, drop: {max: 0.9}"})
+    project.dataset("capital", {"de": [DONT_KNOW, "Sofia", "Ka Ahnung"]}, yaml)
+    done = project.run_in_process(*MODES[mode], "qa")
+    assert [one["grade"] for one in project.records()] == ["INCORRECT", "CORRECT", "INCORRECT"]
+    said = " ".join(done.stdout.str().split())
+    assert "write `refusals: [...]` into words/de.yaml" in said
+    project.out.rename(project.path / "before")
+    project.write("pyproject.toml", WORDS)
+    project.write("words/de.yaml", "refusals: [weiß ich leider nicht, ka ahnung]\n")
+    done = project.run(*MODES[mode], "qa", "--baseline=before")  # a process reads them once
+    assert [one["grade"] for one in project.records()] == [
+        "NOT_ATTEMPTED", "CORRECT", "NOT_ATTEMPTED",
+    ]  # fmt: skip
+    assert "has no words of" not in done.stdout.str()
+    assert "the judge lexical:de changed: words from nothing to " in project.text("summary.md")
+    assert project.gate_states()["drop"] == "INCONCLUSIVE"
+
+
+@tabled("text", "message")
+def test_words_that_cannot_be_used(project: Project, text: str | None, message: str) -> None:
+    """One line with file, line and key, before anything is asked."""
+    project.dataset("capital", {"de": [DONT_KNOW]})
+    project.write("pyproject.toml", WORDS)
+    if text is not None:
+        project.write("words/de.yaml", text)
+    assert message in project.refused("qa")

@@ -57,9 +57,9 @@ class Form:
 
 
 @lru_cache(maxsize=8192)
-def forms(gold: str, language: str) -> tuple[Form, ...]:
+def forms(gold: str, known: Tables) -> tuple[Form, ...]:
     """Return a gold's forms, the fullest first; none for a gold without words."""
-    known, bare, limits = tables(language), _RANGE.sub("", gold), None
+    bare, limits = _RANGE.sub("", gold), None
     if stated := _RANGE.search(gold):
         ends = [one.values[0] for one in numbers.find_quantities(read(stated[0]), known)]
         limits = (min(ends), max(ends)) if len(ends) == 2 else None
@@ -175,7 +175,7 @@ class Answer:
         self.question_words = frozenset(self.question.words)
         self.question_head = frozenset(self.question.words[:_HEAD])
         """The first words, which say what sort of thing is asked for."""
-        self.forms = tuple(form for gold in golds for form in forms(gold, case.language))
+        self.forms = tuple(form for gold in golds for form in forms(gold, known))
         """The accepted forms of all golds."""
         names = [frozenset(form.content) for form in self.forms]
         pairs = combinations(names, 2)

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 from evaluators.judges.lexical.fold import FOLDER, fold, read
-from evaluators.reading import load_yaml
+from evaluators.reading import Seq, load_settings, load_yaml, project_settings
+from evaluators.text import shown
 
 Value = TypeVar("Value")
 Locale = Mapping[str, Any]  # CLDR's data of a language
@@ -67,26 +69,30 @@ class Inflected(Generic[Value]):
 class Tables:
     """A language's words, with English behind them; lists by their key in the YAML files."""
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str, own: Path | None = None) -> None:
         names = dict.fromkeys([language, _BASE])
-        files = [_file(name) for name in names if has_tables(name)]
+        files = [_file(name) for name in names if _bundled(name).is_file()]
+        if own:
+            files.insert(0, _own_file(own))
+        mine = files[: max(1, len(files) - 1)]  # English alone, or what stands before it
         locales = [locale for name in names if (locale := _locale(name))]
         self.words: dict[str, frozenset[str]] = {
             key: frozenset(word for file in files for word in fold(file.get(key, "")).split())
             for key, value in files[-1].items() if isinstance(value, str)
         }  # fmt: skip
         light = ("contrasts", "joiners", "function", "alternatives")
-        own = {word for key in light for word in fold(files[0].get(key, "")).split()}
+        joined = {word for file in mine for word in fold(file.get("joiners", "")).split()}
+        slight = {
+            word for file in mine for key in light for word in fold(file.get(key, "")).split()
+        }
         self.phrases: Mapping[str, Phrases] = {
             key: Phrases(
                 phrase for file in files for phrase in file.get(key, [])
-                if file is files[0] or not own.issuperset(_words(phrase))  # "но" is no "no"
+                if file in mine or not slight.issuperset(_words(phrase))  # "но" is no "no"
             )
             for key, value in files[-1].items() if isinstance(value, list)
         }  # fmt: skip
-        self.words["articles"] -= frozenset(
-            fold(files[0]["joiners"]).split()
-        )  # "a" is "and" in Czech
+        self.words["articles"] -= joined  # "a" is "and" in Czech
         self.endings = self.words["endings"] | {""}
         """What may differ at the end of two forms of one word, nothing included."""
         self.family_first = language in _FAMILY_FIRST
@@ -154,20 +160,75 @@ def _units(locales: Sequence[Locale], small: frozenset[str]) -> dict[str, str]:
     return units
 
 
-@cache
 def has_tables(language: str) -> bool:
     """Return whether there is a word list of this very language."""
-    return (FOLDER / f"{language}.yaml").is_file()
+    return _own_path(language) is not None or _bundled(language).is_file()
+
+
+def tables(language: str) -> Tables:
+    """Return what is known of a language; of one that is not known, what English gives."""
+    return _tables(language, _own_path(language))
 
 
 @cache
-def tables(language: str) -> Tables:
-    """Return what is known of a language; of one that is not known, what English gives."""
-    return Tables(language)
+def _tables(language: str, own: Path | None) -> Tables:
+    return Tables(language, own)
 
 
+def own_files() -> dict[str, Path]:
+    """Return the user's own word lists by language, of the folder in ``[tool.qagate] words``.
+
+    Raises UsageError for a folder that is not there, and for a list that cannot be used.
+    """
+    found = dict(_own_paths(Path.cwd()))
+    for path in found.values():
+        _own_file(path)
+    return found
+
+
+def _own_path(language: str) -> Path | None:
+    return _own_paths(Path.cwd()).get(language)
+
+
+@cache
+def _own_paths(here: Path) -> Mapping[str, Path]:
+    """Return the user's own word lists by language."""
+    settings = project_settings(here)
+    if not (name := settings.text("words")):
+        return {}
+    if not (folder := settings.path.parent / name).is_dir():
+        what = f"no folder {folder}; it holds a file for each language, such as de.yaml"
+        raise settings.problem("words", what)
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+@cache
+def _own_file(path: Path) -> Mapping[str, Any]:
+    """Return a word list with keys and values as in ``en.yaml``. Raises UsageError."""
+    settings, base = load_settings(path), _file(_BASE)
+    settings.check_keys(base)
+    wanted = {"str": "words in one text", "Seq": "a list of phrases", "Map": "a table of numbers"}
+    for key, value in settings.values.items():
+        if type(value) is not type(base[key]):
+            raise settings.problem(
+                key, f"want {wanted[type(base[key]).__name__]}, got {shown(value)}"
+            )
+        if isinstance(value, Seq):
+            settings.words(key)
+    for number in (numbers := settings.part("numbers")).values:
+        numbers.text(number)
+        if not number.isdecimal():
+            raise numbers.problem(number, "want a number in digits")
+    return settings.values
+
+
+def _bundled(language: str) -> Path:
+    return FOLDER / f"{language}.yaml"
+
+
+@cache
 def _file(name: str) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", load_yaml(FOLDER / f"{name}.yaml"))
+    return cast("Mapping[str, Any]", load_yaml(_bundled(name)))
 
 
 def _locale(language: str) -> Locale | None:
