@@ -71,9 +71,8 @@ class Tables:
 
     def __init__(self, language: str, own: Path | None = None) -> None:
         names = dict.fromkeys([language, _BASE])
-        files = [_file(name) for name in names if _bundled(name).is_file()]
-        if own:
-            files.insert(0, _own_file(own))
+        bundled = [_file(name) for name in names if _bundled(name).is_file()]
+        files = [_own_file(own), *bundled] if own else bundled
         mine = files[: max(1, len(files) - 1)]  # English alone, or what stands before it
         locales = [locale for name in names if (locale := _locale(name))]
         self.words: dict[str, frozenset[str]] = {
@@ -81,7 +80,6 @@ class Tables:
             for key, value in files[-1].items() if isinstance(value, str)
         }  # fmt: skip
         light = ("contrasts", "joiners", "function", "alternatives")
-        joined = {word for file in mine for word in fold(file.get("joiners", "")).split()}
         slight = {
             word for file in mine for key in light for word in fold(file.get(key, "")).split()
         }
@@ -92,7 +90,8 @@ class Tables:
             )
             for key, value in files[-1].items() if isinstance(value, list)
         }  # fmt: skip
-        self.words["articles"] -= joined  # "a" is "and" in Czech
+        for file in mine:
+            self.words["articles"] -= frozenset(fold(file.get("joiners", "")).split())  # Czech "a"
         self.endings = self.words["endings"] | {""}
         """What may differ at the end of two forms of one word, nothing included."""
         self.family_first = language in _FAMILY_FIRST
