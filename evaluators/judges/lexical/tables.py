@@ -100,13 +100,10 @@ class Tables:
         """The decimal mark of the language, of English for one that CLDR does not know."""
         small = self.words["function"] | self.words["articles"] | self.words["joiners"]
         self.months = Inflected(_months(locales, small), self.endings)
-        weeks = [locale["days"]["format"]["wide"] for locale in locales]
-        days = {"".join(_words(name)): day for week in weeks for day, name in week.items()}
+        weeks = (locale["days"]["format"]["wide"].items() for locale in locales)
+        days = {"".join(_words(name)): day for week in weeks for day, name in week}
         self.weekdays = Inflected(days, self.endings)
-        rows = (row for file in reversed(files) for row in file.get("numbers", {}).items())
-        stems = {fold(stem): int(value) for value, row in rows for stem in row.split()}
-        stems = {stem: value for stem, value in stems.items() if stem not in small}
-        self.numbers = Inflected(stems, self.endings)
+        self.numbers = Inflected(_numbers(files, small), self.endings)
         """Number words below a thousand, ordinals among them."""
         self.scales = Inflected(_scales(locales), self.endings)
         """Words that multiply what is before them: thousand, mln."""
@@ -121,6 +118,12 @@ class Tables:
 @cache
 def _words(text: str) -> tuple[str, ...]:
     return read(text).words  # English stands behind every language
+
+
+def _numbers(files: Sequence[Mapping[str, Any]], small: frozenset[str]) -> dict[str, int]:
+    rows = (row for file in reversed(files) for row in file.get("numbers", {}).items())
+    stems = {fold(stem): int(value) for value, row in rows for stem in row.split()}
+    return {stem: value for stem, value in stems.items() if stem not in small}
 
 
 def _months(locales: Sequence[Locale], small: frozenset[str]) -> dict[str, int]:
