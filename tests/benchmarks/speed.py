@@ -2,9 +2,9 @@
 
 ``python -m tests.benchmarks.speed`` prints the wall time of each way to start pytest as a multiple
 of a bare client that makes the same calls, the time before the first call and after the last
-reply, the time of a re-run from the ledger, and that of recorded items as a multiple of as many
-empty tests. ``--only shards`` prints what two shards, their merge and Ray take an item, recorded
-and asked; ``--items`` says how many items, ``--quick`` takes a tenth of them.
+reply, and the time of a re-run from the ledger. ``--only shards`` prints what two shards, their
+merge and Ray take an item, recorded and asked; ``--items`` says how many items, ``--quick`` takes a
+tenth of them.
 """
 
 import argparse
@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,14 +27,6 @@ ITEMS = 4326  # as many as SimpleQA has
 WRITE = sys.stdout.write
 QUIET = ("-q", "--tb=no", "--no-header", "-p", "no:cacheprovider")
 QAGATE = "import sys; from reports.plugin.qagate import main; sys.exit(main(sys.argv[1:]))"
-EMPTY = """
-import pytest
-
-
-@pytest.mark.parametrize("number", range({count}), ids=lambda number: f"simpleqa-en-{{number:09d}}")
-def test_empty(number):
-    pass
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +56,6 @@ class Bench:
                 file.write(json.dumps(_item(number, recorded=recorded)) + "\n")
         return path
 
-    def pytest(self, *options: str) -> Spent:
-        """Run pytest from the repository's own configuration; its output is not shown."""
-        return self.spend("-m", "pytest", *QUIET, *options)
-
     def spend(self, *words: str) -> Spent:
         """Run Python with these words of the command line."""
         command = [sys.executable, *words]
@@ -89,18 +76,12 @@ class Bench:
 
     def run(self, items: Path, *options: str, report: str = "report") -> Spent:
         """Run the suite over a file of items; the exit code is pytest's own."""
-        return self.pytest(*self.words(items, report), *options)
+        return self.spend("-m", "pytest", *QUIET, *self.words(items, report), *options)
 
     def words(self, items: Path, report: str) -> list[str]:
         """Return what is run, over which items, without gates, and where the report goes."""
         given = (f"--items=simpleqa:en={items}", "--gates=off")
         return ["cases/simpleqa", *given, f"--report-dir={self.folder / report}"]
-
-    def empty(self, count: int, *options: str) -> Spent:
-        """Run as many parametrised tests that do nothing."""
-        module = self.folder / f"test_empty_{count}.py"
-        module.write_text(EMPTY.format(count=count))
-        return self.pytest(str(module), f"-c={ROOT / 'pyproject.toml'}", *options)
 
 
 def _item(number: int, *, recorded: bool) -> dict[str, object]:
@@ -147,16 +128,6 @@ def asking(bench: Bench, server: Server, count: int) -> None:
     _line("-n 8, everything in the ledger", spent, bare.wall, server.load())
 
 
-def recorded(bench: Bench, counts: Sequence[int]) -> None:
-    """Print runs over recorded answers, judged by rules, as a multiple of as many empty tests."""
-    for count in counts:
-        items = bench.items(count, recorded=True)
-        for workers in ("0", "8"):
-            empty = bench.empty(count, "-n", workers)
-            spent = bench.run(items, "-n", workers)
-            _line(f"{count} recorded items, -n {workers}", spent, empty.wall, None)
-
-
 def shards(bench: Bench, count: int, *options: str) -> None:
     """Print what two shards, their merge, and two shards on Ray take for this many items."""
     items, merging = bench.items(count, recorded=not options), ("-m", "reports", "merge")
@@ -197,7 +168,7 @@ def main() -> None:
     """Print the whole table."""
     parser = argparse.ArgumentParser(description="Whole runs against a slow server.")
     parser.add_argument("--quick", action="store_true", help="a tenth of the items")
-    parser.add_argument("--only", choices=("asking", "recorded", "shards"), help="one part")
+    parser.add_argument("--only", choices=("asking", "shards"), help="one part")
     parser.add_argument("--items", type=int, nargs="*", help="of shards, recorded and asked")
     parser.add_argument("--ways", choices=("recorded", "asked"), nargs="*", help="of shards")
     given = parser.parse_args()
@@ -207,8 +178,6 @@ def main() -> None:
         if given.only in (None, "asking"):
             with serving(LATENCY) as server:
                 asking(bench, server, ITEMS // share)
-        if given.only in (None, "recorded"):
-            recorded(bench, [1_000 // share, 10_000 // share, 50_000 // share])
         if given.only in (None, "shards"):
             ways = given.ways or ("recorded", "asked")
             counts = [count // share for count in given.items or (1_000, 10_000, 100_000)]

@@ -20,19 +20,6 @@ def asked(server: Server, count: int = 1000, **bounds: Any) -> Ended:
     return run(call_all(server, count, CallSettings(**bounds)))
 
 
-@pytest.mark.parametrize("kind", ["auth", "not_found", "quota"])
-def test_a_fatal_first_call_stops_the_model(kind: str) -> None:
-    """1,000 items and a wrong key: one request, one reason, no waiting."""
-
-    def refuse(at: float) -> None:
-        raise FatalError(kind, "no")
-
-    server = Server(refuse=refuse)
-    ended = asked(server, 1000, concurrency=64)
-    assert (len(server.at), len(ended.errors), ended.stopped) == (1, 1, 999)
-    assert ended.sender.stops == {kind: "no"}
-
-
 def test_a_wrong_key_of_the_judge_stops_the_answers_too() -> None:
     """Where one model can never be asked, the other is asked no more: nothing could be judged."""
 

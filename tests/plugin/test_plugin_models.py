@@ -89,33 +89,6 @@ def test_a_provider_that_fails_in_one_language(capitals: Project) -> None:
     )
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_wrong_key_costs_one_request(capitals: Project, workers: int) -> None:
-    """After 401 nobody else is asked: one ERROR, the rest MISSING, all with the reason."""
-    key = "sk-test-0123456789abcdefghijklmnop"
-
-    def refuse(seen: Seen) -> Answer:
-        return Answer(status=401, body={"error": {"message": f"Incorrect API key: {key}"}})
-
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        loopback(handler=refuse) as server,
-    ):
-        patch.setenv("OPENAI_API_KEY", key)
-        result = capitals.run_with(workers, *specs(server.url), "-l", "-vv", "--tb=long", "qa")
-    assert result.ret == 4
-    assert "NOTHING GRADED: exit 4; openai:m@" in result.outlines[-1]
-    assert server.count == 1
-    outcomes = capitals.outcomes()
-    assert (outcomes["error"], outcomes["missing"]) == (1, outcomes.total() - 1)
-    assert all("auth" in str(record["error"]) for record in capitals.records())
-    shown = result.stdout.str() + result.stderr.str()
-    assert key not in shown
-    assert all(
-        key.encode() not in path.read_bytes() for path in capitals.path.rglob("*") if path.is_file()
-    )
-
-
 def test_ones_own_template_in_a_rubrics_place(capitals: Project) -> None:
     """A text with the three places is a rubric of the letter protocol; its language must fit."""
     template = "Question: {question}\nGold: {target}\nPredicted: {predicted_answer}\nA, B or C?"
