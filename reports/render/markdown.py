@@ -23,7 +23,7 @@ _MISSES_A_SLICE = 3
 _PLAIN_LINK = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9.:-]*(?:/[A-Za-z0-9._~/-]*)?")
 _GATES = ("Gate", "Verdict", "Value", "95 % interval", "Bar", "Worst to best", "Why")
 _PAIRS = ("Slice", "Pairs", "Fixed", "Broke", "New - old", "McNemar p", "Odds fixed : broke")
-_SLICES = ("Slice", "Plan", "Passed", "Failed", "Error", "Missing", "Stopped", "Metrics")
+_SLICES = ("Slice", "Plan", "Right", "Missed", "Error", "Missing", "Stopped", "Metrics")
 _MOST_OF_A_REASON = 300
 _REGRESSION_SPAN = 60
 _END = "</details>"
@@ -75,7 +75,7 @@ def _undecided(gate: GateResult) -> str:
 
 
 def _lost(compared: Comparison | None) -> list[str]:
-    """Return the slices that are shown to be worse than in the baseline."""
+    """Return the slices that are shown to be worse than in the baseline, the worst first."""
     worse = (
         one
         for one in (compared.slices if compared else ())
@@ -84,7 +84,7 @@ def _lost(compared: Comparison | None) -> list[str]:
     return [
         f"- {clean.prose(one.name)}: {one.broke:,} broke, {one.fixed:,} fixed of "
         f"{one.difference.n:,}, {clean.prose(words.signed(one.difference))}"
-        for one in worse
+        for one in sorted(worse, key=lambda one: one.difference.value or 0)
     ]
 
 
@@ -115,7 +115,7 @@ def _head(report: Report) -> str:
         f"## {report.verdict} (exit code {report.decision.code})\n\n"
         f"{clean.prose(report.decision.line)}\n\n"
         f"Model {clean.span(words.model(report))}, judge {clean.span(report.judge)}{compared}.\n"
-        f"{plural(counts.planned, 'item')} planned: {counts.passed:,} passed, "
+        f"{plural(counts.planned, 'item')} planned: {counts.passed:,} right, "
         f"{counts.failed:,} missed, {counts.error:,} error, {counts.missing:,} missing{stopped}. "
         f"Tokens {words.tokens(report)}; cost {words.cost(report)}.{origin}{link}\n"
     )
