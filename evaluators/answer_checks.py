@@ -26,27 +26,26 @@ _WORD = re.compile(r"\w+")
 
 
 @cache
-def _bleu() -> Any:
+def _sacrebleu(name: str) -> Any:
     from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415
-
-    return BLEU(effective_order=True)
-
-
-@cache
-def _chrf() -> Any:
     from sacrebleu.metrics.chrf import CHRF  # noqa: PLC0415
 
-    return CHRF()
+    return BLEU(effective_order=True) if name == "bleu" else CHRF()
+
+
+def _sacrebleu_score(name: str, case: Case, answer: str) -> float:
+    score = float(_sacrebleu(name).sentence_score(answer, _golds(case)).score)
+    return min(1.0, max(0.0, score / 100))  # rounding may end above 1
 
 
 def bleu(case: Case, answer: str) -> float:
     """Return sentence BLEU, 0 to 1, over the golds (Papineni et al. 2002; sacrebleu, Post 2018)."""
-    return _share(_bleu().sentence_score(answer, _golds(case)).score / 100)
+    return _sacrebleu_score("bleu", case, answer)
 
 
 def chrf(case: Case, answer: str) -> float:
     """Return chrF2, 0 to 1, over the golds (Popović 2015), which suits inflected languages."""
-    return _share(_chrf().sentence_score(answer, _golds(case)).score / 100)
+    return _sacrebleu_score("chrf", case, answer)
 
 
 def rouge_l(case: Case, answer: str) -> float:
@@ -56,10 +55,6 @@ def rouge_l(case: Case, answer: str) -> float:
     said = _WORD.findall(answer.casefold())
     golds = [_WORD.findall(gold.casefold()) for gold in _golds(case)]
     return max(2 * LCSseq.similarity(said, one) / (len(said) + len(one) or 1) for one in golds)
-
-
-def _share(value: float) -> float:
-    return min(1.0, max(0.0, value))  # rounding may end above 1
 
 
 def _golds(case: Case) -> list[str]:
@@ -116,7 +111,14 @@ def _loaded(spec: CheckSpec, case: Case, answer: str) -> None:
 
 
 def _scored(spec: CheckSpec, case: Case, answer: str) -> Score:
-    return _score(load_check(spec)(case, answer))
+    """Return True, False, a number from 0 to 1 or a Score as a Score. Raises ValueError."""
+    said = load_check(spec)(case, answer)
+    if isinstance(said, Score) and said.value is None:
+        return said
+    score = said if isinstance(said, Score) else Score(value=said)  # type: ignore[arg-type]
+    if not isinstance(score.value, bool | int | float) or not 0 <= score.value <= 1:
+        raise ValueError(f"want a Score, true, false or a number from 0 to 1, got {said!r:.60}")
+    return Score(value=float(score.value), reason=one_line(mask(str(score.reason))))
 
 
 def schema_text(path: Path) -> str:
@@ -141,16 +143,6 @@ def load_check(spec: CheckSpec) -> Callable[[Case, str], object]:
             f"check {spec.check}: want a function of case and answer, not async; give its name"
         )
     return found
-
-
-def _score(said: object) -> Score:
-    """Return True, False, a number from 0 to 1 or a Score as a Score. Raises ValueError."""
-    if isinstance(said, Score) and said.value is None:
-        return said
-    score = said if isinstance(said, Score) else Score(value=said)  # type: ignore[arg-type]
-    if not isinstance(score.value, bool | int | float) or not 0 <= score.value <= 1:
-        raise ValueError(f"want a Score, true, false or a number from 0 to 1, got {said!r:.60}")
-    return Score(value=float(score.value), reason=one_line(mask(str(score.reason))))
 
 
 def _exact(text: str) -> Callable[[Case, str], Score]:
@@ -211,16 +203,12 @@ def _json_schema(text: str) -> Callable[[Case, str], Score]:
     return check
 
 
-def _wording(name: str, text: str) -> Callable[[Case, str], float]:
-    return WORDING_METRICS[name]
-
-
 BUNDLED: Mapping[str, Callable[[str], Callable[[Case, str], object]]] = {
     "exact": _exact,
     "language": _language,
     "regex": _regex,
     "json_schema": _json_schema,
-    **{name: partial(_wording, name) for name in WORDING_METRICS},
+    **{name: lambda text, run=run: run for name, run in WORDING_METRICS.items()},  # type: ignore[misc]
 }
 """Makers of the checks that need no code of the user, each from its text."""
 

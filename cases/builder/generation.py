@@ -30,8 +30,7 @@ from evaluators.core import (
     Tool,
 )
 from evaluators.reading import parse_json
-from evaluators.replies import Invalid
-from evaluators.replies.readers import plain, spoken, unfinished, without_markup
+from evaluators.replies.readers import Invalid, plain, spoken, unfinished, without_markup
 from evaluators.template import encode
 from evaluators.text import encodable, sendable
 

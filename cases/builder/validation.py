@@ -27,7 +27,7 @@ from evaluators.core import (
 )
 from evaluators.judges.llm import PARAMETERS, ask_until_read, judge_messages
 from evaluators.models.spec import Spec
-from evaluators.replies import Invalid, read_grade, read_reason, read_yes_no
+from evaluators.replies.readers import Invalid, read_grade, read_reason, read_yes_no
 from evaluators.rubric import Prompt, Rubric, load_prompt, load_rubric
 from evaluators.text import digest
 

@@ -12,7 +12,7 @@ from evaluators.core import GRADES, NO, UNANSWERED, YES, Case, Verdict
 from evaluators.judges.lexical.judge import grade
 from evaluators.judges.offline import rate
 from evaluators.languages import words
-from evaluators.replies import Invalid, read_yes_no
+from evaluators.replies.readers import Invalid, read_yes_no
 from evaluators.statistics.paired import smallest_n
 from evaluators.text import shown
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from evaluators.core import Ask, Message, Model, QAError, Reply, Request, UsageError
 from evaluators.judges.llm import ask_until_read
 from evaluators.reading import parse_json
-from evaluators.replies import Invalid
-from evaluators.replies.readers import spoken, unfinished
+from evaluators.replies.readers import Invalid, spoken, unfinished
 from evaluators.secrets import mask, one_line
 from evaluators.text import sendable
 

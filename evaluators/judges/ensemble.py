@@ -104,24 +104,17 @@ class PanelJudge:
         results = await ask_all(self.judges, case, answer, ask)
         votes = tuple(map(vote_of, self.judges, results))
         missing = sum(bool(vote.error) for vote in votes)
-        verdict = self._verdict(votes, missing)
-        if verdict:
-            return verdict
+        said = votes_line(votes)
+        if self.rating:
+            if rating := middle([vote.rating for vote in votes if vote.rating], missing):
+                return Verdict(rating=rating, reason=said, votes=votes)
+        elif grade := majority([vote.grade for vote in votes if vote.grade], missing):
+            return Verdict(grade=grade, reason=said, votes=votes)
         for result in results:
             if isinstance(result, StoppedError):
                 raise result
-        if missing:
-            msg = f"{votes_line(votes)}: what is missing could decide"
-            raise JudgeError(msg, kind=UNDECIDED, votes=votes)
-        msg = f"{votes_line(votes)}: a tie; name an odd number of judges"
-        raise JudgeError(msg, kind=TIE, votes=votes)
-
-    def _verdict(self, votes: tuple[Vote, ...], missing: int) -> Verdict | None:
-        if self.rating:
-            rating = middle([vote.rating for vote in votes if vote.rating], missing)
-            return Verdict(rating=rating, reason=votes_line(votes), votes=votes) if rating else None
-        grade = majority([vote.grade for vote in votes if vote.grade], missing)
-        return Verdict(grade=grade, reason=votes_line(votes), votes=votes) if grade else None
+        why = "what is missing could decide" if missing else "a tie; name an odd number of judges"
+        raise JudgeError(f"{said}: {why}", kind=UNDECIDED if missing else TIE, votes=votes)
 
 
 def votes_line(votes: Sequence[Vote]) -> str:

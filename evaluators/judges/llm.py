@@ -17,8 +17,8 @@ from evaluators.core import (
     Tool,
     Verdict,
 )
-from evaluators.replies import Invalid, read_grade, read_rating, read_reason, read_scores
 from evaluators.replies.labels import blank, content_free
+from evaluators.replies.readers import Invalid, read_grade, read_rating, read_reason, read_scores
 from evaluators.rubric import BEST, Rubric, combined
 from evaluators.template import chat_messages, encode, fill, shortened
 

@@ -26,7 +26,7 @@ from evaluators.judge_spec import LEXICAL, PYTHON
 from evaluators.judges.lexical.fold import read, within_limit
 from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.lexical.tables import Tables, tables
-from evaluators.replies import Invalid, read_yes_no
+from evaluators.replies.readers import Invalid, read_yes_no
 from evaluators.rubric import Style
 from evaluators.secrets import mask, one_line
 from evaluators.user_code import load_named, off_the_loop

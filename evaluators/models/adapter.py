@@ -1,9 +1,10 @@
 """What a provider's module is made of: an adapter, and checked access to the fields of a reply."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from evaluators.core import CallError, Reply, Request, TransientError
 from evaluators.secrets import Key
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAX_TOKENS = 10**9  # of one reply; a broken server's larger number would spoil every sum
+BATCHES_A_PAGE = 100
 INCOMPLETE = "incomplete"  # the finish of a reply that its API calls incomplete: no answer
 MAY_BE_EMPTY = frozenset({"length", "content_filter", INCOMPLETE})  # without text or tool call
 
@@ -78,15 +80,23 @@ class BatchStatus:
     """Why the provider took none of its calls; empty if it took them."""
 
 
-class BatchApi(Protocol):
+class BatchApi(ABC):
     """One provider's batches through its SDK, whose exceptions pass."""
 
+    def __init__(self, sdk: Any, batches: Any) -> None:
+        self._sdk = sdk
+        self._batches = batches
+        """The part of the SDK that knows batches."""
+
+    @abstractmethod
     def line(self, key: str, body: Mapping[str, object]) -> Mapping[str, object]:
         """Return a call as a line of a batch; its result carries the same ``key``."""
 
     async def upload(self, name: str, lines: Sequence[bytes]) -> str:
         """Upload the calls, if that is a step of its own; return the file's id."""
+        return ""
 
+    @abstractmethod
     async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
         """Start a batch and return its id: from here on it is paid for.
 
@@ -95,27 +105,45 @@ class BatchApi(Protocol):
 
     async def newest(self) -> str:
         """Return the id of the newest batch; empty if there is none."""
+        page = await self._batches.list(limit=1)
+        return page.data[0].id if page.data else ""
 
     async def find(self, name: str, calls: int, after: str) -> list[str]:
         """Return the ids of the batches that may be this one, newest first.
 
         It has this number of ``calls`` and is newer than the batch ``after``: no clock is asked.
         """
+        found = []
+        async for batch in self._batches.list(limit=BATCHES_A_PAGE):
+            if batch.id == after:
+                break
+            if self.may_be(batch, name, calls):
+                found.append(batch.id)
+        return found
 
+    @abstractmethod
+    def may_be(self, batch: Any, name: str, calls: int) -> bool:
+        """Return whether a batch may be the one with this name and number of calls."""
+
+    @abstractmethod
     async def status(self, batch: str) -> BatchStatus:
         """Return how far a batch is."""
 
+    @abstractmethod
     def results(self, batch: str) -> AsyncIterator[bytes]:
         """Yield the result lines of a batch that is over, in pieces of any length."""
 
+    @abstractmethod
     def read(self, line: JsonObject) -> tuple[str, JsonObject | CallError]:
         """Return a result line's key, and the reply's body or the error in place of one."""
 
     async def cancel(self, batch: str) -> None:
         """Stop a batch; calls that are done stay and are paid for."""
+        await self._batches.cancel(batch)
 
     async def close(self) -> None:
         """Close the connections."""
+        await self._sdk.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,11 @@ import httpx2
 
 from evaluators.core import CallError, TransientError
 from evaluators.models import failures
-from evaluators.models.adapter import BatchStatus, JsonObject
+from evaluators.models.adapter import BatchApi, BatchStatus, JsonObject
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
+    from anthropic.types.messages import MessageBatch
 
 STATUSES: Mapping[str, int] = {
     "invalid_request_error": 400,
@@ -31,22 +32,17 @@ STATUSES: Mapping[str, int] = {
 }
 """The HTTP status by which the API answers a single call with this error."""
 UNKNOWN = 500
-PAGE = 100
 
 
-class AnthropicBatches:
+class AnthropicBatches(BatchApi):
     """Batches by Anthropic's SDK."""
 
     def __init__(self, sdk: "AsyncAnthropic") -> None:
-        self._sdk = sdk
+        super().__init__(sdk, sdk.messages.batches)
 
     def line(self, key: str, body: Mapping[str, object]) -> Mapping[str, object]:
         """Return a call as an entry of the request."""
         return {"custom_id": key, "params": body}
-
-    async def upload(self, name: str, lines: Sequence[bytes]) -> str:
-        """Return an empty id: the calls are sent with the batch itself."""
-        return ""
 
     async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
         """Create a batch and return its id."""
@@ -59,28 +55,17 @@ class AnthropicBatches:
             content=b'{"requests":[' + b",".join(lines) + b"]}",
             options={"headers": {"content-type": "application/json"}},
         )
-        return batch.id
+        return str(batch.id)
 
-    async def newest(self) -> str:
-        """Return the id of the newest batch; empty if there is none."""
-        page = await self._sdk.messages.batches.list(limit=1)
-        return page.data[0].id if page.data else ""
-
-    async def find(self, name: str, calls: int, after: str) -> list[str]:
-        """Return the ids of the batches of ``calls`` calls that are newer than that one."""
-        found = []
-        async for batch in self._sdk.messages.batches.list(limit=PAGE):
-            if batch.id == after:
-                break
-            counts = batch.request_counts
-            ended = counts.succeeded + counts.errored + counts.canceled + counts.expired
-            if counts.processing + ended == calls:
-                found.append(batch.id)
-        return found
+    def may_be(self, batch: "MessageBatch", name: str, calls: int) -> bool:
+        """Return whether a batch has so many calls."""
+        counts = batch.request_counts
+        ended = counts.succeeded + counts.errored + counts.canceled + counts.expired
+        return counts.processing + ended == calls
 
     async def status(self, batch: str) -> BatchStatus:
         """Return how far a batch is."""
-        found = await self._sdk.messages.batches.retrieve(batch)
+        found = await self._batches.retrieve(batch)
         counts = found.request_counts
         return BatchStatus(
             is_over=found.processing_status == "ended",
@@ -116,11 +101,3 @@ class AnthropicBatches:
         body = result.mapping("error")
         name = str(body.mapping("error").get("type"))
         return key, failures.of_failed_call(STATUSES.get(name, UNKNOWN), body)
-
-    async def cancel(self, batch: str) -> None:
-        """Cancel a batch; what is done by then is paid for."""
-        await self._sdk.messages.batches.cancel(batch)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._sdk.close()

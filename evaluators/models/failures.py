@@ -78,6 +78,14 @@ BY_WORDS: tuple[tuple[tuple[int, ...], re.Pattern[str], tuple[type[CallError], s
     ((429,), TOO_LARGE, (RefusedError, "too_large")),
 )
 """Statuses with words that say more than the status; the first match counts."""
+ERROR_BODY = TransientError, "error_body"
+BY_WORDS_ALONE: tuple[tuple[re.Pattern[str], tuple[type[CallError], str]], ...] = (
+    (QUOTA, (FatalError, "quota")),
+    (CONTEXT, (RefusedError, "context_length")),
+    (OVERLOADED, (TransientError, "overloaded")),
+    (RATE_LIMITED, (TransientError, "rate_limit")),
+)
+"""Words of an error under status 200; the first match counts."""
 RESETS: Mapping[str, str] = {
     "x-ratelimit-reset-requests": "x-ratelimit-remaining-requests",
     "x-ratelimit-reset-tokens": "x-ratelimit-remaining-tokens",
@@ -128,8 +136,8 @@ def of_failed_call(status: int, body: Mapping[str, object]) -> CallError:
 def of_error_body(body: Mapping[str, object], headers: Mapping[str, str]) -> CallError:
     """Return the CallError for an error object under status 200."""
     said, words = message_of(json.dumps(body).encode())
-    sort, kind = _sorted_words(words)
-    return _error(sort, kind, f"an error in place of a reply: {said}", headers)
+    found = next((sort for pattern, sort in BY_WORDS_ALONE if pattern.search(words)), ERROR_BODY)
+    return _error(*found, f"an error in place of a reply: {said}", headers)
 
 
 def _error(sort: type[CallError], kind: str, message: str, headers: Mapping[str, str]) -> CallError:
@@ -141,16 +149,6 @@ def _error(sort: type[CallError], kind: str, message: str, headers: Mapping[str,
     if announced is None and kind == "rate_limit":
         announced = reset_after(headers)
     return sort(kind, message, announced)
-
-
-def _sorted_words(words: str) -> tuple[type[CallError], str]:
-    if QUOTA.search(words):
-        return FatalError, "quota"
-    if CONTEXT.search(words):
-        return RefusedError, "context_length"
-    if OVERLOADED.search(words):
-        return TransientError, "overloaded"
-    return TransientError, "rate_limit" if RATE_LIMITED.search(words) else "error_body"
 
 
 def _sorted(status: int, words: str) -> tuple[type[CallError], str]:

@@ -119,17 +119,14 @@ def _filled(template: object, values: Mapping[str, Any]) -> Any:
     if isinstance(template, str):
         alone = _PLACE.fullmatch(template)
         if alone:
-            return _sendable(values[alone[1]])
+            value = json.dumps(values[alone[1]], ensure_ascii=False, default=str)
+            return json.loads(sendable(value))
         return sendable(_PLACE.sub(lambda match: as_text(values[match[1]]), template))
     if isinstance(template, Mapping):
         return {key: _filled(value, values) for key, value in template.items()}
     if isinstance(template, list | tuple):
         return [_filled(value, values) for value in template]
     return template
-
-
-def _sendable(value: object) -> object:
-    return json.loads(sendable(json.dumps(value, ensure_ascii=False, default=str)))
 
 
 def _read(target: HttpTarget, name: str, content: JsonObject) -> Reply:

@@ -94,19 +94,15 @@ def _checked(spec: Spec, variable: str, form: str = KEY_FORM) -> Key:
 
 
 def read_variable(variable: str) -> Key:
-    """Return what the environment, or else ``.env``, has under a name; an empty key for nothing."""
-    return Key((os.environ[variable] if variable in os.environ else _noted(variable)).strip())
+    """Return what the environment, or else ``.env``, has under a name; an empty key for nothing.
 
-
-def _noted(variable: str) -> str:
-    """Return a variable of ``.env`` without adding it to the environment.
-
-    A ``$`` in a key is taken as it is. Raises UsageError if the file cannot be read.
+    ``.env`` is not added to the environment, and a ``$`` in a key is taken as it is. Raises
+    UsageError if the file cannot be read.
     """
-    if not variable or not ENV_FILE.exists():
-        return ""
-    from dotenv import dotenv_values  # noqa: PLC0415  # few have such a file
+    value = os.environ.get(variable)
+    if value is None and variable and ENV_FILE.exists():
+        from dotenv import dotenv_values  # noqa: PLC0415  # few have such a file
 
-    return (
-        dotenv_values(stream=StringIO(read_text(ENV_FILE)), interpolate=False).get(variable) or ""
-    )
+        noted = dotenv_values(stream=StringIO(read_text(ENV_FILE)), interpolate=False)
+        value = noted.get(variable)
+    return Key((value or "").strip())

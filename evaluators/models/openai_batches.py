@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaluators.core import CallError, TransientError
 from evaluators.models import failures
-from evaluators.models.adapter import BatchStatus, JsonObject
+from evaluators.models.adapter import BatchApi, BatchStatus, JsonObject
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -14,14 +14,13 @@ if TYPE_CHECKING:
 OVER = frozenset({"completed", "expired", "cancelled", "failed"})
 LABEL = "qagate"
 """The metadata key of a batch's name."""
-PAGE = 100
 
 
-class OpenAIBatches:
+class OpenAIBatches(BatchApi):
     """Batches by OpenAI's SDK, also at servers that speak its protocol."""
 
     def __init__(self, sdk: "AsyncOpenAI", endpoint: str) -> None:
-        self._sdk = sdk
+        super().__init__(sdk, sdk.batches)
         self._endpoint: Any = endpoint
 
     def line(self, key: str, body: Mapping[str, object]) -> Mapping[str, object]:
@@ -32,36 +31,25 @@ class OpenAIBatches:
         """Return the id of the uploaded file."""
         content = b"\n".join(lines) + b"\n"
         file = await self._sdk.files.create(file=(f"{name}.jsonl", content), purpose="batch")
-        return file.id
+        return str(file.id)
 
     async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
         """Create a batch whose metadata hold its name; return its id."""
-        batch = await self._sdk.batches.create(
+        batch = await self._batches.create(
             input_file_id=file,
             endpoint=self._endpoint,
             completion_window="24h",
             metadata={LABEL: name},
         )
-        return batch.id
+        return str(batch.id)
 
-    async def newest(self) -> str:
-        """Return the id of the newest batch; empty if there is none."""
-        page = await self._sdk.batches.list(limit=1)
-        return page.data[0].id if page.data else ""
-
-    async def find(self, name: str, calls: int, after: str) -> list[str]:
-        """Return the ids of the batches with this name."""
-        found = []
-        async for batch in self._sdk.batches.list(limit=PAGE):
-            if batch.id == after:
-                break
-            if (batch.metadata or {}).get(LABEL) == name:
-                found.append(batch.id)
-        return found
+    def may_be(self, batch: "Batch", name: str, calls: int) -> bool:
+        """Return whether a batch has this name."""
+        return (batch.metadata or {}).get(LABEL) == name
 
     async def status(self, batch: str) -> BatchStatus:
         """Return how far a batch is."""
-        found = await self._sdk.batches.retrieve(batch)
+        found = await self._batches.retrieve(batch)
         counts = found.request_counts
         return BatchStatus(
             is_over=found.status in OVER,
@@ -72,7 +60,7 @@ class OpenAIBatches:
 
     async def results(self, batch: str) -> AsyncIterator[bytes]:
         """Yield the contents of the files of replies and of errors."""
-        found = await self._sdk.batches.retrieve(batch)
+        found = await self._batches.retrieve(batch)
         for file in filter(None, (found.output_file_id, found.error_file_id)):
             async with self._sdk.files.with_streaming_response.content(file) as response:
                 async for part in response.iter_bytes():
@@ -92,14 +80,6 @@ class OpenAIBatches:
         code = str(problem.get("code") or "batch_error")
         kind = "expired" if "expired" in code else "batch_error"
         return key, TransientError(kind, f"{code}: {problem.get('message')}")
-
-    async def cancel(self, batch: str) -> None:
-        """Cancel a batch; what is done by then is paid for."""
-        await self._sdk.batches.cancel(batch)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._sdk.close()
 
 
 def _refusal(batch: "Batch") -> str:

@@ -177,7 +177,13 @@ def parse(text: str, catalogue: Mapping[str, Spec]) -> Spec:
         return replace(known, text=text) if known else of_function(rest, text)
     if not colon or provider not in PROVIDERS:
         raise _unknown(text, provider if colon else text, catalogue)
-    name, base_url = _name_and_url(rest)
+    # Names may hold ``@``, ``/`` and ``:`` themselves: the last ``@http(s)://`` begins the URL.
+    marks = list(re.finditer(r"@(?=https?://)", rest, re.IGNORECASE))
+    if not marks and re.search(r"@(?:https?:|\[|localhost\b|[\w.-]+:\d)", rest, re.IGNORECASE):
+        raise UsageError(
+            f"{_shown(rest)}: an address starts with http:// or https://; write NAME@http://HOST"
+        )
+    name, base_url = (rest[: marks[-1].start()], rest[marks[-1].end() :]) if marks else (rest, None)
     return build(provider, check_name(name, text), base_url, text)
 
 
@@ -233,18 +239,6 @@ def check_name(name: str, where: str) -> str:
     )
 
 
-def _name_and_url(rest: str) -> tuple[str, str | None]:
-    """Split at the last ``@http(s)://``: names may hold ``@``, ``/`` and ``:`` themselves."""
-    marks = list(re.finditer(r"@(?=https?://)", rest, re.IGNORECASE))
-    if not marks and re.search(r"@(?:https?:|\[|localhost\b|[\w.-]+:\d)", rest, re.IGNORECASE):
-        raise UsageError(
-            f"{_shown(rest)}: an address starts with http:// or https://; write NAME@http://HOST"
-        )
-    if not marks:
-        return rest, None
-    return rest[: marks[-1].start()], rest[marks[-1].end() :]
-
-
 def _unknown(text: str, head: str, catalogue: Mapping[str, Spec]) -> UsageError:
     services = [f"{HTTP}:{name}" for name, spec in catalogue.items() if spec.http]
     forms = ("openai:NAME@URL", f"{PYTHON}:MODULE:FUNCTION", f"{HTTP}:NAME")
@@ -292,8 +286,7 @@ def normalise_url(url: str) -> str:
     except ValueError as error:
         raise _refused(url, str(error)) from None
     host = (parts.hostname or "").rstrip(".")
-    problem = _form_problem(url, parts) or _host_problem(parts.scheme, host)
-    if problem:
+    if problem := _problem(url, parts, host):
         raise _refused(url, problem)
     shown = f"[{host}]" if ":" in host else host
     suffix = "" if port in (None, PORTS[parts.scheme]) else f":{port}"
@@ -304,25 +297,23 @@ def _refused(url: str, problem: str) -> UsageError:
     return UsageError(f"base URL {mask(url)!r}: {problem}")
 
 
-def _form_problem(url: str, parts: SplitResult) -> str:
-    if parts.scheme not in PORTS:
-        return "write http:// or https:// in front"
-    if "@" in parts.netloc:
-        return "no user or password here; keys come from the environment"
-    if "?" in url or "#" in url:
-        return "no query (?) and no fragment (#) in a base URL"
-    return "" if parts.hostname else "the host is missing"
-
-
-def _host_problem(scheme: str, host: str) -> str:
+def _problem(url: str, parts: SplitResult, host: str) -> str:
     address = _address(host)
-    if host in METADATA_NAMES or str(address) in METADATA_ADDRESSES:
-        return "a cloud machine's metadata service is never called"
-    if address is not None and address.is_link_local:
-        return "link-local addresses (169.254.0.0/16, fe80::/10) are never called"
-    if scheme == "http" and not _is_loopback_host(host):
-        return "http only to this machine (127.0.0.1, ::1, localhost); use https"
-    return ""
+    is_metadata = host in METADATA_NAMES or str(address) in METADATA_ADDRESSES
+    problems = {
+        "write http:// or https:// in front": parts.scheme not in PORTS,
+        "no user or password here; keys come from the environment": "@" in parts.netloc,
+        "no query (?) and no fragment (#) in a base URL": "?" in url or "#" in url,
+        "the host is missing": not parts.hostname,
+        "a cloud machine's metadata service is never called": is_metadata,
+        "link-local addresses (169.254.0.0/16, fe80::/10) are never called": (
+            address is not None and address.is_link_local
+        ),
+        "http only to this machine (127.0.0.1, ::1, localhost); use https": (
+            parts.scheme == "http" and not _is_loopback_host(host)
+        ),
+    }
+    return next((what for what, is_so in problems.items() if is_so), "")
 
 
 def _is_loopback_host(host: str) -> bool:

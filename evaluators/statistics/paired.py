@@ -23,11 +23,14 @@ from evaluators.statistics.intervals import (
     SEED,
     Z95,
     Interval,
+    at_most,
+    beta_quantile,
+    chance,
     effective_size,
     percentile,
+    root,
     unseen_share,
 )
-from evaluators.statistics.special import at_most, beta_quantile, chance, root
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array

@@ -18,13 +18,13 @@ from evaluators.statistics.intervals import (
     UNDEFINED,
     Estimate,
     Interval,
+    chance,
     cluster_sums,
     effective_size,
     percentile,
     quantile,
     unseen_share,
 )
-from evaluators.statistics.special import chance
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array

@@ -24,7 +24,7 @@ from evaluators.core import (
     TransientError,
     UsageError,
 )
-from evaluators.replies import Invalid
+from evaluators.replies.readers import Invalid
 from tests.support.building import LINE, entries, make_item, question, recipe, with_calls
 from tests.support.scripted import Scripted
 from tests.support.tables import tabled

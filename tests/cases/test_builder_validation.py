@@ -13,7 +13,7 @@ from cases.builder.validation import Validator, check_pair, is_contested
 from cases.builder.work_folder import DraftItem
 from evaluators.core import NO, YES, RefusedError, Reply, Request, TransientError, UsageError
 from evaluators.models.spec import build
-from evaluators.replies import read_reason
+from evaluators.replies.readers import read_reason
 from evaluators.rubric import load_prompt, load_rubric
 from tests.support.building import make_item, recipe, with_calls
 from tests.support.scripted import Scripted

@@ -16,7 +16,7 @@ from evaluators.core import Case, JudgeError, Model, Reply, Request, StoppedErro
 from evaluators.extra_metrics import METRICS, MetricSpec
 from evaluators.judges.deepeval_bridge import read_text
 from evaluators.judges.metric import QUIET, Bridge, JudgeMetric, metric_runners_of
-from evaluators.replies import Invalid
+from evaluators.replies.readers import Invalid
 from evaluators.template import encode
 from tests.support.scripted import Scripted, complete, make_case
 from tests.support.tables import tabled

@@ -13,7 +13,7 @@ from evaluators.core import Case, JudgeError, Model, Reply, Request, ToolCall, U
 from evaluators.judges.factory import RUBRICS
 from evaluators.judges.llm import RatingJudge, judge_messages
 from evaluators.models import connect
-from evaluators.replies import Invalid, read_scores
+from evaluators.replies.readers import Invalid, read_scores
 from evaluators.rubric import PASS_BAR, Rubric, combined, load_rubric
 from evaluators.secrets import Key
 from evaluators.text import request_key

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import CORRECT, Reply, ToolCall, UsageError
-from evaluators.replies import Invalid, read_grade
 from evaluators.replies.labels import LABELS_FILE, read_lexicon, word_key
-from evaluators.replies.readers import spoken
+from evaluators.replies.readers import Invalid, read_grade, spoken
 from tests.support.tables import grown, kept, tabled
 
 

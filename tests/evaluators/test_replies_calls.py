@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, YES, Reply, ToolCall
-from evaluators.replies import Invalid, read_grade, read_rating, read_reason, read_yes_no
+from evaluators.replies.readers import Invalid, read_grade, read_rating, read_reason, read_yes_no
 from tests import robustness_adapter
 from tests.support.tables import grown, tabled
 

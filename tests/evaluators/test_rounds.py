@@ -6,7 +6,7 @@ from pathlib import Path
 from evaluators.core import JudgeError, Reply
 from evaluators.judges.llm import ask_until_read
 from evaluators.ledger import Ledger
-from evaluators.replies import Invalid
+from evaluators.replies.readers import Invalid
 from evaluators.runtime.caller import Meter
 from tests.support.recorded import caller
 from tests.support.scripted import Scripted, ask_for

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.special import bdtr, betaincinv, stdtrit
 from scipy.stats import binom
 
-from evaluators.statistics.special import at_most, beta_quantile, chance, root, student_quantile
+from evaluators.statistics.intervals import at_most, beta_quantile, chance, root, student_quantile
 
 SHARES = st.floats(1e-6, 1 - 1e-6) | st.sampled_from([0.0, 0.5, 1.0])
 TRIALS = st.integers(0, 400) | st.sampled_from([5_000, 200_000])
