@@ -1,8 +1,8 @@
 """The nouns of the suite: cases, requests, replies, verdicts, outcomes, and the error tree."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from dataclasses import Field, dataclass, field
+from typing import ClassVar, Literal, Protocol, Self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +39,22 @@ class AskedCase:
     """The filled answer prompt; none if the data set has no prompt."""
 
 
+class Summed:
+    """A dataclass of numbers that adds up field by field; what one side does not know is None."""
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
+
+    def __add__(self, other: Self) -> Self:
+        pairs = (
+            (name, getattr(self, name), getattr(other, name)) for name in self.__dataclass_fields__
+        )
+        sums = {name: None if None in (one, two) else one + two for name, one, two in pairs}
+        return type(self)(**sums)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Summed):
     """What some replies took, and which run paid for them."""
 
     input_tokens: int = 0
@@ -66,21 +80,6 @@ class Usage:
     def is_counted(self) -> bool:
         """Whether a server counted tokens; otherwise the cost is unknown too."""
         return bool(self.input_tokens or self.output_tokens)
-
-    def __add__(self, other: "Usage") -> "Usage":
-        unknown = self.cost is None or other.cost is None
-        return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            seconds=self.seconds + other.seconds,
-            cost=None if unknown else (self.cost or 0.0) + (other.cost or 0.0),
-            known=self.known + other.known,
-            requests=self.requests + other.requests,
-            spent=self.spent + other.spent,
-            earlier=self.earlier + other.earlier,
-            imported=self.imported + other.imported,
-            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
-        )
 
 
 CORRECT, INCORRECT, NOT_ATTEMPTED = "CORRECT", "INCORRECT", "NOT_ATTEMPTED"

@@ -20,17 +20,13 @@ from evaluators.core import (
     Outcome,
     Reply,
     Request,
+    Summed,
 )
 from evaluators.extra_metrics import MetricRunner
 from evaluators.judges.adjudicated import AdjudicatedJudge
 from evaluators.judges.ensemble import CascadeJudge, CheckedJudge, PanelJudge
 from evaluators.models.spec import Spec
-from evaluators.runtime.budget import (
-    longest_reply,
-    most_input_tokens,
-    output_limit,
-    text_bytes,
-)
+from evaluators.runtime.budget import longest_reply, most_input_tokens, output_limit, text_bytes
 from evaluators.runtime.engine import Task
 from evaluators.runtime.prices import Pricing
 from evaluators.text import request_key
@@ -62,7 +58,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
+class Forecast(Summed):
     """The total of some calls, in estimated tokens and USD; an amount is None without a price.
 
     Repeated questions after an unreadable reply are not included.
@@ -80,18 +76,6 @@ class Forecast:
     """The cost if the provider caches the prefixes that calls share."""
     most: float | None = 0.0
     """The cost if every reply has the greatest length allowed."""
-
-    def __add__(self, other: "Forecast") -> "Forecast":
-        return Forecast(
-            calls=self.calls + other.calls,
-            kept=self.kept + other.kept,
-            tokens_in=self.tokens_in + other.tokens_in,
-            tokens_out=self.tokens_out + other.tokens_out,
-            cost=_sum(self.cost, other.cost),
-            known=self.known + other.known,
-            cached=_sum(self.cached, other.cached),
-            most=_sum(self.most, other.most),
-        )
 
 
 async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
@@ -231,7 +215,3 @@ def _cached(
         return price.cost(*tokens, read=held)
     prefixes.add(prefix)
     return price.cost(*tokens, written=held)
-
-
-def _sum(one: float | None, two: float | None) -> float | None:
-    return None if one is None or two is None else one + two
