@@ -9,13 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evaluators import user_code
-from evaluators.answer_checks import Score, load_check, score
+from evaluators.answer_checks import WORDING_METRICS, Score, load_check, score
 from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError, Verdict
 from evaluators.extra_metrics import CheckSpec
 from evaluators.judges.ensemble import CheckedJudge
 from evaluators.judges.offline import OverlapRater
+from tests.support.scripted import make_case
 from tests.support.tables import kept, tabled
 
 CODE = kept(__file__, "code")
@@ -208,3 +211,42 @@ def test_beside_a_judge_they_leave_its_verdict() -> None:
     assert (verdict.rating, verdict.scores) == (10, {"check_half": 0.5})
     with pytest.raises(JudgeError):
         asyncio.run(CheckedJudge(checks=(mine("boom"),)).judge(CASE, "Sofia", no_model))
+
+
+GOLD = "Да, банката може да приспадне това вземане."
+
+
+def case(*golds: str) -> Case:
+    return make_case(golds=golds or (GOLD,))
+
+
+@pytest.mark.parametrize("name", WORDING_METRICS)
+def test_the_same_words_are_one_and_others_none(name: str) -> None:
+    """In any script: what is written in Cyrillic counts as what is written in Latin letters."""
+    run = WORDING_METRICS[name]
+    assert run(case(), GOLD) == pytest.approx(1)
+    assert run(case(), "") == 0
+    assert run(case(), "xyz") == 0
+    part = run(case(), "Не, банката не може да приспадне.")
+    assert 0 < part < 1
+
+
+@pytest.mark.parametrize("name", WORDING_METRICS)
+def test_the_nearest_of_several_golds_counts(name: str) -> None:
+    """A second accepted answer never lowers what the first one gave."""
+    one, both = case(GOLD), case("Wholly other words stand here, and more of them.", GOLD)
+    assert WORDING_METRICS[name](both, GOLD) == pytest.approx(WORDING_METRICS[name](one, GOLD))
+
+
+@pytest.mark.parametrize("name", WORDING_METRICS)
+def test_without_an_expert_answer_there_is_no_measure(name: str) -> None:
+    """An error of the item, not a zero."""
+    with pytest.raises(JudgeError, match="no expert answer"):
+        WORDING_METRICS[name](case(" "), GOLD)
+
+
+@given(gold=st.text(min_size=1, max_size=40).filter(str.strip), answer=st.text(max_size=40))
+def test_every_measure_lies_between_nothing_and_all(gold: str, answer: str) -> None:
+    """Whatever the texts hold."""
+    for run in WORDING_METRICS.values():
+        assert 0 <= run(case(gold), answer) <= 1
