@@ -9,7 +9,6 @@ import pytest
 
 from cases.dataset import PlannedItem, Slice
 from cases.review.adjudications import (
-    is_label,
     load_adjudications,
     load_folders,
     merged,
@@ -139,12 +138,6 @@ def test_files_beside_the_data_are_found_and_must_agree(tmp_path: Path) -> None:
     save_adjudications({KEY: decided("NO")}, folders[2] / "adjudications.yaml")
     with pytest.raises(UsageError, match=r"c/adjudications\.yaml: d-bg-q1: Ана says NO, but"):
         load_folders(folders)
-
-
-def test_what_may_stand() -> None:
-    """Grades, ratings, readings of yes or no, as they are written."""
-    labels = ("CORRECT", "10", "NO", "no", "UNCLEAR", "")
-    assert [one for one in labels if is_label(one)] == ["CORRECT", "10", "NO"]
 
 
 def test_comments_say_what_was_judged(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cases.tables import Number, Table, read_csv, read_json, read_jsonl, read_table
+from cases.tables import Table, read_csv, read_json, read_jsonl, read_table
 from evaluators.core import UsageError
 
 HERE = Path("data.csv")
@@ -67,14 +67,6 @@ def test_rows_and_lines_differ_where_cells_hold_line_breaks(tmp_path: Path) -> N
     assert table.records[0].values["a"] == "x\ny"
 
 
-def test_large_cells_are_read_and_the_module_limit_is_put_back(tmp_path: Path) -> None:
-    """A cell of almost a megabyte is read; the process-wide limit of csv is put back."""
-    before = csv.field_size_limit()
-    table = read_table(write(tmp_path, "a.csv", "q,a\nQ," + "z" * 1_000_000))
-    assert len(str(table.records[0].values["a"])) == 1_000_000
-    assert csv.field_size_limit() == before
-
-
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=5))
 def test_csv_round_trip(cells: list[tuple[str, str]]) -> None:
     """What the csv module writes is read back unchanged, line breaks and quotes included."""
@@ -86,29 +78,12 @@ def test_csv_round_trip(cells: list[tuple[str, str]]) -> None:
     assert [(row["q"], row["a"]) for row in rows(table)] == cells
 
 
-@given(st.text(max_size=60))
-def test_any_text_is_rows_or_a_usage_problem(text: str) -> None:
-    """No text makes a reader raise anything but a UsageError."""
-    for read in (read_csv, read_json, read_jsonl):
-        try:
-            read(HERE, text)
-        except UsageError:
-            continue
-
-
 def test_json_lines_split_at_line_feeds_alone(tmp_path: Path) -> None:
     """U+2028, U+2029 and U+0085 stand inside values; blank lines and CR are skipped."""
     text = '{"q": "a\u2028b\u2029c\u0085d"}\r\n\r\n{"q": "e"}'
     table = read_table(write(tmp_path, "a.jsonl", text))
     assert [(record.row, record.line) for record in table.records] == [(1, 1), (2, 3)]
     assert table.records[0].values["q"] == "a\u2028b\u2029c\u0085d"
-
-
-def test_json_numbers_keep_their_text(tmp_path: Path) -> None:
-    """A number is the text of its literal, so that 1e5 and 1.0 arrive unchanged."""
-    table = read_table(write(tmp_path, "a.jsonl", '{"a": 1e5, "b": 1.0, "c": 7}'))
-    assert rows(table) == [{"a": "1e5", "b": "1.0", "c": "7"}]
-    assert isinstance(table.records[0].values["a"], Number)
 
 
 def test_json_list_items_know_their_lines(tmp_path: Path) -> None:
