@@ -15,7 +15,6 @@ from typing import Any
 
 from evaluators.batches.waves import (
     FULL,
-    KIND,
     BatchCounts,
     BatchPoller,
     BatchSettings,
@@ -37,6 +36,7 @@ from evaluators.ledger import PaidReply
 from evaluators.models import LazyModel
 from evaluators.models.adapter import BatchStatus
 from evaluators.models.batching import BatchedModel
+from evaluators.runtime.budget import BATCH
 from evaluators.runtime.caller import Caller, Meter, Sender
 from evaluators.runtime.limits import NEVER
 from evaluators.text import digest
@@ -55,10 +55,7 @@ COLLECT = BatchSettings(wait=0.0)
 
 
 def find_batches(settings: BatchSettings | None, caller: Caller) -> "Batches | None":
-    """Return the batches of a run; None if it begins none and the ledger has none open.
-
-    ``settings`` None: the run makes its own calls directly.
-    """
+    """Return the batches of a run; None if it begins none and the ledger has none open."""
     if settings is None and not any(one.is_open for one in waves_in(caller.ledger).values()):
         return None
     return Batches(caller, settings)
@@ -363,7 +360,7 @@ class Batches:
             return {}
         if not await poller.wait(self._until or 0.0, tell):
             self._left[poller.wave.named] = poller.wave.calls
-            raise StoppedError(KIND, self._note_left())
+            raise StoppedError(BATCH, self._note_left())
         task = asyncio.current_task()
         assert task is not None
         self._busy.add(task)
@@ -427,7 +424,7 @@ class Batches:
                 for call in live.calls.values():
                     self._retry(call)
                 return
-            error = StoppedError(KIND, f"{error}; run the same command again")
+            error = StoppedError(BATCH, f"{error}; run the same command again")
         self._fail(live.calls.values(), error)
 
     def _retry(self, call: ParkedCall, error: CallError | None = None) -> None:
@@ -456,8 +453,8 @@ class Batches:
             verb = "call was" if self._given_up == 1 else "calls were"
             what = f"{self._given_up:,} {verb} not answered in {ROUNDS} batches"
             said.append(f"{what}; the same command asks again")
-        self._sender.stops[KIND] = "; ".join(said)
-        return self._sender.stops[KIND]
+        self._sender.stops[BATCH] = "; ".join(said)
+        return self._sender.stops[BATCH]
 
     def _fail(self, calls: Collection[ParkedCall], error: Exception) -> None:
         """End calls with an error; an error that only the user can mend ends the run."""

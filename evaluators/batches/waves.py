@@ -25,13 +25,11 @@ from evaluators.core import (
 from evaluators.ledger import Ledger
 from evaluators.models.adapter import BatchApi, BatchStatus
 from evaluators.models.batching import BatchedModel
-from evaluators.runtime.budget import money, part_of_cost
+from evaluators.runtime.budget import BATCH, money, part_of_cost
 from evaluators.text import canonical, flat
 
 T = TypeVar("T")
 
-KIND = "batch"
-"""The ledger's kind of document, and the kind of items whose calls are still with a provider."""
 State = Literal["planned", "sending", "sent", "read", "given up"]
 """How far a wave is. While it is ``sending``, the provider may have it or not."""
 OPEN: frozenset[State] = frozenset({"planned", "sending", "sent"})
@@ -103,13 +101,13 @@ class Wave:
 
 async def keep_wave(ledger: Ledger, wave: Wave) -> Wave:
     """Return the wave once the ledger has it."""
-    await ledger.keep(KIND, wave.id, canonical(flat(wave)))
+    await ledger.keep(BATCH, wave.id, canonical(flat(wave)))
     return wave
 
 
 def waves_in(ledger: Ledger) -> dict[str, Wave]:
     """Return all waves that a ledger remembers, by id."""
-    return {key: _read(text) for key, text in ledger.documents(KIND).items()}
+    return {key: _read(text) for key, text in ledger.documents(BATCH).items()}
 
 
 def _read(text: str) -> Wave:
@@ -211,7 +209,7 @@ class BatchPoller:
                 return found, True
         if failure.kind == RATE_LIMIT:
             raise RefusedError(failure.kind, str(failure))
-        raise StoppedError(KIND, f"{failure}; the next run finds out whether the batch was taken")
+        raise StoppedError(BATCH, f"{failure}; the next run finds out whether the batch was taken")
 
     async def find(self, others: Sequence[str]) -> str:
         """Return the id of the batch whose creation was not answered; empty if there is none.
@@ -225,7 +223,7 @@ class BatchPoller:
             except (FatalError, RefusedError) as error:
                 unknown = "it cannot be told whether the provider has the batch"
                 msg = f"{error}; {unknown}; {_how_to_give_up(wave)}"
-                raise StoppedError(KIND, msg) from None
+                raise StoppedError(BATCH, msg) from None
             new = [one for one in ids if one not in {*others, *wave.others}]
             left = end - time.monotonic()
             if new or left <= 0:
@@ -238,7 +236,7 @@ class BatchPoller:
         A run that is alive and sending the wave is waited for.
         """
         async with held(self._ledger, self.wave.id):
-            text = self._ledger.document(KIND, self.wave.id)
+            text = self._ledger.document(BATCH, self.wave.id)
             self.wave = self.wave if text is None else _read(text)
             if self.wave.state == "sending" and (found := await self.find(others)):
                 await self.note("sent", batch=found, was_found=True)
@@ -273,7 +271,7 @@ class BatchPoller:
             if not must_answer:
                 return None
             msg = f"{error}; the batch is kept, run the same command again"
-            raise StoppedError(KIND, msg) from None
+            raise StoppedError(BATCH, msg) from None
         except FatalError as error:
             raise self._lost(error) from None
         if status.refusal:
@@ -307,7 +305,7 @@ class BatchPoller:
             else:
                 return
             await asyncio.sleep(self._settings.pause * 2.0**number)
-        raise StoppedError(KIND, f"{failure}; the batch is kept, run the same command again")
+        raise StoppedError(BATCH, f"{failure}; the batch is kept, run the same command again")
 
     async def end(self, done: int, *, is_empty: bool) -> bool:
         """Note that the wave is over; return False if its batch was another wave's.
@@ -328,7 +326,7 @@ class BatchPoller:
             except TransientError as error:
                 failure = error
             await asyncio.sleep(failure.retry_after or self._settings.pause * 2.0**number)
-        raise StoppedError(KIND, f"{failure}; run the same command again")
+        raise StoppedError(BATCH, f"{failure}; run the same command again")
 
 
 def refused(kind: str, why: str) -> FatalError:

@@ -19,6 +19,8 @@ from evaluators.runtime.prices import Pricing
 from evaluators.sent import Document
 
 BUDGET = "budget"
+BATCH = "batch"
+"""The ledger's kind of document, and of items whose calls are still with a provider."""
 ROUNDING = 1e-9  # USD; sums of prices are not exact
 
 USUAL_OUTPUT = 4096

@@ -12,9 +12,6 @@ from cases.dataset import Plan, Shards
 from cases.plan import Labelled
 from cases.tasks import make_tasks
 from evaluators.answerers import RECORDED
-from evaluators.batches.batches import find_batches
-from evaluators.batches.waves import KIND as BATCH
-from evaluators.batches.waves import BatchSettings
 from evaluators.core import Model, Outcome, UsageError
 from evaluators.judge_spec import LEXICAL, PanelSpec, parse_judges
 from evaluators.judges.adjudicated import FILE, Adjudications
@@ -26,8 +23,8 @@ from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import require_key
 from evaluators.models.spec import Spec, parse
 from evaluators.reading import file_hash
-from evaluators.runtime.budget import BUDGET
-from evaluators.runtime.caller import DEADLINE, CallSettings
+from evaluators.runtime.budget import BATCH, BUDGET
+from evaluators.runtime.caller import DEADLINE, Caller, CallSettings, Detour
 from evaluators.runtime.engine import Engine, Status, Stopping, Task
 from evaluators.runtime.host import EngineHandle, Job
 from evaluators.runtime.outcomes import OutcomeSource, OutcomeWriter
@@ -92,12 +89,11 @@ class EngineRun:
         )
         self._stopping = _early_stopping(options, plan, self._calibrator, earlier)
         self._connected = connected
-        batch = BatchSettings(wait=options.batch_wait) if options.batch else None
         self._session = CallSession(
             connected.models,
             connected.specs,
             call_settings(options),
-            find_detour=partial(find_batches, batch),
+            find_detour=partial(_find_batches, options),
         )
         self._host: EngineHandle | None = None
         self._windowed = False
@@ -400,6 +396,17 @@ def run_name(options: RunOptions, environment: Mapping[str, str]) -> str:
     if not given[0] and shard and ci_run:
         given = [ci_run, *sys.argv]
     return digest([*given, shard and [shard.of, *shard.held]]) if given[0] else ""
+
+
+def _find_batches(options: RunOptions, caller: Caller) -> Detour | None:
+    """Return the batches that the run begins or the ledger knows, None without any."""
+    if not options.batch and not caller.ledger.documents(BATCH):
+        return None
+    from evaluators.batches.batches import find_batches  # noqa: PLC0415  # brings aiohttp along
+    from evaluators.batches.waves import BatchSettings  # noqa: PLC0415
+
+    settings = BatchSettings(wait=options.batch_wait) if options.batch else None
+    return find_batches(settings, caller)
 
 
 def _early_stopping(
