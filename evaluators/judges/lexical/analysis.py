@@ -23,6 +23,8 @@ _TOWN = re.compile(r"([^,]+)(?:,\s[^\W\d_a-z][^,]*){1,3}")
 _NUMBERED = re.compile(r"([^:]*(?:\d|\b[IVXL]+\b)[^:]*):\s+([^:]*[^\W\d_][^:]*)")
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9]{1,7}")
 _ENDS = frozenset(".!?…")
+_FIRST = re.compile(r"(?:([^\W\d_]{3,})\s)?(?<!\w)[IІ](?![\w'’])(?:\.?\s([^\W\d_]{3,}))?")
+_NUMERALS = range(2, 40)
 _REACH = 4  # words after a denying word within which a word of knowing makes a refusal
 _BACK = 4  # words before it within which English names the speaker
 _HEAD = 4  # words of a question that say what sort of thing it asks for
@@ -49,6 +51,8 @@ class Form:
     """Whether it is the part before the comma of "town, land"."""
     items: tuple[tuple[str, ...], ...] = ()
     """The words of each thing that a list of names has; none for anything else."""
+    numerals: frozenset[tuple[str, int]] = frozenset()
+    """Its words that stand next to a numeral, with its value: the first Elizabeth is no second."""
 
     @property
     def counted(self) -> bool:
@@ -116,7 +120,21 @@ def _form(raw: str, known: Tables, limits: tuple[float, float] | None) -> Form:
         quantity=None if date else quantity,
         date=date,
         items=_items(text, known) if named else (),
+        numerals=numerals(raw, text),
     )
+
+
+def numerals(raw: str, text: Text) -> frozenset[tuple[str, int]]:
+    """Return each word that stands next to a numeral from 1 to 39, as in "Elizabeth I", with it.
+
+    The capital I of a name is found in the raw text: folded, it is a pronoun or "and".
+    """
+    firsts = {(fold(word), 1) for pair in _FIRST.findall(raw) for word in pair if word}
+    pairs = zip(text.words, text.gaps[1:], text.words[1:], strict=False)
+    near = [pair for one, gap, other in pairs if not gap.strip(" .") for pair in
+            ((one, other), (other, one))]  # fmt: skip
+    others = ((w, int(digits)) for w, digits in near if digits.isdecimal() > w.isdecimal())
+    return frozenset(firsts.union(pair for pair in others if pair[1] in _NUMERALS))
 
 
 def _items(text: Text, known: Tables) -> tuple[tuple[str, ...], ...]:
@@ -188,6 +206,8 @@ class Answer:
         """Whether the answer has number words, or takes something back."""
         self.text = without(text, known.words["articles"] - every)
         """What the answer says in the end: number words in figures, no articles."""
+        self.numerals = numerals(beginning, self.text)
+        """Its words that stand next to a numeral, with its value."""
         self.truncated = beginning != answer
         """Whether the answer went on beyond the limit."""
         self.capitals = _capitals(beginning)

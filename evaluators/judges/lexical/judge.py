@@ -73,7 +73,9 @@ def _found(answer: Answer) -> Verdict | None:
         for match in islice(matching.find_matches(form, answer), _TRIES):
             if matching.is_denied(match, answer):
                 reasons.append("the answer denies the gold")
-            elif matching.is_one_of_several(match, answer):
+            elif matching.is_of_another(match, answer):
+                reasons.append("the answer does not hold the gold")
+            elif matching.is_one_of_several(match, answer) or matching.is_overturned(match, answer):
                 reasons.append("the gold is only one of several candidates")
             else:
                 return Verdict(grade=CORRECT, reason=match.rule, sure=_is_sure(match, answer))
@@ -123,6 +125,14 @@ def _is_coarse(answer: Answer) -> bool:
     """Return whether an answer is right as far as it goes, and less precise than the gold."""
     words, asked = answer.text.words, answer.question_words
     dates = [one for one in answer.dates if not asked.issuperset(words[one.start : one.end])]
+    lands = answer.tables.countries
+    golds = [form.content for form in answer.forms]
+    if answer.asks("places") and not lands.intersection(golds):
+        alike = matching.Tolerance(tables=answer.tables).alike
+        own = answer.own_words
+        same = (len(one) == len(own) and all(map(alike, one, own)) for one in lands)
+        if own and any(same):
+            return True
     for form in answer.forms:
         if gold := form.quantity:
             wanted = gold.values[0]

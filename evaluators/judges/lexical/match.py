@@ -1,5 +1,6 @@
 """Where a gold form stands in an answer, and why it may still not be what the answer says."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise, zip_longest
@@ -18,6 +19,9 @@ _BETWEEN = 3  # words between a given name and the family name
 _REACH = 3  # words over which a negation reaches
 _MANY = 3  # rivals that make a list of guesses
 _LISTED = 0.6  # share of the answer's own words from which it is a list
+_APPOSITION = 10  # words of an answer that is a name with an apposition
+_TURN = 6  # words after "but" within which another candidate stands
+_STOP = re.compile(r"[.;!?\n…]")
 _VOWELS = frozenset("aeiouy")
 
 
@@ -221,6 +225,48 @@ def is_denied(match: Match, answer: Answer) -> bool:
     after = words[match.end : match.end + 2] if not BREAK.search(gaps[match.end]) else ()
     near = after if known.any_of("function", after[:1]) else after[:1]
     return known.any_of("faults", near) or negations.within(near)
+
+
+def is_of_another(match: Match, answer: Answer) -> bool:
+    """Return whether the gold's name has another numeral, or only says whose somebody is.
+
+    "Elizabeth II" is not Elizabeth I; "Jan Brandt, a friend of Chełmoński" names Brandt.
+    """
+    alike = Tolerance(tables=answer.tables).alike
+    golds = {pair for form in answer.forms for pair in form.numerals}
+    same = {
+        value == said for name, value in golds for word, said in answer.numerals
+        if alike(name, word)
+    }  # fmt: skip
+    return same == {False} or (match.form.named and _follows_another(match, answer))
+
+
+def _follows_another(match: Match, answer: Answer) -> bool:
+    """Return whether a short answer is a name and, after a comma, a common noun with the gold."""
+    words, gaps, own = answer.text.words, answer.text.gaps, set(answer.own_words)
+    comma = next((place for place in range(1, match.end) if "," in gaps[place]), 0)
+    if not comma or len(words) > _APPOSITION or any("," in gap for gap in gaps[comma + 1 : -1]):
+        return False
+    gold = {word for form in answer.forms for word in form.text.words}
+    lead = {word for word in words[:comma] if word in own and not word.isdecimal()} - gold
+    start = match.start if match.start >= comma else match.end - 1
+    aside = [word for word in words[comma:start] if word in own]
+    aside += words[match.end :] if answer.tables.family_first else ()
+    return bool(lead and aside) and lead <= answer.capitals and answer.capitals.isdisjoint(aside)
+
+
+def is_overturned(match: Match, answer: Answer) -> bool:
+    """Return whether another name follows after "but": it is usually said to be X, but it is Y."""
+    words, gaps, tables = answer.text.words, answer.text.gaps, answer.tables
+    own = set(answer.own_words)
+    if own.isdisjoint(words[: match.start]):
+        return False
+    end = next((i for i in range(match.end, len(words)) if _STOP.search(gaps[i])), len(words))
+    turns = (i for i in range(match.end, end) if words[i] in tables.words["contrasts"])
+    turn = next(turns, end)
+    others = answer.capitals & own - tables.words["speakers"]
+    gold = {word for form in answer.forms for word in form.text.words}
+    return not (others - gold).isdisjoint(words[turn : min(end, turn + _TURN)])
 
 
 def is_one_of_several(match: Match, answer: Answer) -> bool:
