@@ -21,13 +21,14 @@ BUNDLED_LABELS = Path(__file__).parent / "judges"
 """The labelled data sets that come with this package."""
 
 
-def make_plan(files: Sequence[Path], selection: Selection) -> Plan:
+def make_plan(files: Sequence[Path], selection: Selection, labelled: Iterable[Path] = ()) -> Plan:
     """Return the plan over these ``dataset.yaml`` files.
 
-    Raises UsageError for anything wrong in a file or a selection, before any call.
+    ``labelled`` are those of labelled data sets at hand that only measure the judge. Raises
+    UsageError for anything wrong in a file or a selection, before any call.
     """
     datasets = [load_dataset(path) for path in files]
-    selection = _checked(datasets, selection)
+    selection = _checked(datasets, selection, labelled)
     chosen = [_narrow(dataset, selection) for dataset in datasets]
     _check_prompts(chosen, selection)
     if selection.gates is not None:
@@ -42,9 +43,8 @@ def make_plan(files: Sequence[Path], selection: Selection) -> Plan:
         every = load_cases(slice_)
         _check_gates(slice_, chosen, every, selection)
         drawn = sample(every, selection.limit, selection.seed)
-        if len(drawn) < len(every):
-            made = SliceSample(items=len(drawn), of=len(every), seed=selection.seed)
-            samples[slice_.name] = made
+        if (count := len(drawn)) < len(every):
+            samples[slice_.name] = SliceSample(items=count, of=len(every), seed=selection.seed)
         for item in _items(slice_, drawn, selection.repeats):
             if items.setdefault(item.key, item) is not item:
                 other = items[item.key].slice.path
@@ -52,11 +52,10 @@ def make_plan(files: Sequence[Path], selection: Selection) -> Plan:
                     f"{slice_.path}: item {item.key!r} is also one of {other}; rename an id"
                 )
     slices = {item.slice.name: item.slice for item in items.values()}
-    hashes = {name: file_hash(slice_.path) for name, slice_ in slices.items()}
     return Plan(
         datasets=tuple(chosen),
         items=items,
-        hashes=hashes,
+        hashes={name: file_hash(slice_.path) for name, slice_ in slices.items()},
         samples=samples,
         first=selection.first,
         shard=selection.shard,
@@ -94,13 +93,16 @@ def _check_gates(
             raise UsageError(f"{slice_.name} {gate.name}: can never be decided: {why}")
 
 
-def _checked(datasets: Sequence[Dataset], selection: Selection) -> Selection:
-    """Return the selection without the files of bundled labels that only measure the judge.
+def _checked(
+    datasets: Sequence[Dataset], selection: Selection, labelled: Iterable[Path]
+) -> Selection:
+    """Return the selection without the files of labels that only measure the judge.
 
     Raises UsageError for a name that no data set has.
     """
     planned = {one.name for one in datasets}
-    labels = {path.parent.name for path in BUNDLED_LABELS.rglob(FILE)} - planned
+    known = (*BUNDLED_LABELS.rglob(FILE), *(labelled if selection.items else ()))
+    labels = {path.parent.name for path in known} - planned
     items = tuple(one for one in selection.items if one.dataset not in labels)
     selection = replace(selection, items=items)
     _check_names(datasets, selection)

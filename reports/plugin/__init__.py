@@ -38,6 +38,7 @@ from reports.plugin.run_paths import (
     check_there,
     dataset_files,
     is_left_out,
+    labelled_files,
     named_paths,
 )
 from reports.plugin.worker import (
@@ -155,12 +156,14 @@ def _plan(config: pytest.Config, options: RunOptions, files: list[Path]) -> Work
     from cases.plan import make_plan  # noqa: PLC0415  # workers are given the plan
 
     with gc_paused():
+        folders = (file.parent for file in files)
+        labelled = labelled_files(folders, options.choice.items, config.rootpath)
         if options.answers is None:
-            plan = make_plan(files, options.choice)
+            plan = make_plan(files, options.choice, labelled)
         else:
             from reports.plugin import rejudge  # noqa: PLC0415  # only for such a run
 
-            options, plan = rejudge.planned(files, options)
+            options, plan = rejudge.planned(files, options, labelled)
     if options.until_decided:
         if options.gates_off:
             raise UsageError(

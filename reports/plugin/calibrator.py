@@ -11,16 +11,14 @@ from cases.config import FILE, load_dataset, with_items
 from cases.dataset import Dataset, Plan
 from cases.plan import BUNDLED_LABELS, Labelled, gated, labelled_for
 from cases.tasks import make_tasks
-from evaluators.core import Outcome, UsageError
+from evaluators.core import Outcome
 from evaluators.judge_spec import parse_judges
 from evaluators.judges.factory import JudgeFactory
-from evaluators.kinds import JUDGED
-from evaluators.reading import load_settings
 from evaluators.runtime.engine import Task
 from reports.judge.measured import calibrate, unmeasured
 from reports.judge.trust import CALIBRATION_OFF, distrust
 from reports.plugin.options import RunOptions
-from reports.plugin.run_paths import dataset_files
+from reports.plugin.run_paths import labelled_files
 from reports.run.evidence import Calibration
 
 POLL_SECONDS = 0.02
@@ -29,28 +27,26 @@ POLL_SECONDS = 0.02
 def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled, ...]:
     """Return the labelled items that can measure the judge; none if no gate depends on it.
 
-    Searches the folders that hold the run's data sets, and below them, but not above ``root``. An
-    LLM judge also gets the bundled labels of slices not found there. Files given with ``--items``
-    replace those of a labelled data set, or add a language to it. Raises UsageError for a file that
-    cannot be read.
+    An LLM judge also gets the bundled labels of slices that no set at hand has. Files given with
+    ``--items`` replace those of a labelled data set, or add a language to it, and come first.
+    Raises UsageError for a file that cannot be read.
     """
     if options.gates_off or not any(gated(plan)):
         return ()
-    homes = {dataset.folder.resolve() for dataset in plan.datasets}
-    above = {home.parent if home.parent.is_relative_to(root.resolve()) else home for home in homes}
-    found = []
-    for path in filter(_is_judged, dataset_files(map(str, sorted(above)), root, root)):
-        found.append(_with_given(load_dataset(path), options))
+    folders, items = [dataset.folder for dataset in plan.datasets], options.choice.items
+    paths = labelled_files(folders, items, root)
+    found = [_with_given(load_dataset(path), options) for path in paths]
     names = {one.name for dataset in found for one in dataset.slices.values()}
     is_offline = parse_judges(options.judges).is_offline
     for path in sorted(BUNDLED_LABELS.rglob(FILE)):
         bundled = _with_given(load_dataset(path), options)
-        given = {one.language for one in options.choice.items if one.dataset == bundled.name}
+        given = {one.language for one in items if one.dataset == bundled.name}
         wanted = given if is_offline else bundled.slices.keys()
         slices = {key: bundled.slices[key] for key in wanted}
         kept = {key: one for key, one in slices.items() if one.name not in names}
         if kept or not is_offline:
             found.append(replace(bundled, slices=kept))
+    found.sort(key=lambda dataset: dataset.name not in {one.dataset for one in items})
     return labelled_for(plan, found, None if is_offline else options.calibration)
 
 
@@ -60,15 +56,6 @@ def _with_given(dataset: Dataset, options: RunOptions) -> Dataset:
         if given.dataset == dataset.name:
             dataset = with_items(dataset, given.language, given.path)
     return dataset
-
-
-def _is_judged(path: Path) -> bool:
-    """Return whether a file declares labelled items that are no attacks; False for a bad file."""
-    try:
-        values = load_settings(path).values
-        return values.get("kind") == JUDGED and "attacks" not in values
-    except UsageError:
-        return False
 
 
 @dataclass(slots=True)

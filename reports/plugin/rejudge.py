@@ -3,7 +3,7 @@
 Every answer of the run is judged, so nothing can be chosen; no answer is asked for again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +20,9 @@ Name = tuple[str | int, ...]
 Answers = Mapping[Name, Record]
 
 
-def planned(files: Sequence[Path], options: RunOptions) -> tuple[RunOptions, Plan]:
+def planned(
+    files: Sequence[Path], options: RunOptions, labelled: Iterable[Path] = ()
+) -> tuple[RunOptions, Plan]:
     """Return the plan of all items with the run's answers, and the options with its sample.
 
     Raises UsageError if the run cannot be read, or the data sets lack a slice of it.
@@ -28,7 +30,7 @@ def planned(files: Sequence[Path], options: RunOptions) -> tuple[RunOptions, Pla
     assert options.answers is not None
     earlier = load_baseline(options.answers)
     options = replace(options, choice=_same_choice(options.choice, earlier))
-    plan, before = make_plan(files, options.choice), _answers(earlier)
+    plan, before = make_plan(files, options.choice, labelled), _answers(earlier)
     there = {item.slice.name for item in plan.items.values()}
     if lost := sorted({f"{one.dataset}:{one.language}" for one in earlier.records} - there):
         raise UsageError(

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cases.dataset import Plan
+from cases.dataset import Plan, SliceFile
 from evaluators.core import UsageError
+from evaluators.kinds import JUDGED
+from evaluators.reading import load_settings
 from evaluators.text import harmless
 
 CHOOSING = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise")
@@ -42,6 +44,28 @@ def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path
                 "of its own; write --option=PATH, or give --rootdir"
             )
     return found
+
+
+def labelled_files(
+    folders: Iterable[Path], items: Iterable[SliceFile], root: Path
+) -> Iterator[Path]:
+    """Yield the ``dataset.yaml`` of each labelled data set that may measure the judge.
+
+    They stand in the folders that hold the run's data sets, and below them, but not above ``root``,
+    or next to a file that ``--items`` gives for them. Attacks are left out.
+    """
+    root = root.resolve()
+    homes = {folder.resolve() for folder in folders}
+    places = {home.parent if home.parent.is_relative_to(root) else home for home in homes}
+    given = {one.path.parent.resolve() for one in items}
+    places |= {one for one in given if one.is_relative_to(root) and (one / DATASET_FILE).is_file()}
+    for path in dataset_files(map(str, sorted(places)), root, root):
+        try:
+            values = load_settings(path).values
+        except UsageError:
+            continue  # its error is not this run's
+        if values.get("kind") == JUDGED and "attacks" not in values:
+            yield path
 
 
 def named_paths(arguments: Iterable[str], here: Path) -> list[Path]:

@@ -1,6 +1,7 @@
 """Measuring the judge beside the tests: what is looked for, what is asked, what is waited for."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +11,10 @@ from cases.config import load_dataset
 from cases.dataset import Plan, Selection, SliceFile
 from cases.loading import load_cases
 from cases.plan import BUNDLED_LABELS, labelled_for, make_plan
-from evaluators.core import Outcome, Reply, ToolCall
+from evaluators.core import Outcome, Reply, ToolCall, UsageError
 from reports.plugin.calibrator import Calibrator, JudgeWait, find_labelled
 from reports.plugin.options import RunOptions
+from reports.plugin.run_paths import labelled_files
 from tests.plugin.test_plugin_judges import SURE, YAML, with_labels, with_rubrics
 from tests.support.judging import judges
 from tests.support.projects import Project, graded
@@ -111,6 +113,25 @@ def test_a_labelled_file_of_the_users_own_is_what_measures(project: Project) -> 
     (found,) = find_labelled(options(choice=choice), plan, folder.parent)
     assert (found.graders, [item.case.row for item in found.items]) == (("simpleqa:de",), [1])
     assert found.planned_in(set(plan.items))
+
+
+@pytest.mark.parametrize("place", ["qa/mine", "far/away/mine"])
+def test_a_labelled_set_outside_the_given_paths_gets_a_file(
+    project: Project, plan: Plan, place: str
+) -> None:
+    """It stands with the run's data sets, or with the file; it then measures, before all others."""
+    name, root = place.rpartition("/")[2], project.path
+    shutil.copytree(root / "qa" / "labels", root / place)
+    rows = "question,answer,predicted_answer,label\n?,a,a,CORRECT\n"
+    own = project.write(f"{place}/own.csv", rows)
+    choice = Selection(items=(SliceFile(dataset=name, language="en", path=own),))
+    files = [root / "qa" / "capital" / "dataset.yaml"]
+    with pytest.raises(UsageError, match=f"dataset '{name}' is not among those found"):
+        make_plan(files, choice)
+    at_hand = labelled_files([file.parent for file in files], choice.items, root)
+    assert make_plan(files, choice, at_hand).items == plan.items
+    found = {one.language: one for one in find_labelled(options(choice=choice), plan, root)}
+    assert (found["en"].dataset.name, len(found["en"].items)) == (name, 1)
 
 
 @pytest.fixture
