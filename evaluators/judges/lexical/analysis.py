@@ -196,8 +196,7 @@ class Answer:
         self.forms = tuple(form for gold in golds for form in forms(gold, known))
         """The accepted forms of all golds."""
         names = [frozenset(form.content) for form in self.forms]
-        pairs = combinations(names, 2)
-        self.is_open = any(not (one <= other or other <= one) for one, other in pairs)
+        self.is_open = any(not (a <= b or b <= a) for a, b in combinations(names, 2))
         """Whether two forms name different things: neither has all words of the other."""
         every = frozenset(word for form in self.forms for word in form.text.words)
         raw = read(beginning)

@@ -20,6 +20,7 @@ _UNITS = re.compile(
     "|concentr-perc|angle-degree"
 )
 _LETTERS = frozenset("mgtlwv")  # letters that are units: metre, gram, tonne, litre, watt, volt
+_LIGHT = ("contrasts", "joiners", "function", "alternatives")
 _INFLECTED = 4  # letters from which a word may take an ending
 _ENDING = 6  # letters of an ending
 
@@ -79,10 +80,8 @@ class Tables:
             key: frozenset(word for file in files for word in fold(file.get(key, "")).split())
             for key, value in files[-1].items() if isinstance(value, str)
         }  # fmt: skip
-        light = ("contrasts", "joiners", "function", "alternatives")
-        slight = {
-            word for file in mine for key in light for word in fold(file.get(key, "")).split()
-        }
+        texts = (file.get(key, "") for file in mine for key in _LIGHT)
+        slight = {word for text in texts for word in fold(text).split()}
         self.phrases: Mapping[str, Phrases] = {
             key: Phrases(
                 phrase for file in files for phrase in file.get(key, [])
@@ -100,9 +99,7 @@ class Tables:
         """The decimal mark of the language, of English for one that CLDR does not know."""
         small = self.words["function"] | self.words["articles"] | self.words["joiners"]
         self.months = Inflected(_months(locales, small), self.endings)
-        weeks = (locale["days"]["format"]["wide"].items() for locale in locales)
-        days = {"".join(_words(name)): day for week in weeks for day, name in week}
-        self.weekdays = Inflected(days, self.endings)
+        self.weekdays = Inflected(_weekdays(locales), self.endings)
         self.numbers = Inflected(_numbers(files, small), self.endings)
         """Number words below a thousand, ordinals among them."""
         self.scales = Inflected(_scales(locales), self.endings)
@@ -139,6 +136,11 @@ def _months(locales: Sequence[Locale], small: frozenset[str]) -> dict[str, int]:
                     if len(word) > 2 and (width == "wide" or word not in small):
                         names[word] = number
     return {word: number for word, number in names.items() if not word.isdecimal()}
+
+
+def _weekdays(locales: Sequence[Locale]) -> dict[str, int]:
+    weeks = (locale["days"]["format"]["wide"].items() for locale in locales)
+    return {"".join(_words(name)): day for week in weeks for day, name in week}
 
 
 def _scales(locales: Sequence[Locale]) -> dict[str, int]:
