@@ -65,7 +65,7 @@ def test_labels_are_made_of_scores_by_the_rubrics_table(answers: list[Case]) -> 
             made.append(combined(caps, scores))
             assert made[-1] == int(str(answer.metadata[f"label_{reader}"])), answer.id
         assert int(answer.label or "") in made, answer.id
-        assert abs(made[0] - made[1]) <= 2, answer.id
+        assert abs(made[0] - made[1]) <= 3, answer.id
 
 
 def test_most_labels_lie_about_the_bar(answers: list[Case]) -> None:
