@@ -73,13 +73,12 @@ def lacking(sides: Mapping[str, PairedSlice], earlier: Baseline) -> Iterator[str
 
 
 def anchor_notes(since: Comparison | None) -> Iterator[str]:
-    """Yield how far the run moved since the anchor, and where another judge may be why."""
+    """Yield how far the run moved since the anchor."""
     if since is None:
         return
     found = [(one.name, one.difference) for one in since.slices if one.difference.n]
     moved = [f"{name} {one.text()} of {plural(one.n, 'pair')}" for name, one in found]
     yield f"new - old since the anchor: {'; '.join(moved) or 'no pair'}"
-    yield from (f"anchor: {warning}" for warning in since.warnings)
 
 
 def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:

@@ -34,7 +34,7 @@ from reports.run import clean
 from reports.run.baseline import Baseline
 from reports.run.json_data import ordered
 from reports.run.provenance import OutcomeFacts, provenance
-from reports.run.report import Report, SliceSummary
+from reports.run.report import WARNING, Report, SliceSummary
 from reports.run.report_folder import previous
 from reports.run.transcripts import Source, of_ledger
 from reports.verdict.assemble import Facts, assemble
@@ -123,7 +123,7 @@ def _facts(
             **({"known_cost": found.known} if found.unpriced else {}),
             "replies": found.replies,
         },
-        notes=(*end.notes, *_notes(options, plan, run, found)),
+        notes=(*(f"{WARNING}{one}" for one in end.notes), *_notes(options, plan, run, found)),
         complete=not end.interrupted and not run.status.failure,
         calibrations=run.calibrations(),
     )
@@ -165,7 +165,7 @@ def _notes(options: RunOptions, plan: Plan, run: EngineRun, found: OutcomeFacts)
         yield _unpriced(options, run, found)
     yield from run.status.notes
     if run.status.failure:
-        yield run.status.failure
+        yield f"{WARNING}{run.status.failure}"
     slices = (one for dataset in plan.datasets for one in dataset.slices.values())
     offline_judge = "" if run.takes_extras else " ".join(options.judges)
     asked = (one for one in slices if one.name in found.slices)
@@ -263,7 +263,7 @@ def _wrapped(parts: Sequence[str]) -> list[str]:
     lines = [""]
     for part in parts:
         longer = f"{lines[-1]}  {part}" if lines[-1] else part
-        if len(longer) > console.WIDTH - 4 and lines[-1]:
+        if len(longer) > console.width() - 4 and lines[-1]:
             lines.append(part)
         else:
             lines[-1] = longer

@@ -1,16 +1,19 @@
-"""Tables for a terminal, at most 100 columns wide: gates, and a comparison of two runs."""
+"""Tables for a terminal, as wide as it is: gates, and a comparison of two runs."""
 
+import re
+import shutil
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 
 from evaluators.output import plural
 from evaluators.statistics.intervals import number
 from reports.render import words
 from reports.run import clean
 from reports.run.evidence import Comparison, SliceComparison
-from reports.run.report import GateResult, Report
+from reports.run.report import WARNING, GateResult, Report
 
-WIDTH = 100
+WIDTH = 100  # where no terminal says its own
 STATE = 13  # columns of a verdict
 LISTED = 10  # changed items named
 _ROW = "{:<16} {:>6} {:>6} {:>6}  {:<24} {:>9}  {:<20}"
@@ -59,19 +62,28 @@ def warnings(compared: Comparison | None) -> Iterator[str]:
 
 
 def notes(report: Report) -> Iterator[str]:
-    """Yield the notes on a run; all lines of a note but the first are indented."""
-    for note in report.notes:
-        yield from wrapped(f"note: {clean.line(note)}")
+    """Yield the notes on a run, those that touch the verdict first; a note's lines are indented."""
+    for note in sorted(report.notes, key=_urgency):
+        text = clean.line(note)
+        yield from wrapped(text if text.startswith(WARNING) else f"note: {text}")
 
 
-NOTED = 3  # notes that a terminal shows
+NOTED = 3  # notes that a terminal shows besides those that touch the verdict
 FLIPS = 5  # items that broke
+_ADVICE = re.compile(
+    r"[;:,] (or )?(add|ask|give|install|keep|label|make|name|run|say|see|set|use|write|qagate|--)"
+)
+
+
+def _urgency(note: str) -> int:
+    """Return 0 for a note that touches the verdict, 1 where there is something to do, else 2."""
+    return 0 if note.startswith(WARNING) else 2 - bool(_ADVICE.search(note))
 
 
 def brief(report: Report) -> Iterator[str]:
     """Yield what a terminal shows after the gates: ungraded items, what broke, notes.
 
-    Notes are shown whole: all of the session, and three of the others.
+    Notes are shown whole: all that touch the verdict, then three, first those that say what to do.
     """
     for one in report.slices:
         counts = one.counts
@@ -80,14 +92,12 @@ def brief(report: Report) -> Iterator[str]:
             texts = ", ".join(f"{count:,} {state}" for state, count in lacking if count)
             yield f"not graded   {one.name}: {texts} of {counts.planned:,}"
     for record, _ in words.broke(report)[:FLIPS]:
-        yield clean.cut(f"broke        {record.key}: {clean.line(record.question)}", WIDTH)
-    for note in report.session.notes:
-        yield from wrapped(f"note: {clean.line(note)}")
-    others = [note for note in report.notes if note not in report.session.notes]
-    for note in others[:NOTED]:
-        yield from wrapped(f"note: {clean.line(note)}")
-    if len(others) > NOTED:
-        yield f"and {len(others) - NOTED} more notes: in summary.md, on the page, or with -v"
+        yield clean.cut(f"broke        {record.key}: {clean.line(record.question)}", width())
+    shown = sorted(report.notes, key=_urgency)
+    urgent = [note for note in shown if note.startswith(WARNING)]
+    yield from notes(replace(report, notes=tuple(shown[: len(urgent) + NOTED])))
+    if (more := len(shown) - len(urgent) - NOTED) > 0:
+        yield f"and {plural(more, 'more note')}: in summary.md, on the page, or with -v"
 
 
 def totals(report: Report) -> Iterator[str]:
@@ -152,18 +162,23 @@ def _broke(report: Report) -> Iterator[str]:
             f"    old: {clean.line(change.answer or '')}",
             f"    new: {clean.line(record.answer or '')}",
         )
-        yield from (clean.cut(text, WIDTH) for text in texts)
+        yield from (clean.cut(text, width()) for text in texts)
     if len(broke) > LISTED:
         yield f"  and {len(broke) - LISTED:,} more"
 
 
+def width() -> int:
+    """Return the columns of the terminal; 100 where there is none, and never fewer than 40."""
+    return max(40, shutil.get_terminal_size((WIDTH, 24)).columns)
+
+
 def wrapped(text: str, indent: str = "") -> list[str]:
-    """Return a sentence on lines of at most 100 columns, all but the first of them indented.
+    """Return a sentence on lines as wide as the terminal, all but the first of them indented.
 
     A path or an option stays whole where it fits.
     """
     return textwrap.wrap(
-        text, WIDTH, initial_indent=indent, subsequent_indent="    ", break_on_hyphens=False
+        text, width(), initial_indent=indent, subsequent_indent="    ", break_on_hyphens=False
     )
 
 

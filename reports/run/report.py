@@ -19,6 +19,10 @@ Role = Literal["baseline", "anchor"]
 _VERDICTS = {0: "PASS", 1: "FAIL", 2: "INCOMPLETE", 6: "INCONCLUSIVE"}
 
 
+WARNING = "WARNING: "
+"""The beginning of a note that touches the verdict."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
     """Items by end state."""
@@ -209,6 +213,7 @@ class Report:
     complete: bool = True
     """False after an interrupt or on a full disk."""
     notes: tuple[str, ...] = ()
+    """What is odd about the run; those that touch the verdict begin with ``WARNING``."""
     datasets: tuple[Dataset, ...] = ()
     """As declared, so that gates can be decided again."""
     session: SessionStatus = field(default_factory=SessionStatus)

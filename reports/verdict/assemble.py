@@ -26,7 +26,7 @@ from reports.review.human_review import adjudication_notes
 from reports.run.baseline import Baseline, changed_judge, changed_origin, changed_requests
 from reports.run.evidence import Calibration, Comparison
 from reports.run.record import Record, by_slice, causes, in_order, make_record, total_cost, versions
-from reports.run.report import Decision, GateResult, Report, SliceSummary, safe_report
+from reports.run.report import WARNING, Decision, GateResult, Report, SliceSummary, safe_report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,10 +224,14 @@ def account(
         anchor=anchor.path if anchor else "",
         complete=facts.complete,
         notes=(
-            *facts.notes,
-            *causes(records),
+            *(f"{WARNING}{one}" for one in causes(records)),
             *_people_notes(inputs, facts, (baseline, anchor), decision),
-            *_gate_notes(run, baseline, since, session, decision.gates),
+            *(f"{WARNING}{one}" for one in _gate_warnings(run, since, session)),
+            *_small_notes(decision.gates),
+            *ceiling_notes(decision.gates, run.slices),
+            *anchor_notes(since),
+            *settled_notes(run.summaries.values(), decision.gates),
+            *facts.notes,
             *judging_notes(found, facts.every_judge, run.slices.values(), run.datasets),
             *drift_notes(run.calibrations, sides, baseline),
         ),
@@ -374,7 +378,7 @@ def _people_notes(
         ]
         if own and (gate.slice, gate.name, gate.bar) not in still:
             owed = f"passes only with {plural(sum(own), 'verdict')} by people"
-            yield f"{gate.slice} {gate.name} {gate.bar}: {owed}"
+            yield f"{WARNING}{gate.slice} {gate.name} {gate.bar}: {owed}"
 
 
 def _unjudged(record: Record) -> Record:
@@ -466,31 +470,22 @@ def _small_notes(gates: Sequence[GateResult]) -> Iterator[str]:
         )
 
 
-def _gate_notes(
-    run: CountedRun,
-    baseline: Baseline | None,
-    since: Comparison | None,
-    session: SessionFacts,
-    gates: Sequence[GateResult],
+def _gate_warnings(
+    run: CountedRun, since: Comparison | None, session: SessionFacts
 ) -> Iterator[str]:
-    yield from _small_notes(gates)
-    yield from ceiling_notes(gates, run.slices)
-    yield from anchor_notes(since)
+    """Yield what touches the verdict: gates that lack, are laxer, or cannot pass; parts alone."""
     yield from shard_notes(run.shards)
+    yield from (f"anchor: {warning}" for warning in (since.warnings if since else ()))
     drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]
     if drawn:
         yield f"only a sample was asked: {'; '.join(drawn)}"
-    yield from settled_notes(run.summaries.values(), gates)
     for name in session.ungated:
         what = " on verdicts" if run.slices[name].thresholds else ""
         yield f"{name}: no gate of its own{what}; a run passes only over slices that have one"
     for dataset in run.datasets:
-        own = run.of(dataset)
-        if own:
+        if own := run.of(dataset):
             asked = ((one, record) for one in own for record in run.records[one.name])
             yield from margin_warnings(dataset, clusters_in(asked))
-        for line in dataset.laxer:
-            yield f"the gates file is laxer: {line}"
+        yield from (f"the gates file is laxer: {line}" for line in dataset.laxer)
         if dataset.left_out:
-            gone = ", ".join(dataset.left_out)
-            yield f"gates left out, as the gates file replaces all: {gone}"
+            yield f"gates left out, as the gates file replaces all: {', '.join(dataset.left_out)}"

@@ -1,4 +1,4 @@
-"""The tables at the end of a run: whole, readable, and never wider than 100 columns."""
+"""The tables at the end of a run: whole, readable, and never wider than the terminal."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,15 +12,19 @@ from evaluators.statistics.intervals import Estimate
 from reports.plugin.finish import slice_lines
 from reports.render import console
 from reports.render.next_step import next_step
-from reports.run.report import Decision, TrendPoint
+from reports.run.report import WARNING, Decision, TrendPoint
 from tests.support.samples import full, gate, part, record, report
 
 
-def test_no_line_is_wider_than_the_terminal() -> None:
-    """Long reasons are wrapped, and every slice and gate is there."""
+@pytest.mark.parametrize("columns", [60, 100, 160])
+def test_no_line_is_wider_than_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long reasons are wrapped where it ends, and every slice and gate is there."""
+    monkeypatch.setenv("COLUMNS", str(columns))
     made = full()
+    made = replace(made, notes=("word " * 100,))
     lines = [*slice_lines(made.slices, breakdowns=True), *console.gates(made)]
-    assert max(map(len, lines)) <= console.WIDTH
+    assert columns - 10 <= max(map(len, console.notes(made))) <= columns
+    assert max(map(len, lines)) <= max(columns, 100)
     text = "\n".join(lines)
     assert all(one.name in text for one in made.slices)
 
@@ -45,8 +49,23 @@ def test_a_metadata_value_cannot_steer_the_terminal() -> None:
     assert not any(line.startswith("PASS") for line in text.splitlines())
 
 
+def test_what_touches_the_verdict_comes_first_and_whole() -> None:
+    """All of it; then three notes, first those that say what to do, prices among the last."""
+    prices = ("cost partly known: $1.00: no price for m", "prices of today", "1 row set aside")
+    todo = ("few items; add items", "no words of de; add a file: FILE")
+    urgent = tuple(f"{WARNING}item {number} " + "is ungraded " * 20 for number in range(4))
+    lines = list(console.brief(report(notes=(*prices, *todo, *urgent))))
+    text = " ".join(line.strip() for line in lines)
+    assert text.startswith(" ".join(one.strip() for one in urgent))
+    assert lines[-4:] == [
+        *(f"note: {one}" for one in (*todo, prices[0])),
+        "and 2 more notes: in summary.md, on the page, or with -v",
+    ]
+    assert len(list(console.brief(report(notes=prices)))) == 3
+
+
 def test_notes_are_wrapped_with_an_indent() -> None:
-    """Long notes stay within 100 columns and can be told apart; a hyphen breaks no line."""
+    """Long notes stay within the terminal and can be told apart; a hyphen breaks no line."""
     lines = list(console.notes(report(notes=("word " * 60 + "one-two " * 40,))))
     assert max(map(len, lines)) <= console.WIDTH
     assert len(lines) > 2

@@ -62,7 +62,7 @@ def test_every_report_names_the_sample(project: Project, pinned: str) -> None:
     prepared(project, pinned)
     result = project.run_in_process("--limit", "1", "--seed", "4", "qa")
     words = "1 of 20, seed 4"
-    result.stdout.fnmatch_lines([f"note: only a sample was asked: capital:en {words}*"])
+    result.stdout.fnmatch_lines([f"WARNING: only a sample was asked: capital:en {words}*"])
     for name in ("summary.md", "gates.xml", "report.html"):
         assert words in project.text(name), name
     found = project.only("slices")["sample"]

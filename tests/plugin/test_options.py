@@ -157,7 +157,7 @@ def test_without_gates_reruns_are_allowed_and_said(
     with_reruns(capitals, monkeypatch)
     result = capitals.run_in_process("-p", "again", "--retries=2", "--gates", "off", "qa")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["note: failing tests were run again: --retries"])
+    result.stdout.fnmatch_lines(["WARNING: failing tests were run again: --retries"])
 
 
 def test_the_real_rerun_plugin_is_refused(capitals: Project) -> None:

@@ -122,7 +122,9 @@ def test_a_slice_without_a_gate_is_named_in_every_report(project: Project) -> No
     """The terminal, the summary, the page, what CI publishes, and run.json."""
     project.dataset("capital", {"en": [RIGHT]}, HALF_GATED)
     result = project.run_in_process("qa")
-    result.stdout.fnmatch_lines(["note: capital:bg: no gate of its own; a run passes only over*"])
+    result.stdout.fnmatch_lines(
+        ["WARNING: capital:bg: no gate of its own; a run passes only over*"]
+    )
     for name in ("summary.md", "report.html", "gates.xml", "run.json"):
         assert "NO GATE for capital:bg" in project.text(name), name
 

@@ -78,7 +78,7 @@ def test_no_run_spends_more_than_it_may(
     assert ended["passed"] + ended["missing"] == ITEMS
     left = ended["missing"]
     result.stdout.fnmatch_lines(
-        [f"note: {left} items ungraded: budget: $0.0200 of --max-cost $0.0205 spent, *"]
+        [f"WARNING: {left} items ungraded: budget: $0.0200 of --max-cost $0.0205 spent, *"]
     )
     assert "GATES INCONCLUSIVE" in result.outlines[-1]
 

@@ -291,6 +291,6 @@ def test_a_slice_without_gates_is_named() -> None:
     """A slice that languages.default serves, or without rules, is said in the report."""
     made = simple([True], thresholds=(), declared=False)
     assert made.slices[0].note
-    none = "simpleqa:bg: no gate of its own; a run passes only over slices that have one"
+    none = "WARNING: simpleqa:bg: no gate of its own; a run passes only over slices that have one"
     assert none in made.notes
     assert made.decision.code == 6
