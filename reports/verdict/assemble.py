@@ -226,11 +226,7 @@ def account(
         notes=(
             *(f"{WARNING}{one}" for one in causes(records)),
             *_people_notes(inputs, facts, (baseline, anchor), decision),
-            *(f"{WARNING}{one}" for one in _gate_warnings(run, since, session)),
-            *_small_notes(decision.gates),
-            *ceiling_notes(decision.gates, run.slices),
-            *anchor_notes(since),
-            *settled_notes(run.summaries.values(), decision.gates),
+            *_gate_notes(run, since, session, decision.gates),
             *facts.notes,
             *judging_notes(found, facts.every_judge, run.slices.values(), run.datasets),
             *drift_notes(run.calibrations, sides, baseline),
@@ -468,6 +464,16 @@ def _small_notes(gates: Sequence[GateResult]) -> Iterator[str]:
             f"few items: {', '.join(found)}: their gates go by the estimate alone, which chance "
             "moves widely; add items, or write `evidence: confident`"
         )
+
+
+def _gate_notes(
+    run: CountedRun, since: Comparison | None, session: SessionFacts, gates: Sequence[GateResult]
+) -> Iterator[str]:
+    yield from (f"{WARNING}{one}" for one in _gate_warnings(run, since, session))
+    yield from _small_notes(gates)
+    yield from ceiling_notes(gates, run.slices)
+    yield from anchor_notes(since)
+    yield from settled_notes(run.summaries.values(), gates)
 
 
 def _gate_warnings(
