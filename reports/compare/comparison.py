@@ -7,12 +7,14 @@ from dataclasses import replace
 from cases.dataset import Dataset, Slice
 from evaluators.kinds import FACT, Cluster
 from evaluators.output import plural
+from evaluators.statistics.betting import Ends, Evidence
 from evaluators.statistics.intervals import Estimate
 from reports.compare.differences import differences, usage_shifts
 from reports.compare.pairs import (
     MOST_UNPAIRED,
     Lone,
     PairedSlice,
+    change_ends,
     difference_of,
     interval_at_any_look,
     paired_difference,
@@ -24,7 +26,7 @@ from reports.run.record import Record
 
 NAMED = 3  # missing slices in a line
 Facts = Mapping[tuple[str, int], Record]
-"""Graded records of a slice by fact and repeat."""
+"""Records of a slice by fact and repeat."""
 
 
 def compare(
@@ -146,14 +148,12 @@ def parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> Iterato
         language: _facts(records.get(slice_.name, ()))
         for language, slice_ in dataset.slices.items()
     }
-    reference, *others = [language for language, facts in every.items() if facts] or [""]
-    for language in others:
-        shared: dict[str, list[tuple[Record, Record]]] = defaultdict(list)
-        for (fact, repeat), here in every[reference].items():
-            if there := every[language].get((fact, repeat)):
-                shared[fact].append((here, there))
-        if shared:
-            yield _gap(dataset.slices[reference], language, shared)
+    graded = [name for name, facts in every.items() if any(r.is_graded for r in facts.values())]
+    for language in graded[1:]:
+        here, there = every[graded[0]], every[language]
+        both = [(here[key], there[key]) for key in here if key in there]
+        if any(one.is_graded and other.is_graded for one, other in both):
+            yield _gap(dataset.slices[graded[0]], language, both)
 
 
 def _facts(records: Sequence[Record]) -> Facts:
@@ -161,32 +161,38 @@ def _facts(records: Sequence[Record]) -> Facts:
     twice: set[str] = set()
     for record in records:
         fact = str(record.metadata.get(FACT) or "")
-        key = fact, record.repeat
-        if fact and record.is_graded and found.setdefault(key, record) is not record:
+        if fact and found.setdefault((fact, record.repeat), record) is not record:
             twice.add(fact)
     return {key: record for key, record in found.items() if key[0] not in twice}
 
 
-def _gap(
-    reference: Slice, language: str, shared: Mapping[str, Sequence[tuple[Record, Record]]]
-) -> LanguageGap:
-    """Return the gap over facts; each has a pair of records (one a language) for each repeat."""
+def _gap(reference: Slice, language: str, both: Sequence[tuple[Record, Record]]) -> LanguageGap:
+    """Return the gap over these records of one fact and repeat each, ungraded ones among them.
+
+    Where one of them was not asked, as gates were decided before, its interval holds at any look.
+    """
     changes: dict[Cluster, list[int]] = defaultdict(list)
-    for here, there in (pair for pairs in shared.values() for pair in pairs):
-        change = bool(there.passes()) - bool(here.passes())
-        changes[reference.cluster_of(here)].append(change)
+    units: dict[str, list[Ends]] = defaultdict(list)
+    for here, there in both:
+        before, now = here.passes(), there.passes()
+        units[reference.place_of(here)].append(change_ends(before, now))
+        if before is not None and now is not None:
+            changes[reference.cluster_of(here)].append(now - before)
     found = difference_of(changes.values())
+    estimate, stopped = found.estimate, any("stopped" in (a.outcome, b.outcome) for a, b in both)
+    if stopped:
+        seen = Evidence.of(units[place] for place in sorted(units))
+        estimate = Estimate.of(estimate.value, seen.interval, estimate.n)
     return LanguageGap(
         dataset=reference.dataset,
         reference=reference.language,
         language=language,
-        difference=found.estimate,
-        p_value=found.p_value,
+        difference=estimate,
+        p_value=None if stopped else found.p_value,
         lapses=tuple(
-            MissedFact(fact=fact, reference=here.key, other=there.key)
-            for fact, repeats in shared.items()
-            for here, there in repeats
-            if here.passes() and not there.passes()
+            MissedFact(fact=str(here.metadata[FACT]), reference=here.key, other=there.key)
+            for here, there in both
+            if here.passes() and there.passes() is False
         ),
         ahead=found.fixed,
     )

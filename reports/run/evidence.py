@@ -217,9 +217,10 @@ class LanguageGap:
     reference: str
     language: str
     difference: Estimate
-    """Language - reference of the share that passes, paired by fact, with Tango's interval."""
-    p_value: float
-    """McNemar's exact one."""
+    """Language - reference of the share that passes, paired by fact, with Tango's interval; with
+    one that holds at any look where a language was stopped once its gates were decided."""
+    p_value: float | None
+    """McNemar's exact one; None where a language was stopped."""
     lapses: tuple[MissedFact, ...] = ()
     """Facts that are right in the reference language alone."""
     ahead: int = 0

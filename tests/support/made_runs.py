@@ -62,13 +62,13 @@ def facts_dataset(*slices: Slice, **fields: object) -> Dataset:
 
 
 def answered(letters: str, language: str = "en", **fields: object) -> list[Record]:
-    """Return a record for each letter: c, i and n are grades, e an error, m missing."""
+    """Return a record for each letter: c, i, n are grades, e an error, m missing, s not asked."""
     return [_answered(n, letter, language, fields) for n, letter in enumerate(letters)]
 
 
 def _answered(number: int, letter: str, language: str, fields: Mapping[str, object]) -> Record:
     grade = LETTERS.get(letter)
-    state = {"c": "passed", "e": "error", "m": "missing"}.get(letter, "failed")
+    state = {"c": "passed", "e": "error", "m": "missing", "s": "stopped"}.get(letter, "failed")
     made = make_record(
         number,
         dataset="facts",
