@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("playwright.sync_api")
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from cases.review.form import write_sheet
 from cases.review.reviews import read_sheets
@@ -72,6 +72,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def opened(browser: Browser, path: Path) -> Iterator[Tab]:
     """Open a form for the first time on a phone; it must neither complain nor fetch."""
     tab = Tab(browser, path, width=390)
+    tab.page.bring_to_front()  # a page behind another gets no focus
     yield tab
     assert tab.complaints == []
     assert set(tab.requests) == {path.as_uri()}
@@ -109,9 +110,9 @@ def test_verdicts_by_the_keyboard_come_back_as_reviews(tab: Tab, tmp_path: Path)
     press(tab, "Escape", "m")
     page.keyboard.type("n = не")
     press(tab, "Escape", "y")
-    assert page.inner_text("#position").startswith("Пытанне 2 з ")
+    expect(page.locator("#position")).to_contain_text("Пытанне 2 з ")
     press(tab, "n", "c")
-    assert page.inner_text("#progress") == f"Праверана: 3 з {len(items())}"
+    expect(page.locator("#progress")).to_have_text(f"Праверана: 3 з {len(items())}")
     file = save(page, tmp_path / "sheet.json")
     found = [(r.item, r.verdict, r.edited, r.comment) for r in read_sheets([file])]
     assert found == [
@@ -120,7 +121,7 @@ def test_verdicts_by_the_keyboard_come_back_as_reviews(tab: Tab, tmp_path: Path)
         ("c", "CORRECT", "", ""),
     ]
     assert read_sheets([file], sheet(*items()).allowed)[0].reviewer == "Ана Петрова"
-    assert page.inner_text("#status") == "Файл захаваны. Адпраўце яго назад."
+    expect(page.locator("#status")).to_have_text("Файл захаваны. Адпраўце яго назад.")
 
 
 def test_hostile_texts_do_nothing(tab: Tab) -> None:
@@ -131,7 +132,7 @@ def test_hostile_texts_do_nothing(tab: Tab) -> None:
     assert page.is_disabled("#next")
     for _ in items():
         press(tab, "u")
-    assert page.inner_text("#status").startswith("Усе пытанні ацэнены.")
+    expect(page.locator("#status")).to_contain_text("Усе пытанні ацэнены.")
     assert page.title() == "Праверка"
     assert page.locator("img, iframe, form, a, base").count() == 0
 
@@ -150,19 +151,19 @@ def test_the_form_resumes_where_it_was_left(tab: Tab) -> None:
     assert pressed.inner_text().startswith("Моўныя памылкі")
     press(tab, "b")
     assert pressed.count() == 0
-    assert page.inner_text("#progress").startswith("Праверана: 0 ")
+    expect(page.locator("#progress")).to_contain_text("Праверана: 0 ")
 
 
 def test_the_form_speaks_the_items_language(tab: Tab) -> None:
     """Words, verdicts and the page's language follow the item; one language may be chosen."""
     page = tab.page
     assert page.get_attribute("html", "lang") == "be"
-    assert page.inner_text("label[for=comment]") == "Каментарый"
-    assert page.inner_text("#rules-text").startswith("Судзіце толькі паводле таго")
+    expect(page.locator("label[for=comment]")).to_have_text("Каментарый")
+    expect(page.locator("#rules-text")).to_contain_text("Судзіце толькі паводле таго")
     page.select_option("#language", "en")
     assert page.get_attribute("html", "lang") == "en"
-    assert page.inner_text("#position") == "Item 1 of 1"
-    assert page.inner_text("#choices button >> nth=0") == "CorrectC"
+    expect(page.locator("#position")).to_have_text("Item 1 of 1")
+    expect(page.locator("#choices button >> nth=0")).to_have_text("CorrectC")
     assert page.is_hidden("#edit")
     press(tab, "e")
     assert page.evaluate("document.activeElement.id") != "edit"
@@ -202,8 +203,8 @@ def test_a_browser_that_keeps_nothing_still_serves(tab: Tab) -> None:
     )
     page.reload()
     press(tab, "y")
-    assert page.inner_text("#kept").startswith("Гэты браўзер нічога не захоўвае")
-    assert page.inner_text("#progress").startswith("Праверана: 1 ")
+    expect(page.locator("#kept")).to_contain_text("Гэты браўзер нічога не захоўвае")
+    expect(page.locator("#progress")).to_contain_text("Праверана: 1 ")
 
 
 @pytest.mark.parametrize("width", [320, 1280])
@@ -257,19 +258,17 @@ def test_a_sheet_made_out_to_somebody_names_them(browser: Browser, tmp_path: Pat
     page.close()
 
 
-def given(page: Page) -> dict[str, str]:
-    """Return what each question of the item shown was given."""
-    groups = page.locator("#choices fieldset").all()
-    pressed = [one.locator("[aria-pressed=true]") for one in groups]
-    return {
-        group.locator("legend").inner_text().split("\n")[0]: one.inner_text()
-        for group, one in zip(groups, pressed, strict=True)
-        if one.count()
-    }
+def expect_given(page: Page, **points: str) -> None:
+    """Wait until these questions of the item shown, by a word of theirs, and no others are rated."""
+    expect(page.locator("#choices [aria-pressed=true]")).to_have_count(len(points))
+    for word, point in points.items():
+        group = page.locator("#choices fieldset").filter(has_text=word)
+        expect(group.locator("[aria-pressed=true]")).to_contain_text(point)
 
 
-def current(page: Page) -> str:
-    return page.locator("[aria-current=true] legend").inner_text().split("\n")[0]
+def expect_current(page: Page, word: str) -> None:
+    """Wait until the question with a word is the one that keys rate."""
+    expect(page.locator("[aria-current=true] legend")).to_contain_text(word)
 
 
 def test_digits_rate_in_turn(rating: Tab, run: Path, tmp_path: Path, capsys: Captured) -> None:
@@ -279,16 +278,16 @@ def test_digits_rate_in_turn(rating: Tab, run: Path, tmp_path: Path, capsys: Cap
     page.keyboard.press("Escape")
     for key in "737":
         page.keyboard.press(key)
-    assert page.inner_text("#position") == "Item 1 of 3"  # there is no 7 from 0 to 4
+    expect(page.locator("#position")).to_have_text("Item 1 of 3")  # there is no 7 from 0 to 4
     page.keyboard.press("0")
-    assert page.inner_text("#position") == "Item 2 of 3"
-    assert page.inner_text("#progress") == "1 of 3 reviewed"
+    expect(page.locator("#position")).to_have_text("Item 2 of 3")
+    expect(page.locator("#progress")).to_have_text("1 of 3 reviewed")
     page.keyboard.press("m")
     page.keyboard.type("too long: 4")
     page.keyboard.press("Escape")
     for key in "154222":
         page.keyboard.press(key)
-    assert page.inner_text("#status").startswith("Every item has a verdict.")
+    expect(page.locator("#status")).to_contain_text("Every item has a verdict.")
     file = save(page, tmp_path / "anna.json")
     words = ["review", "--accept", str(file), "--sheet", str(run / "sheet.json")]
     assert main([*words, "--to", str(tmp_path / "r.jsonl")]) == 0
@@ -321,22 +320,23 @@ def test_touch_and_arrows_choose_the_question(rating: Tab) -> None:
     """A tap rates its own question; the next key goes to the first that is open."""
     page = rating.page
     page.locator("#choices fieldset >> nth=1").locator("button[data-value='5']").click()
-    assert given(page) == {"Is it <b>well</b> written?": "5"}
-    assert current(page) == "How accurate is the answer?"
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
-    assert current(page) == "Is it as long as it should be?"
-    page.keyboard.press("4")
-    assert current(page) == "How accurate is the answer?"
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("5")  # the same again takes it back
-    assert len(given(page)) == 1
+    expect_given(page, written="5")
+    expect_current(page, "accurate")
+    press(rating, "ArrowDown", "ArrowDown")
+    expect_current(page, "long")
+    press(rating, "4")
+    expect_given(page, written="5", long="4")
+    expect_current(page, "accurate")
+    press(rating, "ArrowDown")
+    expect_current(page, "written")
+    press(rating, "5")  # the same again takes it back
+    expect_given(page, long="4")
     page.locator("#choices fieldset >> nth=2").locator("button >> nth=0").focus()
-    assert current(page) == "Is it as long as it should be?"
-    assert page.inner_text("#progress") == "0 of 3 reviewed"
+    expect_current(page, "long")
+    expect(page.locator("#progress")).to_have_text("0 of 3 reviewed")
     page.reload()
-    assert given(page)["Is it as long as it should be?"].endswith("4")
-    assert page.inner_text("#position") == "Item 1 of 3"
+    expect_given(page, long="4")
+    expect(page.locator("#position")).to_have_text("Item 1 of 3")
 
 
 def test_part_of_an_item_is_sent(rating: Tab, run: Path, tmp_path: Path, capsys: Captured) -> None:
@@ -374,9 +374,9 @@ def test_both_answers_of_a_pair_are_judged_on_one_screen(browser: Browser, tmp_p
         assert page.locator("#fields dt").all_text_contents()[1:] == names
         assert page.locator("#choices legend").all_text_contents() == names
         page.keyboard.press("c")
-        assert page.locator("#position").text_content() == "Item 1 of 2"
+        expect(page.locator("#position")).to_have_text("Item 1 of 2")
         page.keyboard.press("i")
-        assert page.locator("#position").text_content() == "Item 2 of 2"
+        expect(page.locator("#position")).to_have_text("Item 2 of 2")
         kept = page.evaluate("Object.values(localStorage)[0]")
         said = {id_: one["verdict"] for id_, one in json.loads(kept)["answers"]}
         assert said == {"p1": "CORRECT", "p2": "INCORRECT"}
