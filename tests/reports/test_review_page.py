@@ -259,7 +259,7 @@ def test_a_sheet_made_out_to_somebody_names_them(browser: Browser, tmp_path: Pat
 
 
 def expect_given(page: Page, **points: str) -> None:
-    """Wait until these questions of the item shown, by a word of theirs, and no others are rated."""
+    """Wait until these questions of the item, by a word of theirs, and no others are rated."""
     expect(page.locator("#choices [aria-pressed=true]")).to_have_count(len(points))
     for word, point in points.items():
         group = page.locator("#choices fieldset").filter(has_text=word)
