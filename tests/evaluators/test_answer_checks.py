@@ -81,14 +81,7 @@ def test_the_bundled_checks(check: str, text: str, answer: str, value: float) ->
     assert found.reason
 
 
-SAID = {
-    "en": ["I don't know.", "It was signed in Vienna.", "Two giraffes."],
-    "bg": ["Не знам.", "През 1953 г. в София.", "Подписан е във Виена."],
-    "pl": ["Nie wiem.", "W 1953 roku.", "Został podpisany w Wiedniu.", "słonie"],
-    "hu": ["Nem tudom.", "Bécsben kötötték meg.", "Egyik sem."],
-    "be": ["Не ведаю.", "У 1953 годзе.", "Яго падпісалі ў Вене.", "27 лістапада 1919 года"],
-    "ru": ["Не знаю.", "В 1953 году.", "Его подписали в Вене.", "27 ноября 1919 года"],
-}
+SAID = kept(__file__, "said")
 """Answers by the language they are in."""
 
 
@@ -122,14 +115,7 @@ def test_a_pattern_that_never_ends_is_stopped(monkeypatch: pytest.MonkeyPatch) -
 
 EVIL = "(a+)+$"
 SLOW = json.dumps("a" * 60 + "!")
-SCHEMAS = {
-    "pattern": ({"pattern": f"^{EVIL}"}, SLOW),
-    "patternProperties": ({"patternProperties": {EVIL: {}}}, f"{{{SLOW}: 1}}"),
-    "additionalProperties": (
-        {"patternProperties": {EVIL: {}}, "additionalProperties": False},
-        f"{{{SLOW}: 1}}",
-    ),
-}
+SCHEMAS = kept(__file__, "schemas")
 
 
 def test_checks_that_hold_their_process_up_cost_their_own_items_alone(

@@ -16,21 +16,12 @@ from evaluators.judges.lexical.judge import LexicalJudge, grade
 from evaluators.reading import load_yaml
 from tests.benchmarks.lexical import SETS, judge, measure
 from tests.support.near_misses import LANGUAGES, answers, premises
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 from tests.support.worked_examples import worked_examples
 
 EXAMPLES = Path(__file__).parent / "lexical_examples.yaml"
 DATA = Path(__file__).parents[3] / "shared" / "data"
-AGREEMENT = {
-    "evouna en": 0.87,
-    "simpleqa en": 0.92,
-    "simpleqa cs": 0.90,
-    "trivia bg": 0.80,
-    "trivia pl": 0.67,
-    "trivia en": 0.83,
-    "poleval pl": 0.93,
-    "fill-in hu": 0.92,
-}
+AGREEMENT = kept(__file__, "agreement")
 """The least agreement with the labels of each set."""
 
 
@@ -222,31 +213,7 @@ def test_the_aims_hold_on_labelled_answers(name: str) -> None:
 
 
 SPOKEN = ["en", "bg", "pl", "hu", "be"]
-KINDS = {
-    "list_order": "CORRECT",
-    "hedged_right": "CORRECT",
-    "verbose": "CORRECT",
-    "number_equal": "CORRECT",
-    "number_rounds": "CORRECT",
-    "two_names": "CORRECT",
-    "place_implied": "CORRECT",
-    "word_implied": "CORRECT",
-    "name_implied": "CORRECT",
-    "part_as_whole": "INCORRECT",
-    "extra_item": "INCORRECT",
-    "denial": "INCORRECT",
-    "left_open": "INCORRECT",
-    "contradiction": "INCORRECT",
-    "hedged_wrong": "INCORRECT",
-    "number_off": "INCORRECT",
-    "unknown": "NOT_ATTEMPTED",
-    "which_one": "NOT_ATTEMPTED",
-    "true_remark": "NOT_ATTEMPTED",
-    "part_admitted": "NOT_ATTEMPTED",
-    "rough_number": "NOT_ATTEMPTED",
-    "bound": "NOT_ATTEMPTED",
-    "coarse": "NOT_ATTEMPTED",
-}
+KINDS = kept(__file__, "kinds")
 """Kinds of decision that have one grade, whatever the question."""
 
 

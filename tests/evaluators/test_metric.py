@@ -19,22 +19,12 @@ from evaluators.judges.metric import QUIET, Bridge, JudgeMetric, metric_runners_
 from evaluators.replies.readers import Invalid
 from evaluators.template import encode
 from tests.support.scripted import Scripted, complete, make_case
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
 OWN = MetricSpec(name="geval_x", criteria="Is it right?", fields=("input", "actual_output"))
 FAITHFUL = MetricSpec(name="faithfulness")
 VERDICT = {"verdict": "yes", "reason": "because", "statement": "so it is"}
-CONTENT: Mapping[str, object] = {
-    "Truths": {"truths": ["a"]},
-    "Claims": {"claims": ["a", "b"]},
-    "Statements": {"statements": ["a", "b"]},
-    "Opinions": {"opinions": ["a", "b"]},
-    "ExtractedPII": {"extracted_pii": ["a", "b"]},
-    "Steps": {"steps": ["look"]},
-    "ReasonScore": {"reason": "because", "score": 8},
-    "Verdicts": {"verdicts": [VERDICT, {**VERDICT, "verdict": "no"}]},
-    "ContextualRelevancyVerdicts": {"verdicts": [VERDICT, {**VERDICT, "verdict": "no"}]},
-}
+CONTENT: Mapping[str, object] = kept(__file__, "content")
 
 
 def said(request: Request) -> Reply:

@@ -25,33 +25,9 @@ from tests.support.model_calls import (
     good,
     spec_of,
 )
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
-FINISHES: Mapping[str, Mapping[str, str]] = {
-    "openai": {
-        "stop": "stop",
-        "length": "length",
-        "tool_calls": "tool_calls",
-        "function_call": "tool_calls",
-        "content_filter": "content_filter",
-        "own_word": "own_word",
-        "content_filter: SAFETY": "content_filter",
-    },
-    "openai-responses": {
-        "max_output_tokens": "incomplete",
-        "content_filter": "content_filter",
-        "another reason": "incomplete",
-    },
-    "anthropic": {
-        "end_turn": "stop",
-        "stop_sequence": "stop",
-        "tool_use": "tool_calls",
-        "max_tokens": "length",
-        "model_context_window_exceeded": "length",
-        "refusal": "content_filter",
-        "pause_turn": "pause_turn",
-    },
-}
+FINISHES: Mapping[str, Mapping[str, str]] = kept(__file__, "finishes")
 
 
 @both

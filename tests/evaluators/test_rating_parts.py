@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -98,63 +100,48 @@ def test_a_table_that_could_mislead_is_refused(
         load_rubric(path)
 
 
-def called(*arguments: object, name: str = "rate", finish: str = "stop") -> Reply:
+def called(*arguments: object, name: str = "rate") -> Reply:
     texts = [one if isinstance(one, str) else json.dumps(one) for one in arguments]
     calls = tuple(ToolCall(name=name, arguments=text) for text in texts)
-    return Reply(calls=calls, finish=finish)
+    return Reply(calls=calls)
 
 
 GOOD = {"reason": "all there", **FULL}
 TEXT = json.dumps(GOOD)
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        called(GOOD),
-        called(FULL),
-        called(GOOD, {**GOOD, "reason": "again"}),
-        called({**GOOD, "conclusion": "3", "completeness": 3.0}),
-        Reply(text=TEXT),
-        Reply(text=f"<think>10?</think>\n```json\n{TEXT}\n```"),
-    ],
-)
-def test_scores_come_from_the_call_or_from_json_alone(reply: Reply) -> None:
+def made(said: dict[str, Any]) -> Reply:
+    """Return a reply from a table, in whose texts GOOD stands for the JSON of good scores."""
+    fields = {key: said[key] for key in said if key != "calls"}
+    calls = [changed(one) for one in said.get("calls", [])]
+    if "text" in fields:
+        fields["text"] = fields["text"].replace("GOOD", TEXT)
+    return replace(called(*calls, name=fields.pop("name", "rate")), **fields)
+
+
+def changed(call: object) -> object:
+    """Return a call's arguments: good ones with other fields, where GONE takes one away."""
+    if not isinstance(call, dict):
+        return call.replace("GOOD", TEXT) if isinstance(call, str) else call
+    return {key: value for key, value in {**GOOD, **call}.items() if value != "GONE"}
+
+
+@tabled("said")
+def test_scores_come_from_the_call_or_from_json_alone(said: dict[str, Any]) -> None:
     """Calls that agree are one; JSON may stand in a fence, behind thoughts."""
-    assert read_scores(reply, FULL) == FULL
+    assert read_scores(made(said), FULL) == FULL
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        Reply(),
-        Reply(text="conclusion 3, legal basis 3, completeness 3, nothing invented 3"),
-        Reply(text=f"The submission says: {TEXT}"),
-        Reply(text=f"{TEXT}\n{TEXT}"),
-        Reply(text=f"<think>{TEXT}"),
-        Reply(text=TEXT[:-1]),
-        Reply(text=TEXT, finish="length"),
-        called(GOOD, finish="length"),
-        called(GOOD, name="grade"),
-        called(GOOD, {**GOOD, "conclusion": 2}),
-        called({**GOOD, "rating": 10}),
-        called({**GOOD, "Conclusion": 0}),
-        called('{"conclusion": 3, "conclusion": 3}'),
-        called(TEXT[:-1] + ', "completeness": 3}'),
-        called({"rating": 9}),
-        called([GOOD]),
-        called("7"),
-        called(""),
-        *(called({key: GOOD[key] for key in GOOD if key != name}) for name in FULL),
-        *(called({**GOOD, "completeness": bad})
-          for bad in (4, -1, 1.5, True, None, "", "03", "three", [3], {"score": 3}, "٣")),
-        called(TEXT.replace("3", "NaN", 1)),
-        called(TEXT.replace("3", "1e999", 1)),
-    ],
-)  # fmt: skip
-def test_what_leaves_a_doubt_is_no_score(reply: Reply) -> None:
+@tabled("said")
+def test_what_leaves_a_doubt_is_no_score(said: dict[str, Any]) -> None:
     """Missing, doubled, foreign and out-of-range fields, prose, cut and filtered replies."""
-    assert isinstance(read_scores(reply, FULL), Invalid)
+    assert isinstance(read_scores(made(said), FULL), Invalid)
+
+
+@pytest.mark.parametrize("bad", [4, -1, 1.5, True, None, "", "03", "three", [3], {"score": 3}, "٣"])
+def test_a_score_is_a_whole_number_of_its_scale(bad: object) -> None:
+    """Or the text of its plain digits; nothing is rounded or clamped."""
+    assert isinstance(read_scores(called({**GOOD, "completeness": bad}), FULL), Invalid)
 
 
 KEYS = st.sampled_from([*CAPS, "reason", "rating", "Conclusion", "grade"])
