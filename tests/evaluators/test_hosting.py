@@ -23,13 +23,14 @@ from tests.support.hosted import Made, good, hanging, pid_of
 from tests.support.scripted import Scripted
 from tests.support.tables import kept
 
-HOSTS: tuple[Callable[[Job], EngineHandle], ...] = (EngineProcess, EngineThread)
+Maker = Callable[[Job], EngineHandle]
+HOSTS: tuple[Maker, ...] = (EngineProcess, EngineThread)
 ROOT = Path(__file__).parents[2]
 ORPHAN = kept(__file__, "orphan")
 
 
 @pytest.fixture(params=HOSTS)
-def kind(request: pytest.FixtureRequest) -> Iterator[Callable[[Job], EngineHandle]]:
+def kind(request: pytest.FixtureRequest) -> Iterator[Maker]:
     """Return each of the two places where an engine may run; whatever is started is stopped."""
     started: list[EngineHandle] = []
 
@@ -42,9 +43,7 @@ def kind(request: pytest.FixtureRequest) -> Iterator[Callable[[Job], EngineHandl
         one.stop(grace=0.1)
 
 
-def test_a_run_from_its_start_to_its_end(
-    tmp_path: Path, kind: Callable[[Job], EngineHandle]
-) -> None:
+def test_a_run_from_its_start_to_its_end(tmp_path: Path, kind: Maker) -> None:
     """Every selected item ends, here and on the board; the figures of the whole run are known."""
     made = Made(tmp_path, good())
     running = kind(made.job())
@@ -64,9 +63,7 @@ def test_a_run_from_its_start_to_its_end(
     assert running.arrivals.wait("k9").message == "the engine has stopped"
 
 
-def test_a_window_moves_on_with_the_tests(
-    tmp_path: Path, kind: Callable[[Job], EngineHandle]
-) -> None:
+def test_a_window_moves_on_with_the_tests(tmp_path: Path, kind: Maker) -> None:
     """Items far ahead are reached because tests that end are counted, one by one or in a word."""
     made = Made(tmp_path, good(), count=40, board=False)
     running = kind(made.job())
@@ -77,9 +74,7 @@ def test_a_window_moves_on_with_the_tests(
     assert running.arrivals.wait("k39").state == "passed"
 
 
-def test_a_lead_is_worked_on_before_the_selection(
-    tmp_path: Path, kind: Callable[[Job], EngineHandle]
-) -> None:
+def test_a_lead_is_worked_on_before_the_selection(tmp_path: Path, kind: Maker) -> None:
     """What leads is done although nothing is selected; what is not selected then is left alone."""
     made = Made(tmp_path, good(), board=False)
     running = kind(made.job())
@@ -92,7 +87,7 @@ def test_a_lead_is_worked_on_before_the_selection(
     assert set(running.arrivals.outcomes) == {"k0", "k3"}
 
 
-def test_a_refused_run_says_why(tmp_path: Path, kind: Callable[[Job], EngineHandle]) -> None:
+def test_a_refused_run_says_why(tmp_path: Path, kind: Maker) -> None:
     """Nothing is asked after a refusal, and whoever waits hears the reason."""
     made = Made(tmp_path, good())
     running = kind(made.job())
@@ -104,7 +99,7 @@ def test_a_refused_run_says_why(tmp_path: Path, kind: Callable[[Job], EngineHand
     assert running.status.requests == 0
 
 
-def test_what_hangs_is_given_up(tmp_path: Path, kind: Callable[[Job], EngineHandle]) -> None:
+def test_what_hangs_is_given_up(tmp_path: Path, kind: Maker) -> None:
     """A call that never ends holds the end up for no longer than the grace."""
     made = Made(tmp_path, hanging())
     running = kind(made.job())
@@ -125,7 +120,7 @@ def test_what_hangs_is_given_up(tmp_path: Path, kind: Callable[[Job], EngineHand
     ],
 )
 def test_what_goes_wrong_at_the_start_is_one_line(
-    tmp_path: Path, kind: Callable[[Job], EngineHandle], error: Exception, said: str
+    tmp_path: Path, kind: Maker, error: Exception, said: str
 ) -> None:
     """A ledger that cannot be used, or anything else in the making: a UsageError, no traceback."""
     running = kind(Made(tmp_path, good(), error=error).job())
@@ -134,9 +129,7 @@ def test_what_goes_wrong_at_the_start_is_one_line(
     assert not running.is_alive
 
 
-def test_a_host_that_never_started_can_be_stopped(
-    tmp_path: Path, kind: Callable[[Job], EngineHandle]
-) -> None:
+def test_a_host_that_never_started_can_be_stopped(tmp_path: Path, kind: Maker) -> None:
     """Stopping what has not begun does nothing; neither does telling it anything."""
     running = kind(Made(tmp_path, good()).job())
     running.refuse("nothing")

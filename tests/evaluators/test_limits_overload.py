@@ -4,21 +4,16 @@ The clock is virtual: five minutes of overload are five minutes of it.
 """
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from evaluators.core import CallError, Limits, Reply, Request, StoppedError, TransientError
 from evaluators.runtime.caller import CallSettings, RetryPolicy, Sender
 from evaluators.runtime.server import NEVER_ANSWERED_S
-from tests.support.simulated import Down, Ended, Server, call_all, now
+from tests.support.simulated import Down, Server, asked, call_all, now
 from tests.support.virtual_time import run
 
 FIVE_MINUTES = 300.0
-
-
-def asked(server: Server, count: int = 1000, **bounds: Any) -> Ended:
-    return run(call_all(server, count, CallSettings(**bounds)))
 
 
 def test_a_host_that_starts_overloaded_is_waited_for() -> None:

@@ -7,21 +7,16 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from random import Random
-from typing import Any
 
 import pytest
 
 from evaluators.core import CallError, Limits, RefusedError, Reply, TransientError
 from evaluators.runtime.caller import CallSettings, ItemClock, Sender
 from tests.support.scripted import ask_for
-from tests.support.simulated import Ended, Metered, Server, call_all, now
+from tests.support.simulated import Metered, Server, asked, now
 from tests.support.virtual_time import run
 
 CALLS = 1000
-
-
-def asked(server: Server, count: int = CALLS, **bounds: Any) -> Ended:
-    return run(call_all(server, count, CallSettings(**bounds)))
 
 
 def test_a_pause_holds_for_every_model_of_the_host() -> None:

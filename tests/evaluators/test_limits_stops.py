@@ -5,19 +5,14 @@ The clock is virtual.
 
 import asyncio
 from collections import Counter
-from typing import Any
 
 import pytest
 
 from evaluators.core import CallError, FatalError, Limits, Reply, StoppedError
 from evaluators.runtime.caller import CallSettings, ItemClock, Sender
 from tests.support.scripted import ask_for
-from tests.support.simulated import Ended, Server, call_all
+from tests.support.simulated import Server, asked
 from tests.support.virtual_time import run
-
-
-def asked(server: Server, count: int = 1000, **bounds: Any) -> Ended:
-    return run(call_all(server, count, CallSettings(**bounds)))
 
 
 def test_a_wrong_key_of_the_judge_stops_the_answers_too() -> None:

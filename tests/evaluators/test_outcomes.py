@@ -57,10 +57,11 @@ class Clock:
         self.asleep()
 
 
+Ends = tuple[OutcomeWriter, OutcomeSource, Clock]
+
+
 @pytest.fixture(params=["memory", "file"])
-def ends(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> tuple[OutcomeWriter, OutcomeSource, Clock]:
+def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Ends:
     """Return both ends of a way for outcomes, within a process and between two, and its clock."""
     clock = Clock()
     if request.param == "memory":
@@ -70,9 +71,7 @@ def ends(
     return writer, OutcomeReader(tmp_path / "store", clock.time, clock.sleep), clock
 
 
-def test_an_outcome_that_has_come_is_returned_at_once(
-    ends: tuple[OutcomeWriter, OutcomeSource, Clock],
-) -> None:
+def test_an_outcome_that_has_come_is_returned_at_once(ends: Ends) -> None:
     """A test whose item is done does not wait, and a later end changes nothing."""
     writer, source, clock = ends
     writer.post([OUTCOME])
@@ -83,9 +82,7 @@ def test_an_outcome_that_has_come_is_returned_at_once(
     writer.close()
 
 
-def test_an_engine_that_has_ended_is_not_waited_for(
-    ends: tuple[OutcomeWriter, OutcomeSource, Clock],
-) -> None:
+def test_an_engine_that_has_ended_is_not_waited_for(ends: Ends) -> None:
     """After the end an item without an outcome is MISSING at once, with the engine's reason."""
     writer, source, clock = ends
     writer.end("the disk is full")

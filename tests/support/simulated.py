@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from evaluators.core import CallError, Limits, Reply, Request, StoppedError, TransientError
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.caller import CallSettings, ItemClock, Sender
 from tests.support.scripted import ask_for
+from tests.support.virtual_time import run
 
 GRACE = 0.05  # seconds after an announcement in which what was under way may still arrive
 
@@ -156,3 +158,8 @@ def iter_random() -> Callable[[], float]:
         return state / 2147483647
 
     return draw
+
+
+def asked(server: Server, count: int = 1000, **bounds: Any) -> Ended:
+    """Return how so many calls ended, under these settings and the virtual clock."""
+    return run(call_all(server, count, CallSettings(**bounds)))
