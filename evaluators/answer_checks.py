@@ -60,8 +60,7 @@ def rouge_l(case: Case, answer: str) -> float:
 def _golds(case: Case) -> list[str]:
     golds = [gold for gold in case.golds if gold.strip()]
     if not golds:
-        msg = "no expert answer to compare with"
-        raise JudgeError(msg, kind="check_failed")
+        raise JudgeError("no expert answer to compare with", kind="check_failed")
     return golds
 
 

@@ -55,12 +55,10 @@ class PromptedAnswer:
         """
         reply = await ask(self.model, self._request(case, repeat))
         if reply.finish == "content_filter":
-            kind = "filtered"
-            raise CallError(kind, f"{self.spec}: the provider filtered the answer")
+            raise CallError("filtered", f"{self.spec}: the provider filtered the answer")
         cut = reply.finish == "length" and (self.whole or not reply.text.strip())
         if cut or reply.finish == INCOMPLETE:
-            kind = "cut"
-            raise CallError(kind, f"{self.spec}: the answer was cut at the token limit; raise it")
+            raise CallError("cut", f"{self.spec}: the answer was cut at the token limit; raise it")
         return answer_of(reply)
 
     def _request(self, case: Case, repeat: int) -> Request:

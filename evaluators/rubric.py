@@ -142,8 +142,7 @@ def load_prompt(path: Path, language: str = "") -> Prompt:
         )
     for name in places(system + user):
         if name not in ("question", "context"):
-            what = f"place {{{name}}} is not known in an answer prompt"
-            raise settings.problem(key="user", what=what)
+            raise settings.problem("user", f"place {{{name}}} is not known in an answer prompt")
     return Prompt(**_head(settings), system=system, user=user)
 
 
@@ -231,8 +230,7 @@ def _head(settings: Settings) -> dict[str, str]:
     """Return name, language and full version: the file's own with a hash of its content."""
     name, language, version = (settings.text(key) for key in _HEAD)
     if not _LANGUAGE.fullmatch(language):
-        what = f"want a code such as 'en' or 'bg', got {language!r}"
-        raise settings.problem(key="language", what=what)
+        raise settings.problem("language", f"want a code such as 'en' or 'bg', got {language!r}")
     full = f"{name}.{language}@{version}#{digest(settings.values)[:12]}"
     return {"name": name, "language": language, "version": full}
 
@@ -251,11 +249,9 @@ def _check_places(settings: Settings, system: str, user: str) -> None:
     needed = ("question", "target", "predicted_answer")
     for name in needed[-1:] if "labels" in settings.values else needed:
         if name not in found:
-            what = f"has no place {{{name}}}; put it where that text goes"
-            raise settings.problem(key="user", what=what)
+            raise settings.problem("user", f"has no place {{{name}}}; put it where that text goes")
     if found.count("predicted_answer") > 1:
-        what = "place {predicted_answer} stands more than once; keep one"
-        raise settings.problem(key="user", what=what)
+        raise settings.problem("user", "place {predicted_answer} stands more than once; keep one")
     if ("examples" in places(system + user)) != ("examples" in settings.values):
         what = "the key and the place {examples} go together; one is missing"
         raise settings.problem(key="examples", what=what)
@@ -295,8 +291,7 @@ def _passing(settings: Settings, labels: Sequence[str]) -> tuple[str, ...]:
         raise settings.problem(key="passing", what=what)
     for label in passing:
         if label not in labels:
-            what = f"want one of {', '.join(labels)}, got {label!r:.60}"
-            raise settings.problem(key="passing", what=what)
+            raise settings.problem("passing", f"want one of {', '.join(labels)}, got {label!r:.60}")
     return passing or (CORRECT,)
 
 
@@ -306,8 +301,7 @@ def read_scores(holder: Settings, key: str, rubric: Rubric) -> dict[str, float]:
     Raises UsageError for anything else, and for a rubric that rates.
     """
     if key in holder.values and rubric.protocol == "rate":
-        what = "want a mapping of grades to numbers, and no protocol 'rate'"
-        raise holder.problem(key, what)
+        raise holder.problem(key, "want a mapping of grades to numbers, and no protocol 'rate'")
     given = holder.part(key).values
     scores, found = Settings(holder.path, "", given), dict[str, float]()
     letters = {chr(ord("A") + number): grade for number, grade in enumerate(rubric.labels)}

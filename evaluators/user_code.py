@@ -111,8 +111,7 @@ async def off_the_loop(
     except TimeoutError:
         if not limit.expired():
             raise
-        msg = f"{spec}: no verdict within {seconds:g} s"
-        raise JudgeError(msg, kind="judge_timeout") from None
+        raise JudgeError(f"{spec}: no verdict within {seconds:g} s", kind="judge_timeout") from None
 
 
 NOTE_WORK: ContextVar[Callable[[bool], None]] = ContextVar("NOTE_WORK", default=lambda _: None)

@@ -110,5 +110,4 @@ class AdjudicatedJudge:
 
 
 async def _refuse(model: Model, request: Request) -> Reply:
-    kind = "adjudicated"
-    raise CallError(kind, f"{model.spec}: a person decided; no call is made")
+    raise CallError("adjudicated", f"{model.spec}: a person decided; no call is made")

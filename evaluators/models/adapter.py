@@ -21,8 +21,7 @@ MAY_BE_EMPTY = frozenset({"length", "content_filter", INCOMPLETE})  # without te
 
 def refuse_body(what: str) -> NoReturn:
     """Raise TransientError for a reply that cannot be read."""
-    kind = "bad_body"
-    raise TransientError(kind, what)
+    raise TransientError("bad_body", what)
 
 
 class JsonObject(dict[str, object]):

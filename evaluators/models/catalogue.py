@@ -57,8 +57,7 @@ def replaced_entries(own: Path | None, path: Path = DEFAULT_PATH) -> str:
 def _spec(top: Settings, name: str) -> Spec:
     if name in RESERVED or not NAME.fullmatch(name):
         taken = ", ".join(sorted(RESERVED))
-        what = f"a name is letters, digits and . _ / -, and none of {taken}"
-        raise top.problem(name, what)
+        raise top.problem(name, f"a name is letters, digits and . _ / -, and none of {taken}")
     entry = top.part(name)
     if entry.values.get("provider") == HTTP:
         return _service(entry, name)

@@ -157,8 +157,7 @@ class Stingy(Budget):
         self, model: Model, request: Request, *, urgent: bool = False, batch: bool = False
     ) -> float:
         if self.left == 0:
-            kind = "budget"
-            raise StoppedError(kind, "the money is used up")
+            raise StoppedError("budget", "the money is used up")
         self.left -= 1
         return 0.25
 
@@ -207,8 +206,7 @@ def test_the_figures_of_a_run_under_way(tmp_path: Path) -> None:
         async def complete(self, request: Request) -> Reply:
             at_work.set()
             await asyncio.to_thread(go_on.wait, 10)
-            kind = "rate_limit"
-            raise TransientError(kind, "too many", 3600)
+            raise TransientError("rate_limit", "too many", 3600)
 
     model = Slow(lambda request: Reply(), limits=Limits(host="api.example"))
     bench = Bench(tmp_path, [prompted(1, model)])

@@ -50,8 +50,7 @@ def test_a_host_that_is_silent_from_the_first_call_on_is_given_up() -> None:
     class Silent(Server):
         async def complete(self, request: Request) -> Reply:
             await asyncio.sleep(120)
-            kind = "timeout"
-            raise TransientError(kind, "no reply in time")
+            raise TransientError("timeout", "no reply in time")
 
     ended = asked(Silent(), 500)
     assert (ended.replies, len(ended.errors) + ended.stopped) == (0, 500)
@@ -136,8 +135,7 @@ def test_a_poisoned_item_does_not_open_the_circuit() -> None:
     class Poisoned(Server):
         async def complete(self, request: object) -> Reply:
             if "'13'" in str(request):
-                kind = "overloaded"
-                raise TransientError(kind, "busy")
+                raise TransientError("overloaded", "busy")
             return await super().complete(request)  # type: ignore[arg-type]
 
     ended = asked(Poisoned(), 200)
@@ -153,8 +151,7 @@ def test_an_overloaded_server_is_asked_by_fewer_at_once() -> None:
         nonlocal refused
         if server.in_flight > 20:
             refused += 1
-            kind = "overloaded"
-            raise TransientError(kind, "busy")
+            raise TransientError("overloaded", "busy")
 
     server.refuse = refuse
     ended = asked(server, 1000, concurrency=64)

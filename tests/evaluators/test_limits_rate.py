@@ -54,8 +54,7 @@ def test_a_window_of_a_minute_is_used_up(concurrency: int, retry_after: float | 
     def refuse(at: float) -> None:
         minute = int(at // 60)
         if used[minute] == 300:
-            kind = "rate_limit"
-            raise TransientError(kind, "too many this minute", retry_after)
+            raise TransientError("rate_limit", "too many this minute", retry_after)
         used[minute] += 1
 
     server = Server(refuse=refuse)
@@ -71,8 +70,7 @@ def test_refusals_that_are_over_soon_do_not_slow_the_rest(retry_after: float | N
 
     def refuse(at: float) -> None:
         if 5 <= at < 35:
-            kind = "rate_limit"
-            raise TransientError(kind, "not now", retry_after)
+            raise TransientError("rate_limit", "not now", retry_after)
 
     ended = asked(Server(refuse=refuse), 4000, concurrency=64)
     assert ended.replies == 4000
@@ -85,8 +83,7 @@ def at_random(share: float, retry_after: float | None, seed: int = 1) -> Callabl
 
     def refuse(at: float) -> None:
         if draws.random() < share:
-            kind = "rate_limit"
-            raise TransientError(kind, "not this one", retry_after)
+            raise TransientError("rate_limit", "not this one", retry_after)
 
     return refuse
 
@@ -191,8 +188,7 @@ def test_one_request_too_large_for_the_minute_is_that_item_s_error() -> None:
     class Picky(Server):
         async def complete(self, request: object) -> Reply:
             if "7" in str(request):
-                kind = "too_large"
-                raise RefusedError(kind, "more tokens than a minute has")
+                raise RefusedError("too_large", "more tokens than a minute has")
             return await super().complete(request)  # type: ignore[arg-type]
 
     ended = asked(Picky(), 10)

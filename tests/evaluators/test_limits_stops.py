@@ -19,8 +19,7 @@ def test_a_wrong_key_of_the_judge_stops_the_answers_too() -> None:
     """Where one model can never be asked, the other is asked no more: nothing could be judged."""
 
     def refuse(at: float) -> None:
-        kind = "auth"
-        raise FatalError(kind, "no")
+        raise FatalError("auth", "no")
 
     answers = Server(spec="openai:answers")
     judge = Server(spec="anthropic:judge", refuse=refuse, limits=Limits(host="other"))
@@ -74,8 +73,7 @@ def test_a_quota_that_ends_in_mid_run_stops_the_rest() -> None:
 
     def refuse(at: float) -> None:
         if len(server.at) > 100:
-            kind = "quota"
-            raise FatalError(kind, "used up")
+            raise FatalError("quota", "used up")
 
     server.refuse = refuse
     ended = asked(server, 1000)

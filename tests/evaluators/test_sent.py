@@ -106,8 +106,7 @@ def test_what_was_asked_in_vain_is_kept_as_well(tmp_path: Path) -> None:
     """A refused call has its prompt and no reply; one that was never made has neither."""
 
     def refuse(request: Request) -> Reply:
-        kind = "refused"
-        raise RefusedError(kind, "too long")
+        raise RefusedError("refused", "too long")
 
     settings = CallSettings(retry=RetryPolicy(attempts=1))
     with Ledger(tmp_path / "l") as ledger:

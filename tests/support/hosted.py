@@ -30,8 +30,7 @@ def hanging() -> Scripted:
         async def complete(self, request: Request) -> Reply:
             self.requests.append(request)
             await asyncio.sleep(3600)
-            kind = "never"
-            raise CallError(kind, "never")
+            raise CallError("never", "never")
 
     return Hanging(lambda request: Reply())
 

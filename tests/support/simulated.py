@@ -80,8 +80,7 @@ class Metered:
         self.refused += 1
         if self.retry_after is not None:
             self._said, self._until = at, at + self.retry_after
-        kind = "rate_limit"
-        raise TransientError(kind, "too many requests", self.retry_after)
+        raise TransientError("rate_limit", "too many requests", self.retry_after)
 
 
 @dataclass
