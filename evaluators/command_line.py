@@ -62,8 +62,7 @@ class Program:
         """Run one command and return the exit code; ``argv`` None takes the process's words."""
         words = sys.argv[1:] if argv is None else argv
         try:
-            options = self._parser().parse_args(words[:1])
-            return self.commands[options.command].run(words[1:])
+            return self.commands[self._parser().parse_args(words[:1]).command].run(words[1:])
         except QAError as error:
             say(sys.stderr, str(error).replace("\n", "\\n"))
             kinds = {UsageError: USAGE, UnwrittenError: UNWRITTEN}

@@ -169,5 +169,4 @@ def sheet_lines(rows: Iterable[Iterable[str]]) -> Iterator[str]:
 
     A text without quotes around it is cut where a spreadsheet's separator is not the comma.
     """
-    writer = csv.writer(_Line(), lineterminator="\r\n", quoting=csv.QUOTE_ALL)
-    return map(writer.writerow, rows)
+    return map(csv.writer(_Line(), lineterminator="\r\n", quoting=csv.QUOTE_ALL).writerow, rows)

@@ -66,8 +66,7 @@ class JudgeFactory:
     @property
     def first_model(self) -> Model | None:
         """The first model that may judge; None if only rules judge."""
-        asked = (self.models[one.model] for one in self.spec.members if one.model)
-        return next(asked, None)
+        return next((self.models[one.model] for one in self.spec.members if one.model), None)
 
     def build(self, place: Place) -> Judge:
         """Return the judge of a place. Raises UsageError if the judge cannot serve there."""

@@ -178,8 +178,7 @@ class ApiModel:
 
     def body(self, request: Request) -> Mapping[str, object]:
         """Return the body to send for a request."""
-        parameters = self._spec.merged(request.parameters)
-        return self._adapter.write(self._spec.name, request, parameters)
+        return self._adapter.write(self._spec.name, request, self._spec.merged(request.parameters))
 
     def read(self, content: JsonObject, headers: Mapping[str, str] = NO_HEADERS) -> Reply:
         """Return the reply in a body, without the key. Raises a CallError if there is none."""

@@ -103,6 +103,5 @@ def read_variable(variable: str) -> Key:
     if value is None and variable and ENV_FILE.exists():
         from dotenv import dotenv_values  # noqa: PLC0415  # few have such a file
 
-        noted = dotenv_values(stream=StringIO(read_text(ENV_FILE)), interpolate=False)
-        value = noted.get(variable)
+        value = dotenv_values(stream=StringIO(read_text(ENV_FILE)), interpolate=False).get(variable)
     return Key((value or "").strip())

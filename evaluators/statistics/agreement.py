@@ -176,8 +176,7 @@ def cohen_kappa(
     labels = ordered or sorted({label for pair in pairs for label in pair})
     places = {label: place for place, label in enumerate(labels)}
     cells = [(places[first], places[second]) for first, second in pairs]
-    coefficient = QUADRATIC_KAPPA if ordered else KAPPA
-    return coefficient.of(cells, (len(labels), len(labels)), clusters)
+    return (QUADRATIC_KAPPA if ordered else KAPPA).of(cells, (len(labels), len(labels)), clusters)
 
 
 def perfect_interval(table: Array, items: float) -> Interval | None:
@@ -344,8 +343,7 @@ def alpha_of(units: Sequence[Sequence[str]], clusters: Sequence[Hashable] = ()) 
     ``clusters`` names the cluster of each unit; without it all units are independent.
     """
     if _are_ratings(units):
-        numbers = [[float(label) for label in unit] for unit in units]
-        return interval_alpha(numbers, clusters)
+        return interval_alpha([[float(label) for label in unit] for unit in units], clusters)
     return krippendorff_alpha(units, clusters)
 
 

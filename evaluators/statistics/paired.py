@@ -118,8 +118,7 @@ def shrink(sums: Array, squares: Array, sizes: Array) -> float:
     n = float(sizes.sum())
     mean = float(sums.sum()) / n
     variance = float(squares.sum()) / n - mean**2
-    ones = np.ones_like(sizes)
-    return effective_size(sums - mean * sizes, sizes, ones, variance) / n
+    return effective_size(sums - mean * sizes, sizes, np.ones_like(sizes), variance) / n
 
 
 def p_value_beyond(value: float, low: float, bound: float) -> float:

@@ -55,8 +55,7 @@ class Sample:
         wanted = {name: row for name, row in rows.items() if not names or name in names}
         drawn = None
         if len(self.items) and not all(row.rate or row.interval for row in wanted.values()):
-            counts = resample(self.patterns.counts, self.items)
-            drawn = replace(self.patterns, counts=counts)
+            drawn = replace(self.patterns, counts=resample(self.patterns.counts, self.items))
         return {name: self._estimate(row, whole, drawn) for name, row in wanted.items()}
 
     def _estimate(self, row: Metric, whole: CountTable, drawn: CountTable | None) -> Estimate:

@@ -45,8 +45,7 @@ def worst_case_fills(table: CountTable) -> tuple[Fill, ...]:
         sides = (passing_labels(table), incorrect_label(table))
         same = (dict.fromkeys(golds, one) for one in ends if outcomes == RATINGS)
         return dict(zip(golds, golds, strict=True)), *(_crossed(golds, one) for one in sides), *same
-    fills = product(ends, repeat=len(golds))
-    return tuple(dict(zip(golds, fill, strict=True)) for fill in fills)
+    return tuple(dict(zip(golds, fill, strict=True)) for fill in product(ends, repeat=len(golds)))
 
 
 def _crossed(labels: Sequence[str], side: Collection[str]) -> Fill:

@@ -82,8 +82,7 @@ def test_the_key_of_a_request_never_changes() -> None:
         assert request_key({"name": "m"}, asked) == digest(
             {"model": {"name": "m"}, "request": fields}
         )
-    case = AskedCase(question="?", messages=request.messages)
-    asked = replace(request, case=case)
+    asked = replace(request, case=AskedCase(question="?", messages=request.messages))
     assert request_key({"name": "m"}, asked) == digest(
         {"model": {"name": "m"}, "request": asdict(asked)}
     )
@@ -94,8 +93,7 @@ def test_a_kept_reply_costs_no_request(ledger: Ledger) -> None:
     """The second run finds the reply in the ledger: nothing is sent, nothing is spent now."""
     model, meter = failing(), Meter(price=one_cent)
     first = call(patient(ledger), model)
-    again = call(patient(ledger), model, meter=meter)
-    assert again == first
+    assert call(patient(ledger), model, meter=meter) == first
     assert len(model.requests) == 1
     assert (meter.usage.requests, meter.usage.spent, meter.usage.cost) == (0, 0.0, 0.01)
 

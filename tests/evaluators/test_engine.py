@@ -128,8 +128,7 @@ def test_a_ledger_that_fails_stops_the_run(tmp_path: Path) -> None:
     """When a reply cannot be kept no further item is started: they would be paid for and lost."""
     tasks = [task(1, "full"), *[task(number, "CORRECT") for number in range(2, 200)]]
     bench = Bench(tmp_path, tasks, CallSettings(concurrency=1))
-    outcomes = bench.run(window=1000)
-    assert list(outcomes) == ["k1"]
+    assert list(bench.run(window=1000)) == ["k1"]
     assert bench.engine.failure == "disk full"
 
 

@@ -60,8 +60,7 @@ def test_the_most_votes_win(grades: list[str], missing: int, verdict: str | None
 def test_what_stands_is_not_to_be_overturned(grades: list[str], missing: int) -> None:
     """With votes missing, a verdict is given only if no values of theirs could change it."""
     fates = {majority([*grades, *rest]) for rest in product(GRADES, repeat=missing)}
-    stands = majority(grades, missing)
-    assert stands == (fates.pop() if len(fates) == 1 else None)
+    assert majority(grades, missing) == (fates.pop() if len(fates) == 1 else None)
 
 
 @given(SOME_GRADES, st.randoms())
@@ -82,8 +81,7 @@ def test_a_middle_that_stands_is_not_to_be_moved(ratings: list[int], missing: in
     """With ratings missing, a middle is given only where no value of theirs could change it."""
     rest = product(range(LOWEST, HIGHEST + 1), repeat=missing)
     fates = {middle([*ratings, *some]) for some in rest}
-    stands = middle(ratings, missing)
-    assert stands == (fates.pop() if len(fates) == 1 else None)
+    assert middle(ratings, missing) == (fates.pop() if len(fates) == 1 else None)
 
 
 @given(SOME_RATINGS)
@@ -138,8 +136,7 @@ def judged(members: tuple[Member, ...], answer: str = "Sofia") -> Verdict:
 
 
 def gone() -> RefusedError:
-    kind = "refused"
-    return RefusedError(kind, "the server said no")
+    return RefusedError("refused", "the server said no")
 
 
 def test_every_vote_is_kept() -> None:
@@ -181,8 +178,7 @@ def test_a_missing_vote_that_could_decide(said: tuple[str | int, ...]) -> None:
 
 def test_a_run_that_asks_nothing_more_is_no_failure_of_a_judge() -> None:
     """The item is left to a later run, unless the votes there are decide it."""
-    kind = "budget"
-    stopped = StoppedError(kind, "all is spent")
+    stopped = StoppedError("budget", "all is spent")
     with pytest.raises(StoppedError, match="all is spent"):
         judged(members_saying(CORRECT, INCORRECT, stopped))
     assert judged(members_saying(CORRECT, CORRECT, stopped)).grade == CORRECT
@@ -282,8 +278,7 @@ def test_what_the_rules_are_sure_of_costs_no_call() -> None:
 def test_the_model_judges_the_rest() -> None:
     """Where the rules are not sure their opinion does not count at all."""
     model = says(CORRECT)
-    answer = "Градът в подножието на Витоша"
-    verdict = cascaded(cascade(model), answer)
+    verdict = cascaded(cascade(model), "Градът в подножието на Витоша")
     assert len(model.requests) == 1
     assert verdict == Verdict(
         grade=CORRECT,
@@ -299,8 +294,7 @@ def test_an_audit_changes_no_verdict() -> None:
     assert verdict.grade == CORRECT
     assert [vote.grade for vote in verdict.votes] == [CORRECT, INCORRECT]
     assert verdict.votes[1].judge == "openai:scripted"
-    without = cascaded(cascade(model), "София")
-    assert replace(verdict, votes=()) == replace(without, votes=())
+    assert replace(verdict, votes=()) == replace(cascaded(cascade(model), "София"), votes=())
 
 
 def test_a_failed_audit_is_noted_and_harms_nothing() -> None:

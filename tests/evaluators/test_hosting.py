@@ -76,8 +76,7 @@ def test_a_window_moves_on_with_the_tests(tmp_path: Path, kind: Maker) -> None:
 
 def test_a_lead_is_worked_on_before_the_selection(tmp_path: Path, kind: Maker) -> None:
     """What leads is done although nothing is selected; what is not selected then is left alone."""
-    made = Made(tmp_path, good(), board=False)
-    running = kind(made.job())
+    running = kind(Made(tmp_path, good(), board=False).job())
     running.start()
     running.lead(1)
     assert running.arrivals.wait("k0").state == "passed"

@@ -175,6 +175,5 @@ def test_any_path_is_read_or_refused(path: str) -> None:
 @given(st.recursive(st.text(max_size=8), lambda inner: st.lists(inner, max_size=3), max_leaves=5))
 def test_places_are_found_at_any_depth(template: object) -> None:
     """A name in braces is a place wherever it stands."""
-    deep = {"a": [template, {"b": "x {question} y"}]}
-    assert "question" in set(places(deep))
+    assert "question" in set(places({"a": [template, {"b": "x {question} y"}]}))
     assert "question" in PLACES

@@ -102,8 +102,7 @@ def test_a_providers_own_key_goes_to_its_own_host_only() -> None:
     message = "no key is named for https://third.example/v1, and OPENAI_API_KEY goes to"
     with pytest.raises(UsageError, match=re.escape(message)):
         require_key(THIRD)
-    own = parse("openai:m@https://api.openai.com/v1", {})
-    assert require_key(own).reveal() == "sk-x1"
+    assert require_key(parse("openai:m@https://api.openai.com/v1", {})).reveal() == "sk-x1"
     with pytest.raises(UsageError, match="no key is named"):  # another port is another server
         require_key(parse("openai:m@https://api.openai.com:8443/v1", {}))
 

@@ -131,8 +131,7 @@ def test_a_ledger_of_nothing_but_zeros_is_set_aside(tmp_path: Path) -> None:
         path.write_bytes(bytes(20_000))
         with Ledger(path) as ledger:
             assert "0 of its rows verify" in ledger.notes[0]
-        found = [one.read_bytes() for one in tmp_path.glob("l.damaged-*")]
-        assert found == [bytes(20_000)] * kept
+        assert [one.read_bytes() for one in tmp_path.glob("l.damaged-*")] == [bytes(20_000)] * kept
 
 
 def test_a_damaged_ledger_in_use_is_left_alone(tmp_path: Path) -> None:

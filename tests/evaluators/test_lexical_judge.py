@@ -121,8 +121,7 @@ def test_what_stands_beyond_the_limit_does_not_count() -> None:
 @tabled("answer", "sure")
 def test_sure_of_nothing_but_a_form_and_a_refusal(answer: str, sure: bool) -> None:
     """A declared form with nothing of substance besides, and a bare refusal, are beyond doubt."""
-    item = case("Paris", question="What is the capital of France?")
-    assert grade(item, answer).sure == sure
+    assert grade(case("Paris", question="What is the capital of France?"), answer).sure == sure
 
 
 def test_golds_that_name_different_things_leave_doubt() -> None:

@@ -19,8 +19,7 @@ FIVE_MINUTES = 300.0
 def test_a_host_that_starts_overloaded_is_waited_for() -> None:
     """A server that says it is busy from the first call on is alive: it is waited for."""
     down = Down(begin=0, end=60)
-    ended = asked(Server(refuse=down), 100)
-    assert ended.replies == 100
+    assert asked(Server(refuse=down), 100).replies == 100
     assert down.refused <= 20
 
 

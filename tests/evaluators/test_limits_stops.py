@@ -36,8 +36,7 @@ def test_a_wrong_key_of_the_judge_stops_the_answers_too() -> None:
         sender = Sender(CallSettings(random=lambda: 0.0))
         return await asyncio.gather(*(item(sender, number) for number in range(500)))
 
-    results = run(scenario())
-    assert Counter(results) == {"FatalError": 1, "StoppedError": 499}
+    assert Counter(run(scenario())) == {"FatalError": 1, "StoppedError": 499}
     assert (len(judge.at), len(answers.at)) == (1, 9)
 
 
@@ -92,8 +91,7 @@ def test_a_halted_run_starts_nothing() -> None:
         tasks = [asyncio.create_task(one) for one in asks]
         await asyncio.sleep(1.5)
         assert sender.admission.in_flight == 2
-        kind = "stopped"
-        sender.halt(StoppedError(kind, "enough"))
+        sender.halt(StoppedError("stopped", "enough"))
         results = await asyncio.gather(*tasks, return_exceptions=True)
         with pytest.raises(StoppedError, match="enough"):
             await sender.send(server, ask_for("late"), ItemClock())

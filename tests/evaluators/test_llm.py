@@ -114,8 +114,7 @@ def test_an_unreadable_reply_is_asked_again_and_a_readable_one_never() -> None:
 
 def test_three_unreadable_replies_are_an_error() -> None:
     """The error names what was wrong with each; no grade is made up."""
-    given = (Reply(text="A", finish="length"), Reply(text="A\nB"), Reply())
-    model = Scripted(replies(*given))
+    model = Scripted(replies(Reply(text="A", finish="length"), Reply(text="A\nB"), Reply()))
     words = "3 replies without a verdict: .*'length'; no single grade.*; an empty reply"
     with pytest.raises(JudgeError, match=words):
         judge_it(ChoiceJudge(model=model, rubric=rubric("letter")))
@@ -133,8 +132,7 @@ def test_an_answer_without_content_is_not_attempted_and_costs_nothing() -> None:
 
 def test_a_rating_comes_from_one_forced_call() -> None:
     """An integer from 1 to 10; an unreadable reply is asked again."""
-    given = (call("rate", '{"rating": 11}'), call("rate", '{"rating": 9}'))
-    model = Scripted(replies(*given))
+    model = Scripted(replies(call("rate", '{"rating": 11}'), call("rate", '{"rating": 9}')))
     judge = RatingJudge(model=model, rubric=rubric("rate"))
     assert judge_it(judge) == Verdict(rating=9)
     assert [request.attempt for request in model.requests] == [0, 1]

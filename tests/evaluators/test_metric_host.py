@@ -33,8 +33,7 @@ def test_assert_test_and_evaluate_take_our_metrics(pytester: pytest.Pytester) ->
     with loopback(handler=unreadable_where_broken) as server:
         pytester.makefile(".ini", pytest=INI)
         pytester.makepyfile(test_host=HOST.format(judge=f"openai:j@{server.url}/v1"))
-        done = pytester.runpytest_subprocess()
-        done.assert_outcomes(passed=5)
+        pytester.runpytest_subprocess().assert_outcomes(passed=5)
         assert server.count == 2 + 2 + 12 * 2 + 3 * 2
         assert server.peak <= 16
         rows = json.loads((pytester.path / "rows.json").read_text())

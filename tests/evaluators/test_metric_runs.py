@@ -123,11 +123,9 @@ def test_a_measure_fails_its_gate_or_leaves_it_open(project: Project) -> None:
 def test_rules_take_no_measures(project: Project) -> None:
     """The offline judge has no model to ask: the report says so, and the gates stay open."""
     law(project, {"en": [""]})
-    result = project.run_in_process("qa")
-    assert result.ret == 6
+    assert project.run_in_process("qa").ret == 6
     notes = report(project)["notes"]
-    said = "law:en: faithfulness, geval_basis not measured: --judge lexical asks no model"
-    assert said in notes
+    assert "law:en: faithfulness, geval_basis not measured: --judge lexical asks no model" in notes
     assert {gate["state"] for gate in report(project)["gates"]} == {"INCONCLUSIVE"}
 
 

@@ -71,8 +71,7 @@ def test_a_documented_request(name: str) -> None:
         (seen,) = server.requests
     assert (seen.method, seen.path) == ("POST", documented.path)
     assert seen.headers[documented.header] == documented.key
-    carrying = [one for one, value in seen.headers.items() if SECRET in value]
-    assert carrying == [documented.header]
+    assert [one for one, value in seen.headers.items() if SECRET in value] == [documented.header]
     assert seen.body["model"] == CATALOGUE[name].name
     assert (got.text, got.model) == ("София", documented.returned)
 

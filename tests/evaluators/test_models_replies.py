@@ -217,8 +217,7 @@ def test_an_error_object_under_status_200(
 def bomb() -> bytes:
     """Sixty-four kilobytes that unpack to a thousand times as much."""
     packer = zlib.compressobj(wbits=31)
-    parts = [packer.compress(bytes(1024 * 1024)) for _ in range(64)]
-    return b"".join(parts) + packer.flush()
+    return b"".join([packer.compress(bytes(1024 * 1024)) for _ in range(64)]) + packer.flush()
 
 
 def bare_deflate(content: bytes) -> bytes:

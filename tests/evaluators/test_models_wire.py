@@ -86,8 +86,7 @@ def test_retry_after_has_no_case(provider: str) -> None:
 @both
 def test_cookies_are_not_sent_back(provider: str) -> None:
     """No server can mark the calls of a run."""
-    body = good(provider)
-    cookie = Answer(body=body, headers={"set-cookie": "id=1; Path=/"})
+    cookie = Answer(body=good(provider), headers={"set-cookie": "id=1; Path=/"})
 
     async def run(spec: Spec) -> None:
         model = connect(spec, Key(SECRET))

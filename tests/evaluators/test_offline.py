@@ -36,8 +36,7 @@ async def refuse(*_: object) -> Reply:
 
 
 def label(answer: str, style: Style) -> str:
-    judge = offline_judge(SPEC, style)
-    return asyncio.run(judge.judge(make_case(), answer, refuse)).label
+    return asyncio.run(offline_judge(SPEC, style).judge(make_case(), answer, refuse)).label
 
 
 def test_one_class_grades_and_rates() -> None:
@@ -124,8 +123,7 @@ def test_nothing_shared_is_one(answer: str) -> None:
 
 def test_numbers_weigh() -> None:
     """The same words with another article and percentage are rated lower."""
-    other = EXPERT.replace("8", "9").replace("92", "93")
-    assert 1 < rating(other) < 10
+    assert 1 < rating(EXPERT.replace("8", "9").replace("92", "93")) < 10
 
 
 def test_an_expert_answer_without_numbers() -> None:

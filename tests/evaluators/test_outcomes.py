@@ -128,8 +128,7 @@ def test_a_test_waits_while_the_engine_lives(tmp_path: Path) -> None:
             writer.post([OUTCOME])
 
     clock.asleep = beat
-    reader = OutcomeReader(tmp_path / "store", clock.time, clock.sleep)
-    assert reader.wait(OUTCOME.key) == OUTCOME
+    assert OutcomeReader(tmp_path / "store", clock.time, clock.sleep).wait(OUTCOME.key) == OUTCOME
     assert clock.now > 2 * SILENCE_SECONDS
 
 

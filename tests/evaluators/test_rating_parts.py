@@ -102,8 +102,7 @@ def test_a_table_that_could_mislead_is_refused(
 
 def called(*arguments: object, name: str = "rate") -> Reply:
     texts = [one if isinstance(one, str) else json.dumps(one) for one in arguments]
-    calls = tuple(ToolCall(name=name, arguments=text) for text in texts)
-    return Reply(calls=calls)
+    return Reply(calls=tuple(ToolCall(name=name, arguments=text) for text in texts))
 
 
 GOOD = {"reason": "all there", **FULL}

@@ -52,8 +52,7 @@ def test_a_request_comes_back_as_it_was_asked(texts: list[str], times: int, tool
     sent = json.loads(kept.text)
     assert (kept.kind, kept.key) == (REQUEST, key)
     assert {one.key for one in apart} == set(texts_named(sent))
-    known = {one.key: json.loads(one.text) for one in apart}
-    frame, fields = whole(sent, known.__getitem__)
+    frame, fields = whole(sent, {one.key: json.loads(one.text) for one in apart}.__getitem__)
     back = decode(Request, fields)
     assert (back, frame["spec"]) == (request, model.spec)
     assert request_key(frame["model"], back) == key
