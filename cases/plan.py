@@ -100,17 +100,11 @@ def _checked(
 
     Raises UsageError for a name that no data set has.
     """
-    planned = {one.name for one in datasets}
-    known = (*BUNDLED_LABELS.rglob(FILE), *(labelled if selection.items else ()))
-    labels = {path.parent.name for path in known} - planned
+    known = sorted(dataset.name for dataset in datasets)
+    files = (*BUNDLED_LABELS.rglob(FILE), *(labelled if selection.items else ()))
+    labels = {path.parent.name for path in files}.difference(known)
     items = tuple(one for one in selection.items if one.dataset not in labels)
     selection = replace(selection, items=items)
-    _check_names(datasets, selection)
-    return selection
-
-
-def _check_names(datasets: Sequence[Dataset], selection: Selection) -> None:
-    known = sorted(dataset.name for dataset in datasets)
     folders = {dataset.name: dataset.folder for dataset in datasets}
     for dataset in datasets:
         if folders[dataset.name] != dataset.folder:
@@ -135,6 +129,7 @@ def _check_names(datasets: Sequence[Dataset], selection: Selection) -> None:
                 f"--languages: no dataset has a split {given!r}; it is a file such as "
                 f"{language}.{split}.jsonl next to the dataset's own"
             )
+    return selection
 
 
 def _check_prompts(datasets: Sequence[Dataset], selection: Selection) -> None:

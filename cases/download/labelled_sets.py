@@ -115,15 +115,17 @@ def labelled_rows(one: LabelledSet, table: Table, golds: Table | None = None) ->
                 "answer": answer is None,
                 "label": not label,
                 "question": not without_invisible(question).strip(),
+                "gold": not forms,
             }
-            lacking["gold"] = not forms
             why = out or next((f"no {what}" for what, lacks in lacking.items() if lacks), "")
             if why:
                 left_out[why] += 1
                 continue
             made = {"question": question, "gold": forms, "predicted_answer": answer, "label": label}
             source = {"language": one.language, "label_source": f"people ({one.name})"}
-            rows.append({**made, **_raters(one, table, row), **source})
+            for number, rater in enumerate(one.raters, 1):
+                made[f"label_{number}"] = _label(one, table, row, rater)
+            rows.append({**made, **source})
     if not rows:
         raise UsageError(f"{table.path}: no labelled answer in it; left out: {dict(left_out)}")
     return LabelledRows(rows=tuple(rows), left_out=left_out)
@@ -131,11 +133,8 @@ def labelled_rows(one: LabelledSet, table: Table, golds: Table | None = None) ->
 
 def _left_out(one: LabelledSet, table: Table, row: TableRow) -> str:
     """Return why a whole row is not used, empty where it is."""
-    for column, values in one.leave_out.items():
-        value = _cell(table, row, column)
-        if value in values:
-            return f"{column} {value}"
-    return ""
+    values = ((column, _cell(table, row, column)) for column in one.leave_out)
+    return next((f"{name} {text}" for name, text in values if text in one.leave_out[name]), "")
 
 
 def _label(one: LabelledSet, table: Table, row: TableRow, column: str) -> str:
@@ -151,11 +150,6 @@ def _label(one: LabelledSet, table: Table, row: TableRow, column: str) -> str:
     except ValueError as error:
         raise table.problem(row, normal(column), str(error)) from None
     return text
-
-
-def _raters(one: LabelledSet, table: Table, row: TableRow) -> dict[str, str]:
-    labels = (_label(one, table, row, column) for column in one.raters)
-    return {f"label_{number}": label for number, label in enumerate(labels, 1)}
 
 
 def _golds_by_question(one: LabelledSet, table: Table) -> Mapping[str, list[str]]:

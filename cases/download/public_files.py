@@ -70,18 +70,17 @@ class PublicFile:
         """
         target, url, sha256 = folder / self.file, url or self.url, sha256 or self.sha256
         with file_errors(target):
-            if how := "already there" if target.exists() else "":
-                body = target.read_bytes()
-                wrong = self.fault_of(body, sha256)
-                if wrong:
-                    raise DownloadError(f"{target}: {wrong}; delete it, or choose another --to")
-            else:
-                body, how = fetch(url, self.hint), f"fetched from {without_query(url)}"
-                wrong = self.fault_of(body, sha256)
-                if wrong:
-                    raise DownloadError(f"{without_query(url)}: what came is {wrong}; {self.hint}")
+            there, source = target.exists(), without_query(url)
+            body = target.read_bytes() if there else fetch(url, self.hint)
+            if wrong := self.fault_of(body, sha256):
+                own = f"{target}: {wrong}; delete it, or choose another --to"
+                raise DownloadError(
+                    own if there else f"{source}: what came is {wrong}; {self.hint}"
+                )
+            if not there:
                 target.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
                 write_whole(target, [body])
+        how = "already there" if there else f"fetched from {source}"
         found = "" if sha256 else f", SHA-256 {_hash(body)} (pinned nowhere)"
         return f"{target}: {how}, {len(body):,} bytes{found}, licence {self.licence}"
 
