@@ -19,6 +19,7 @@ from reports.run.record import Record
 from reports.run.report import GateResult, Report, Role
 from tests.support.made_records import make_dataset, make_slice
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of
+from tests.support.tables import tabled
 
 DROP = Threshold(measure="drop", max=0.1, evidence="confident", fail="zero")
 DROPS = facts_dataset(graded_slice("en", DROP))
@@ -34,35 +35,7 @@ def gate_of(new: Sequence[Record], old: Report, **run: object) -> GateResult:
     return gate
 
 
-@pytest.mark.parametrize(
-    ("run", "words"),
-    [
-        ({}, ""),
-        ({"complete": False}, "the baseline was cut short"),
-        ({"complete": None}, "the baseline was cut short"),
-        ({"slices": None}, "the baseline knows no facts:en"),
-        ({"slices": []}, "the baseline knows no facts:en"),
-        ({"slices": [{"name": "facts:en"}]}, "only a part of the baseline's slice was run"),
-        (
-            {"slices": [{"name": "facts:en", "partial": False}]},
-            "the baseline does not say whether it asked all items",
-        ),
-        (
-            {
-                "slices": [{"name": "facts:en", "partial": False, "whole": 200}],
-                "provenance": {"limit": 200, "seed": 3, "repeats": 1},
-            },
-            "the baseline asked 200 of ?, seed 3; compare with a run of all, or of the same",
-        ),
-        (
-            {
-                "slices": [{"name": "facts:en", "partial": False, "whole": 200}],
-                "provenance": {"limit": None, "seed": 3, "repeats": 1},
-            },
-            "",
-        ),
-    ],
-)
+@tabled("run", "words")
 def test_what_a_baseline_does_not_vouch_for_decides_nothing(
     run: dict[str, object], words: str
 ) -> None:
@@ -104,15 +77,7 @@ def test_a_baselines_sample_must_be_that_of_the_run(
     assert made.decision.gates[0].state == state
 
 
-@pytest.mark.parametrize(
-    ("added", "ungraded", "state", "words"),
-    [
-        (10, 0, "PASS", "190 pairs; 10 items without a partner: at worst 0, at best 0.05"),
-        (5, 5, "PASS", "190 pairs; 10 items without a partner"),
-        (11, 0, "INCONCLUSIVE", "11 of 200 items have no partner in the baseline (11 not asked, 0"),
-        (6, 6, "INCONCLUSIVE", "(6 not asked, 6 ungraded there), more than 5%; compare with a run"),
-    ],
-)
+@tabled("added", "ungraded", "state", "words")
 def test_only_few_items_may_lack_a_partner(
     added: int, ungraded: int, state: str, words: str
 ) -> None:
@@ -136,13 +101,7 @@ def test_little_data_may_change_and_that_is_said(changed: int, state: str) -> No
     assert (left_out if state == "PASS" else why) in gate.reason
 
 
-@pytest.mark.parametrize(
-    ("gone", "state", "words"),
-    [
-        (10, "PASS", "190 pairs; 10 items of the baseline not asked again: at worst 0, at best"),
-        (11, "INCONCLUSIVE", "6% of the baseline's items are not in this run, more than 5%"),
-    ],
-)
+@tabled("gone", "state", "words")
 def test_a_data_set_that_lost_its_hard_questions_decides_nothing(
     gone: int, state: str, words: str
 ) -> None:
@@ -305,14 +264,7 @@ def test_what_weakens_the_gates_stands_in_the_last_line() -> None:
     assert "only" not in run_of(answered("c" * 50), pinned, samples=many).decision.line
 
 
-@pytest.mark.parametrize(
-    ("letters", "labels", "needs", "remedy"),
-    [
-        ("c" * 300, 40, "needs above -0.088: judge J 0.88", ""),
-        ("c" * 276 + "i" * 24, 400, "", "more pairs"),
-        ("c" * 288 + "i" * 12, 11, "needs above -0.0", "more labels"),
-    ],
-)
+@tabled("letters", "labels", "needs", "remedy")
 def test_what_decides_and_what_would_decide_are_said_in_a_few_words(
     letters: str, labels: int, needs: str, remedy: str
 ) -> None:

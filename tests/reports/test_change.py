@@ -15,6 +15,7 @@ from reports.gates.power import margin_warnings
 from reports.run.record import Record
 from reports.run.report import GateResult
 from tests.support.made_records import graded, make_dataset, make_record, make_slice
+from tests.support.tables import tabled
 
 CONFIDENT: Evidence = "confident"
 
@@ -49,37 +50,7 @@ def one_drop(
     return result
 
 
-@pytest.mark.parametrize(
-    ("counts", "state", "reason"),
-    [
-        (
-            (5, 6, 489),
-            "PASS",
-            "new - old is -0.002, 95 % interval -0.017 to 0.013: the drop is shown to "
-            "be within the margin of 0.05 (5 fixed, 6 broke of 500 pairs)",
-        ),
-        (
-            (5, 60, 435),
-            "FAIL",
-            "new - old is -0.11, 95 % interval -0.143 to -0.082: shown to be worse, and not shown "
-            "to be within the margin of 0.05 (5 fixed, 60 broke of 500 pairs)",
-        ),
-        (
-            (0, 0, 50),
-            "INCONCLUSIVE",
-            "new - old is 0, 95 % interval -0.071 to 0.071: shown neither to be within the "
-            "margin of 0.05 nor to be worse; about 73 pairs would decide it (0 fixed, "
-            "0 broke of 50 pairs)",
-        ),
-        (
-            (0, 0, 490, 30),
-            "INCONCLUSIVE",
-            "new - old is 0, 95 % interval -0.008 to 0.008: shown neither to be within the "
-            "margin of 0.05 nor to be worse; grade the ungraded items first (0 fixed, "
-            "0 broke of 490 pairs; 30 ungraded: at worst -0.058, at best 0)",
-        ),
-    ],
-)
+@tabled("counts", "state", "reason")
 def test_drop_verdict_and_sentence(counts: tuple[int, ...], state: str, reason: str) -> None:
     """Tango's interval of the paired difference against the margin of 0.05, in one sentence."""
     result = one_drop(0.05, *counts)
@@ -87,18 +58,7 @@ def test_drop_verdict_and_sentence(counts: tuple[int, ...], state: str, reason: 
     assert (result.state, result.reason) == (state, reason + opinion)
 
 
-@pytest.mark.parametrize(
-    ("counts", "state", "zone"),
-    [
-        ((5, 6, 489), "PASS", "the drop is shown to be within the margin of 0.05"),
-        ((5, 60, 435), "FAIL", "the drop is shown to be beyond the margin of 0.05"),
-        (
-            (5, 40, 455),
-            "INCONCLUSIVE",
-            "shown neither to be within the margin of 0.05 nor beyond it; about 1,",
-        ),
-    ],
-)
+@tabled("counts", "state", "zone")
 def test_a_fail_by_the_margin_has_three_zones(
     counts: tuple[int, ...], state: str, zone: str
 ) -> None:

@@ -19,6 +19,7 @@ from reports.run.run_json import load_report
 from tests.support.captured import Captured
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.reviewing import IssuedRun, saved
+from tests.support.tables import tabled
 
 CRITERIA = """\
 - name: accuracy
@@ -62,24 +63,7 @@ def test_criteria_are_read_as_they_stand(tmp_path: Path) -> None:
     assert [one.key for one in last.choices] == [*"123456789", "0"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", ":1: a YAML list of criteria is needed"),
-        ("name: x", ":1: a YAML list of criteria is needed"),
-        ("- x", ":1: a mapping of name, question, scale, low, high is needed"),
-        ("- name: x", ":1: key 'question': missing or empty"),
-        ("- {name: x, question: q}\n- {name: X, question: p}", ":2: name 'X' stands twice"),
-        ("- name: x\n  question: q\n  scales: 1..7", ":3: key 'scales': not known; did you mean"),
-        ("- name: x\n  question: [q]", ":2: key 'question': text is needed"),
-        *(
-            (f"- name: x\n  question: q\n  scale: {scale}", ":3: key 'scale': a scale such as 1..7")
-            for scale in ("7", "7..1", "0..10", "1..11", "3..3", "-3..3", "a..b", "1..7..9")
-        ),
-        (f"- name: {'x' * 61}\n  question: q", ":1: key 'name': one line of 1 to 60"),
-        ('- name: "a\\nb"\n  question: q', ":1: key 'name': one line of 1 to 60"),
-    ],
-)
+@tabled("text", "message")
 def test_wrong_criteria_are_named_with_their_line(text: str, message: str, tmp_path: Path) -> None:
     """File, line and key; never a traceback."""
     path = tmp_path / "criteria.yaml"
@@ -170,16 +154,7 @@ def test_what_is_left_out_is_said_and_not_guessed(tmp_path: Path, capsys: Captur
     assert found == {("accuracy", 1), ("plain style", 2)}
 
 
-@pytest.mark.parametrize(
-    ("said", "sheet", "message"),
-    [
-        ({"accuracy": "8"}, "", "'8' is no choice; there are 1, 2, 3, 4, 5, 6, 7"),
-        ({"accuracy": "CORRECT"}, "", "'CORRECT' is no choice"),
-        ({"plain style": "5"}, "", "'5' is no choice; there are 0, 1, 2, 3, 4"),
-        ({"depth": "3"}, "", "verdicts on items that no sheet asked"),
-        ({"accuracy": "3"}, "feedbeef", "made from sheets that were not issued"),
-    ],
-)
+@tabled("said", "sheet", "message")
 def test_what_was_not_asked_is_refused(
     said: dict[str, str],
     sheet: str,

@@ -21,6 +21,7 @@ from reports.imports.runs import ImportedRun, slug, tasks_of
 from reports.run.record import Record
 from reports.run.report import Report
 from reports.run.run_json import load_report
+from tests.support.tables import tabled
 
 RESULTS = Path(__file__).parent / "results"
 """What each tool wrote over the same six to twelve questions with models of our own."""
@@ -342,20 +343,7 @@ def test_what_cannot_be_decided_on_is_one_line(
     assert not to.exists()
 
 
-@pytest.mark.parametrize(
-    ("rows", "line"),
-    [
-        ([{"name": "a", "score": 1}], "no column 'id'; say --column id=NAME, of name, score"),
-        ([{"id": "a", "points": 1}], "no column 'score'; say --column score=NAME, of id, points"),
-        (
-            scored([1, 7]),
-            "table q2: score is 7; say the scale of this score: --scale LOWEST:HIGHEST",
-        ),
-        (scored([1, "good"]), "row 2, column 'score': 'good' is no score; give a number, or fill"),
-        ([*scored([1]), *scored([0])], "samples 1 and 2 of table are both 'q1'; give each item an"),
-        (scored(["x", "y"], error="lost"), "table: score is a number in no sample; say --metric"),
-    ],
-)
+@tabled("rows", "line")
 def test_a_table_that_cannot_be_read_is_one_line(
     rows: Rows, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

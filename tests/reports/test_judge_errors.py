@@ -26,6 +26,7 @@ from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration, Corrected
 from reports.run.record import Record
 from tests.support.made_records import graded, make_slice, numbered
+from tests.support.tables import tabled
 
 BAR = Threshold(measure="correct", evidence="corrected")
 JUDGED = make_slice("judged", dataset="labels")
@@ -151,17 +152,7 @@ def test_a_correction_is_never_more_certain_than_the_figure_it_corrects(
         assert high - low >= min(top - bottom, 1 - low, high) - 1e-9
 
 
-@pytest.mark.parametrize(
-    ("bar", "letters", "state", "said"),
-    [
-        ({"min": 0.3}, (60, 40, 0), "PASS", "it clears the bar"),
-        ({"min": 0.8}, (60, 40, 0), "FAIL", "it misses the bar"),
-        ({"min": 0.55}, (60, 40, 0), "INCONCLUSIVE", "it neither clears nor misses the bar"),
-        ({"max": 0.8}, (60, 40, 0), "PASS", "it clears the bar"),
-        ({"min": 0.3}, (30, 20, 50), "INCONCLUSIVE", "it neither clears nor misses the bar"),
-        ({"min": 0.3}, (100, 0, 0), "INCONCLUSIVE", "the labels do not fit these answers"),
-    ],
-)
+@tabled("bar", "letters", "state", "said")
 def test_a_bar_may_be_decided_on_the_corrected_rate(
     bar: dict[str, float], letters: tuple[int, int, int], state: str, said: str
 ) -> None:

@@ -3,14 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from cases.dataset import Dataset, Slice
 from evaluators.core import Vote
 from evaluators.kinds import kind_of
 from reports.run.evidence import Judging
 from reports.run.record import Record
 from tests.support.made_runs import RUBRIC, answered, facts_dataset, graded_slice, run_of
+from tests.support.tables import tabled
 
 JUDGED = Slice(
     dataset="judges",
@@ -56,14 +55,7 @@ def test_who_graded_is_counted() -> None:
     assert found.settled == 0
 
 
-@pytest.mark.parametrize(
-    ("judge", "spec", "settled"),
-    [
-        ("lexical", "lexical", 2),
-        ("openai:judge", "openai:judge", 2),
-        ("judge-2026", "openai:judge", 0),
-    ],
-)
+@tabled("judge", "spec", "settled")
 def test_what_took_no_call_is_settled(judge: str, spec: str, settled: int) -> None:
     """Rules need none, and where a model was spared its SPEC signs."""
     assert of(answered("ci", judge=judge), judge=spec).settled == settled
@@ -92,20 +84,7 @@ def test_a_panel_that_split_is_named() -> None:
     assert (found.audited, found.settled) == (0, 0)
 
 
-@pytest.mark.parametrize(
-    ("letters", "trusted", "words"),
-    [
-        ("cccci" * 5, True, ""),
-        ("cciii" * 5, False, "judge not trusted in en: agreement 0.4 is below 0.6 (n=25)"),
-        ("ccccccccce" * 2, True, ""),
-        (
-            "ccemm" * 5,
-            None,
-            "judge measured too little in en: agreement 1 is at least 0.6, but 15 ",
-        ),
-        ("iiiie" * 5, False, "judge not trusted in en: agreement 0 is below 0.6"),
-    ],
-)
+@tabled("letters", "trusted", "words")
 def test_calibration_is_agreement_beside_its_floor(
     letters: str, trusted: bool | None, words: str
 ) -> None:
@@ -127,15 +106,7 @@ def test_a_judge_without_labels_is_unmeasured() -> None:
     assert (found.calibrations[0].trusted, found.unmeasured) == (None, ())
 
 
-@pytest.mark.parametrize(
-    ("judge", "language", "said"),
-    [
-        ("lexical", "de", True),
-        ("lexical+openai:judge", "de", True),
-        ("openai:judge", "de", False),
-        ("lexical", "pl", False),
-    ],
-)
+@tabled("judge", "language", "said")
 def test_a_language_that_the_rules_have_no_words_of_is_named(
     judge: str, language: str, said: bool
 ) -> None:

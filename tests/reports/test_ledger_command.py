@@ -15,6 +15,7 @@ from evaluators.ledger.rows import StoreError
 from reports.commands.ledger import COMMANDS as LEDGER_COMMANDS
 from tests.support.places import ask, change, zero_page
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
+from tests.support.tables import tabled
 
 OTHER = "local-vllm"
 COLUMNS = "model calls tokens in cached tokens out call time cost first last"
@@ -46,19 +47,7 @@ def test_every_command_has_its_help(words: list[str], capsys: pytest.CaptureFixt
     assert words or all(f"  {name} " in out for name in PROGRAMS["evaluators"].commands)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["bogus"], "invalid choice"),
-        (["stats", "--ledger", "absent"], "absent: no ledger there"),
-        (["prune", "--ledger", "l"], "say what to remove"),
-        (["prune", "--older-than", "soon"], "not a number of days such as 90d"),
-        (["export", "--since", "May"], "not a day such as 2026-05-31"),
-        (["import", "absent", "--ledger", "l"], "absent: cannot be read"),
-        (["import", "f", "--skip-bad"], "unrecognized arguments: --skip-bad"),
-        (["stats", "--trust-ledger"], "--trust-ledger was removed: sign the rows"),
-    ],
-)
+@tabled("words", "message")
 def test_wrong_arguments_exit_with_4(
     made: Path,
     monkeypatch: pytest.MonkeyPatch,

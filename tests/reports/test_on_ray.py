@@ -20,6 +20,7 @@ from evaluators.ledger.reply_store import Ledger
 from reports.commands import on_ray
 from tests.support.loopback import Answer, Seen, loopback, plausible
 from tests.support.projects import RIGHT, ROOT, WRONG, Project, graded
+from tests.support.tables import tabled
 
 ITEMS = 24
 NODES = ["first", "second"]
@@ -234,17 +235,7 @@ def shards_of(project: Project) -> list[str]:
     return [line for line in found if f"--ledger={project.path}" in line]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--on=dask"], "--on: ray or ray:ADDRESS is needed, got 'dask'"),
-        (["--on=ray:127.0.0.1:1"], "--on ray: no cluster answers at 127.0.0.1:1 ("),
-        (["--on=ray", "--shards=-1"], "--shards: a whole number of at least 1 is needed, got '-1'"),
-        (["--on=ray", "--shard=1/2"], "--shard: given twice"),
-        (["--on=ray", "--limit=x"], "--limit: a whole number of at least 1 is needed, got 'x'"),
-        (["--on=ray", "--until-decided"], "--until-decided: a shard decides nothing"),
-    ],
-)
+@tabled("words", "message")
 def test_wrong_words_are_refused_before_any_task(
     project: Project, words: list[str], message: str
 ) -> None:

@@ -15,6 +15,7 @@ from reports.verdict.promoted import BASELINES, find_run, with_trend
 from tests.conftest import MODULE, ROOT, Project
 from tests.support.made_runs import answered, run_of, written
 from tests.support.samples import rendered
+from tests.support.tables import tabled
 
 
 @pytest.fixture
@@ -45,18 +46,7 @@ def test_a_promoted_run_is_found_by_its_name(
     assert find_run("v1", home) == home / "v1"
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["promote", "../out"], "a name of letters, digits"),
-        (["promote", ".hidden"], "a name of letters, digits"),
-        (["promote", "v1"], "a run of that name is there"),
-        (["promote", "v2", "failed"], "its verdict is FAIL"),
-        (["promote", "v2", "absent"], "absent"),
-        (["gate", "reports/out", "--baseline", "v11"], "did you mean 'v1'?"),
-        (["gate", "nothing-like-it"], "promoted: v1"),
-    ],
-)
+@tabled("given", "said")
 def test_what_cannot_be_kept_or_found_is_one_line(
     home: Path, given: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ from reports.run.report import Decision, Report
 from tests.support.hostile import HOSTILE
 from tests.support.junit_schema import violations
 from tests.support.samples import full, gate, report
+from tests.support.tables import tabled
 
 
 def parse(made: Report) -> ET.Element:
@@ -61,15 +62,7 @@ def test_a_green_run_has_no_case_of_its_own() -> None:
     assert parse(report()).get("tests") == "1"
 
 
-@pytest.mark.parametrize(
-    ("code", "complete", "tag", "kind"),
-    [
-        (1, True, "failure", "FAIL"),
-        (6, True, "error", "INCONCLUSIVE"),
-        (2, False, "error", "INCOMPLETE"),
-        (0, False, "error", "INCOMPLETE"),
-    ],
-)
+@tabled("code", "complete", "tag", "kind")
 def test_a_red_run_with_green_gates_is_red(code: int, complete: bool, tag: str, kind: str) -> None:
     """An interrupt or an ordinary failing test does not publish as success."""
     decision = replace(report().decision, code=code, line="3 tests failed")
@@ -106,22 +99,7 @@ def test_the_file_is_valid_by_the_schema_of_jenkins_and_gitlab(made: Report) -> 
     assert violations(junit.render(made)) == []
 
 
-@pytest.mark.parametrize(
-    ("wrong", "found"),
-    [
-        ("<testsuite/>", "the root is testsuite"),
-        ("<testsuites skipped='0'/>", "<testsuites skipped='0'>"),
-        ("<testsuites time='soon'/>", "<testsuites time='soon'>"),
-        ("<testsuites>text</testsuites>", "<testsuites> holds text"),
-        ("<testsuites><odd/></testsuites>", "<odd> is not known"),
-        ("<testsuites><testsuite name='a'/></testsuites>", "<testsuite> lacks tests"),
-        (
-            "<testsuites><testsuite name='a' tests='1'><testcase name='b'><system-out/><error/>"
-            "</testcase></testsuite></testsuites>",
-            "<testcase> holds system-out error ",
-        ),
-    ],
-)
+@tabled("wrong", "found")
 def test_the_check_itself_finds_what_the_schema_forbids(wrong: str, found: str) -> None:
     """A check that accepted everything would prove nothing."""
     assert found in violations(wrong)

@@ -15,6 +15,7 @@ from reports.run.report import Report
 from reports.run.run_json import load_report
 from tests.conftest import Project
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
+from tests.support.tables import tabled
 from tests.test_architecture import HEAVY, ROOT
 
 DROP = Threshold(measure="drop", max=0.1, evidence="confident")
@@ -51,21 +52,7 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
     assert "exit codes:" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "COMMAND"),
-        (["nonsense"], "nonsense"),
-        (["render"], "the following arguments are required: RUN"),
-        (["render", "nowhere"], "nowhere: no such path"),
-        (["render", ".", "--format", "pdf"], "'pdf' is no format; there are html, md"),
-        (["render", ".", "--format", ","], "name a format"),
-        (["merge", "nowhere"], "--to"),
-        (["gate", ".", "--gates", "no.yaml"], "run.json: cannot be read"),
-        (["compare", "."], "NEW"),
-        (["gate", ".", "--to", ""], "'' is not a folder"),
-    ],
-)
+@tabled("words", "message")
 def test_wrong_words_are_one_line_and_exit_4(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,18 +106,7 @@ def test_compare_refuses_runs_without_a_common_item(
     assert "have no item in common" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("facts: {en: {correct: {min: 0.8}, drop: {max: 0.5}}}", 0),
-        ("facts: {en: {correct: {min: 0.8}}}", 6),
-        ("facts: {en: {correct: {min: 0.9}}}", 1),
-        ("facts: {en: {correct: {min: 0.84, evidence: confident}}}", 6),
-        ("facts: {en: {drop: {max: 0.1}}}", 1),
-        ("facts: {fr: {correct: {min: 0.8}}}", 4),
-        ("facts: {en: {correct: {min: 80}}}", 4),
-    ],
-)
+@tabled("text", "code")
 def test_gate_decides_as_the_run_would_have(
     text: str, code: int, old: Path, new: Path, tmp_path: Path
 ) -> None:

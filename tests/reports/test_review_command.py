@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from cases.dataset import Slice
 from cases.loading import load_cases
 from cases.review.adjudications import load_adjudications, save_adjudications
@@ -38,6 +36,7 @@ from tests.support.captured import Captured
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.reviewing import IssuedRun, review, saved
+from tests.support.tables import tabled
 
 VOTES = (Vote(judge="a", grade=CORRECT), Vote(judge="b", grade=INCORRECT))
 
@@ -341,22 +340,7 @@ def test_another_baseline_shows_other_flips(tmp_path: Path, capsys: Captured) ->
     assert (tmp_path / "to" / "review.csv").is_file()
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["{run}", "--sample", "0"], "nothing to review"),
-        (["{run}", "--sample", "-1"], "got '-1'"),
-        ([], "RUN is needed here, got 0"),
-        (["{run}", "--accept", "x.json", "--to", "y.yaml"], "no path is needed here, got 1"),
-        (["--export-judges", "x", "{run}"], "adjudications.yaml RUN is needed here, got 1"),
-        (["--accept", "x.json", "--export-judges", "x"], "not allowed with"),
-        (["--export-judges", "x", "{empty}", "{run}"], "nothing to export"),
-        (["{run}", "--criteria", "{criteria}", "--until-decided"], "leave out --until-decided"),
-        (["{run}", "--criteria", "{criteria}", "--sample", "0"], "no answer to rate"),
-        (["{run}", "--criteria", "{criteria}", "--accept", "x.json"], "not allowed with"),
-        (["{run}", "--criteria", "missing.yaml"], "missing.yaml: cannot be read"),
-    ],
-)
+@tabled("words", "message")
 def test_wrong_words_are_one_line(
     words: list[str], message: str, tmp_path: Path, capsys: Captured
 ) -> None:

@@ -24,6 +24,7 @@ from reports.run.evidence import Calibration
 from reports.run.record import Record, make_record
 from reports.run.report import GateResult, Report
 from tests.support.made_runs import SPEC, answered, before, facts_dataset, graded_slice, run_of
+from tests.support.tables import tabled
 
 CASES = Path(__file__).parents[2] / "cases"
 DROP = Threshold(measure="drop", max=0.1, evidence="sequential", fail="margin")
@@ -39,14 +40,7 @@ def gate_of(new: Sequence[Record], old: Sequence[Record], *gates: Threshold) -> 
 OLD = answered("cci" * (N // 3))
 
 
-@pytest.mark.parametrize(
-    ("letters", "state", "words"),
-    [
-        ("cci" * (N // 3), "PASS", "shown to be within the margin of 0.1"),
-        ("cii" * (N // 3), "FAIL", "shown to be beyond the margin of 0.1"),
-        ("cci" * 4 + "cie" * (N // 3 - 4), "INCONCLUSIVE", "neither"),
-    ],
-)
+@tabled("letters", "state", "words")
 def test_a_margin_has_three_verdicts(letters: str, state: str, words: str) -> None:
     """An unchanged model passes, one that lost a third fails, ungraded items leave it open."""
     found = gate_of(answered(letters), OLD, DROP)
@@ -54,17 +48,7 @@ def test_a_margin_has_three_verdicts(letters: str, state: str, words: str) -> No
     assert "in a fixed order" in found.reason
 
 
-@pytest.mark.parametrize(
-    ("bar", "state"),
-    [
-        ({"min": 0.5}, "PASS"),
-        ({"min": 0.9}, "FAIL"),
-        ({"max": 0.9}, "PASS"),
-        ({"max": 0.5}, "FAIL"),
-        ({"min": 0.5, "max": 0.9}, "PASS"),
-        ({"min": 0.66}, "INCONCLUSIVE"),
-    ],
-)
+@tabled("bar", "state")
 def test_a_bar_is_decided_by_the_same_bets(bar: dict[str, float], state: str) -> None:
     """Two thirds are correct: the rate is shown to be above a bar, below it, or neither."""
     threshold = Threshold(measure="correct", evidence="sequential", **bar)  # type: ignore[arg-type]
@@ -169,14 +153,7 @@ def test_the_size_of_a_unit_says_nothing_about_its_place(languages: tuple[str, .
     assert all(one.slice.place_of(one.case) == places[key] for key, one in plan.items.items())
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "f_score: {min: 0.4, evidence: sequential}",
-        "drop: {f_score: {max: 0.1, evidence: sequential}}",
-        "correct: {min: 1, evidence: sequential}",
-    ],
-)
+@tabled("text")
 def test_only_shares_with_a_bar_inside_their_range_are_decided_in_sequence(
     tmp_path: Path, text: str
 ) -> None:

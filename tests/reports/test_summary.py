@@ -18,6 +18,7 @@ from reports.run.record import Record
 from reports.run.report import SliceSummary
 from tests.support.made_records import graded, make_record, make_slice, numbered
 from tests.support.made_runs import RUBRIC
+from tests.support.tables import tabled
 
 
 def values(summary: SliceSummary) -> dict[str, float | None]:
@@ -29,16 +30,7 @@ def answers(*pairs: tuple[str, str]) -> list[Record]:
     return numbered([{"label": gold, "grade": answer} for gold, answer in pairs])
 
 
-@pytest.mark.parametrize(
-    ("correct", "incorrect", "not_attempted", "percent"),
-    [
-        (347, 3913, 66, 8.1),
-        (1345, 2904, 77, 31.4),
-        (828, 1277, 2221, 25.8),
-        (1225, 2329, 772, 31.1),
-        (338, 2575, 1413, 9.3),
-    ],
-)
+@tabled("correct", "incorrect", "not_attempted", "percent")
 def test_f_score_gives_the_published_table(
     correct: int, incorrect: int, not_attempted: int, percent: float
 ) -> None:
@@ -264,15 +256,7 @@ def test_a_score_of_one_is_bounded_by_its_worst_unseen_fate() -> None:
     assert found["f_score"].low == pytest.approx(1 - unseen)
 
 
-@pytest.mark.parametrize(
-    ("kind", "fields"),
-    [
-        ("graded", {"grade": None}),
-        ("graded", {"grade": "MAYBE"}),
-        ("rated", {"rating": 11}),
-        ("yes_no", {"grade": YES, "label": None}),
-    ],
-)
+@tabled("kind", "fields")
 def test_a_record_of_another_kind_is_an_error(kind: str, fields: dict[str, object]) -> None:
     """A grade or label that the kind does not know is never counted as something else."""
     with pytest.raises(QAError, match=r"d-bg-i7: label .* makes no sense"):

@@ -21,6 +21,7 @@ from reports.run.evidence import Calibration, ConfusionCell
 from reports.run.record import Record
 from tests.support.made_records import graded, make_slice, numbered
 from tests.support.scripted import make_case
+from tests.support.tables import tabled
 
 BAR = Threshold(measure="correct", min=0.5)
 TURNS = (CORRECT, INCORRECT)
@@ -196,13 +197,7 @@ def test_an_offline_judge_may_stand_in_for_one_that_reaches_the_floor(labels: Sl
     assert (low.trusted, low.blocks != "") == (False, True)
 
 
-@pytest.mark.parametrize(
-    ("limit", "trusted", "blocks"),
-    [
-        (0.8, True, ""),
-        (0.85, None, "judge measured too little in bg: agreement"),
-    ],
-)
+@tabled("limit", "trusted", "blocks")
 def test_the_lower_limit_has_to_reach_its_own_floor(
     labels: Slice, limit: float, trusted: bool | None, blocks: str
 ) -> None:
@@ -230,13 +225,7 @@ def test_labels_without_a_floor_measure_and_block_nothing(labels: Slice) -> None
     assert (one.trusted, one.blocks) == (None, "")
 
 
-@pytest.mark.parametrize(
-    ("floor", "trusted", "blocks"),
-    [
-        (0.9, True, ""),
-        (0.96, None, "judge measured too little in bg: agreement 1 is at least 0.96, but 1 ungr"),
-    ],
-)
+@tabled("floor", "trusted", "blocks")
 def test_an_item_without_a_grade_may_have_been_right_or_wrong(
     labels: Slice, floor: float, trusted: bool | None, blocks: str
 ) -> None:
