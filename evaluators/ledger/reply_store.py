@@ -13,7 +13,6 @@ from evaluators.core import Reply
 from evaluators.ledger.opening import Store, open_store
 from evaluators.ledger.rows import (
     COLUMNS,
-    FORGET_DOCUMENT,
     INSERT,
     REPLACE_DOCUMENT,
     LedgerError,
@@ -233,10 +232,6 @@ class Ledger:
         """
         document = seal_document(Document(kind, key, text), self._signer)
         await self._commit(_Change(REPLACE_DOCUMENT, document))
-
-    async def forget(self, kind: str, key: str) -> None:
-        """Return once a document is removed. Raises LedgerError as ``keep`` does."""
-        await self._commit(_Change(FORGET_DOCUMENT, (kind, key)))
 
     def document(self, kind: str, key: str) -> str | None:
         """Return the text kept under this key; None if it is missing, damaged or not signed."""

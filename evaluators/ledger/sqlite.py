@@ -179,8 +179,13 @@ def open_to_write(path: Path) -> SqliteStore:
         locks = open_locks(path)
         on_error.callback(os.close, locks)
         alone = lock(locks, IN_USE, "F_WRLCK")
-        if not alone:
-            _join(path, locks)
+        end = time.monotonic() + OPEN_TIMEOUT_S
+        while not alone and not lock(locks, IN_USE, "F_RDLCK"):
+            if time.monotonic() > end:
+                raise UsageError(
+                    f"{path}: another process keeps this ledger to itself; wait until it has ended"
+                )
+            time.sleep(OPEN_POLL_S)
         try:
             connection = _open(path)
         except sqlite3.DatabaseError as error:
@@ -277,16 +282,6 @@ def _notes_on_folder(folder: Path) -> Iterator[str]:
 def is_foreign(file: os.stat_result) -> bool:
     """Return whether a file belongs to another user than the one who runs this."""
     return hasattr(os, "geteuid") and file.st_uid != os.geteuid()
-
-
-def _join(path: Path, locks: int) -> None:
-    end = time.monotonic() + OPEN_TIMEOUT_S
-    while not lock(locks, IN_USE, "F_RDLCK"):
-        if time.monotonic() > end:
-            raise UsageError(
-                f"{path}: another process keeps this ledger to itself; wait until it has ended"
-            )
-        time.sleep(OPEN_POLL_S)
 
 
 def _connect(path: Path | str) -> sqlite3.Connection:

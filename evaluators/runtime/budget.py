@@ -93,7 +93,11 @@ class Budget:
             if batch and not fits and not self.refusal:
                 raise StoppedError(BUDGET, self._leave_out(most))
             if not self.refusal and self.spent + most > self.limit + ROUNDING:
-                self.refusal = self._refusal(model.spec, most)
+                self.refusal = (
+                    f"{money(self.spent)} of --max-cost {money(self.limit)} spent, and the next "
+                    f"call of {model.spec} could cost {money(most)}; raise --max-cost and run "
+                    "again to go on"
+                )
             if self.refusal:
                 self._wake()
                 raise StoppedError(BUDGET, self.refusal)
@@ -133,12 +137,6 @@ class Budget:
             "max_tokens in the models file, and run again to go on"
         )
 
-    def _refusal(self, spec: str, most: float) -> str:
-        return (
-            f"{money(self.spent)} of --max-cost {money(self.limit)} spent, and the next call of "
-            f"{spec} could cost {money(most)}; raise --max-cost and run again to go on"
-        )
-
     def _wake(self) -> None:
         queue = [*self._urgent, *self._waiting]
         self._urgent, self._waiting = [], []
@@ -160,8 +158,7 @@ def budget_of(
     """
     if limit is None:
         return None
-    unknown = [text for text, price in pricing.items() if price is None]
-    if unknown:
+    if unknown := [text for text, price in pricing.items() if price is None]:
         raise UsageError(
             f"{option}: no price is known for {', '.join(unknown)}, so that no limit could be "
             "kept; give prices: {input: , output: } in evaluators/models.yaml and name that entry"

@@ -38,8 +38,6 @@ from evaluators.user_code import NOTE_WORK
 POST_SECONDS = 0.005  # for which outcomes are collected before they are posted together
 JUDGING_GRACE_S = 1.75  # for judges after the run's time is used up; their calls end before
 STUCK_SECONDS = 300.0  # a loop that has not turned for so long never will
-
-
 DECIDED = "decided"
 """The kind of the outcome of an item that is no longer asked."""
 
@@ -215,7 +213,10 @@ class Engine:
             if self._stopping and not await self._is_needed(key, self._stopping):
                 continue
             self._sender.begin()
-            outcome = await self._outcome(self._tasks[key])
+            NOTE_WORK.set(partial(self._note_work, key))
+            meter = Meter(price=self._caller.price)
+            with self._caller.item(meter):
+                outcome = await self._answered_and_judged(self._tasks[key], meter)
             self._add(outcome)
             schedule.done(refused=outcome.kind in BAD_REQUEST and self._stopping is None)
             if self._stopping:
@@ -264,12 +265,6 @@ class Engine:
                 misses = 0 if await self._leave(key) else misses + 1
         async with self._ended:
             self._ended.notify_all()
-
-    async def _outcome(self, task: Task) -> Outcome:
-        meter = Meter(price=self._caller.price)
-        NOTE_WORK.set(partial(self._note_work, task.key))
-        with self._caller.item(meter):
-            return await self._answered_and_judged(task, meter)
 
     async def _answered_and_judged(self, task: Task, meter: Meter) -> Outcome:
         ask = self._caller.metered(meter)

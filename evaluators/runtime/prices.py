@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cache
-from itertools import chain
 from types import MappingProxyType
 
 from evaluators.core import Reply, UsageError
@@ -143,15 +142,12 @@ def _published(
 
 def _steps(ways: Mapping[str, object]) -> tuple[PriceTier, ...]:
     known = {name: price for name, price in ways.items() if price is not None}
-    starts = {0, *chain.from_iterable(map(_starts, known.values()))}
+    tiers = (tier for price in known.values() for tier in getattr(price, "tiers", ()))
+    starts = {0, *(tier.start for tier in tiers)}
     return tuple(
         PriceTier(above=start, prices=Prices(**{name: _at(known[name], start) for name in known}))
         for start in sorted(starts)
     )
-
-
-def _starts(price: object) -> list[int]:
-    return [tier.start for tier in getattr(price, "tiers", ())]
 
 
 def _at(price: object, start: int) -> float:

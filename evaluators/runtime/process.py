@@ -333,7 +333,12 @@ def work(
     # The terminal interrupts every process at once: pytest decides what that means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()  # until everything is loaded that stays to the end
-    loading = threading.Thread(target=_load, args=(load,), name="qa-engine-loader", daemon=True)
+
+    def loaded() -> None:
+        with contextlib.suppress(Exception):  # it is loaded again when it is needed
+            load()
+
+    loading = threading.Thread(target=loaded, name="qa-engine-loader", daemon=True)
     if job is None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing has begun that must end well
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
@@ -348,11 +353,6 @@ def work(
             return
     assert isinstance(job, Job)
     _Worker(job, own).work(loading)
-
-
-def _load(load: Callable[[], None]) -> None:
-    with contextlib.suppress(Exception):  # it is loaded again when it is needed
-        load()
 
 
 class _Worker:

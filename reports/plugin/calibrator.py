@@ -103,12 +103,10 @@ class Calibrator:
         self._selected = tuple(
             one for one in narrowed if one.graders and not one.planned_in(selected)
         )
-        return tuple(self._keys())
+        return self._keys()
 
-    def _keys(self) -> Iterator[str]:
-        for one in self._selected if self.is_on else ():
-            for item in one.items:
-                yield item.key
+    def _keys(self) -> tuple[str, ...]:
+        return tuple(item.key for one in self._selected if self.is_on for item in one.items)
 
     def is_complete(self, outcomes: Mapping[str, Outcome]) -> bool:
         """Return whether every labelled item of this session has ended."""

@@ -130,7 +130,9 @@ class ProgressDisplay:
         self._status = status
         shows = config.pluginmanager.has_plugin("terminalreporter") and config.option.verbose >= 0
         self._writer: Any = config.get_terminal_writer() if shows else None
-        self._descriptor = _duplicate(getattr(self._writer, STREAM, None))
+        self._descriptor: int | None = None
+        with suppress(AttributeError, OSError, ValueError):  # some streams have none
+            self._descriptor = os.dup(getattr(self._writer, STREAM).fileno())
         self._live = self._descriptor is not None and _is_live(config, self._descriptor)
         self._ticker: Ticker | None = None
         self._screen: Screen | None = None
@@ -178,14 +180,6 @@ class ProgressDisplay:
             return
         start = "\n" if self._writer.width_of_current_line else ""
         os.write(self._descriptor, f"{start}{line}\n".encode("utf-8", "replace"))
-
-
-def _duplicate(stream: Any) -> int | None:
-    """Return a descriptor of our own for a stream; None if the stream has none."""
-    try:
-        return os.dup(stream.fileno())
-    except (AttributeError, OSError, ValueError):
-        return None
 
 
 def _is_live(config: pytest.Config, descriptor: int) -> bool:

@@ -37,8 +37,13 @@ def planned(
             f"{earlier.path} also has answers of {', '.join(lost)}; name the paths of all its data "
             "sets, as no part of a run may be chosen"
         )
-    items = {key: _with_answer(item, before) for key, item in plan.items.items()}
-    return options, replace(plan, items=items)
+    items = {
+        key: replace(item, case=replace(item.case, recorded=old.answer if old else None))
+        for key, item in plan.items.items()
+        for old in [_old(item, before)]
+        if item.slice.kind.answered
+    }
+    return options, replace(plan, items={**plan.items, **items})
 
 
 def ended(
@@ -103,13 +108,6 @@ def _old(item: PlannedItem, before: Answers) -> Record | None:
     return old if item.slice.kind.answered else None
 
 
-def _with_answer(item: PlannedItem, before: Answers) -> PlannedItem:
-    if not item.slice.kind.answered:
-        return item
-    old = _old(item, before)
-    return replace(item, case=replace(item.case, recorded=old.answer if old else None))
-
-
 def _as_answered(item: PlannedItem, outcome: Outcome, before: Answers) -> Outcome:
     old = _old(item, before)
     if old is None or outcome.answer is None:
@@ -127,7 +125,10 @@ def _origin(provenance: Mapping[str, object], earlier: Baseline) -> dict[str, ob
     """Return the provenance with what the run says of the answers: its prompts and parameters."""
     before = _block(earlier.run, "provenance")
     slices = {
-        name: {**_block({name: part}, name), "prompt": _prompt(before, name)}
+        name: {
+            **_block({name: part}, name),
+            "prompt": _block(_block(before, "slices"), name).get("prompt", ""),
+        }
         for name, part in _block(provenance, "slices").items()
     }
     return {
@@ -142,7 +143,3 @@ def _origin(provenance: Mapping[str, object], earlier: Baseline) -> dict[str, ob
 def _block(origin: Mapping[str, object], name: str) -> Mapping[str, object]:
     found = origin.get(name)
     return found if isinstance(found, Mapping) else {}
-
-
-def _prompt(origin: Mapping[str, object], name: str) -> object:
-    return _block(_block(origin, "slices"), name).get("prompt", "")

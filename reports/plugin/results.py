@@ -177,8 +177,7 @@ def rerun_settings(config: pytest.Config) -> tuple[str, ...]:
 
 def refuse_reruns(config: pytest.Config) -> None:
     """Raise UsageError if failing items would be run again: a miss is a finding."""
-    found = rerun_settings(config)
-    if found:
+    if found := rerun_settings(config):
         raise UsageError(
             f"{', '.join(found)}: a miss is a finding and is not run again until it passes; a call "
             "that fails is retried anyway. Leave it out (PYTEST_ADDOPTS too), or give --gates off"

@@ -128,8 +128,12 @@ class Verdicts:
         self._outcome, planned = None, _planned(item)
         if planned is None or "verdict" not in item.fixturenames:  # type: ignore[attr-defined]
             return
+        stash = item.config.stash
+        if OUTCOMES not in stash:  # an xdist worker, which the controller cannot give them
+            stash[OUTCOMES] = OutcomeReader(stash[WORKER_INPUT].outcome_store)
+            item.config.add_cleanup(stash[OUTCOMES].close)
         try:
-            outcome = _outcomes(item.config).wait(planned.key)
+            outcome = stash[OUTCOMES].wait(planned.key)
         except EngineLostError as error:
             message = str(error)
             outcome = Outcome(key=planned.key, state="error", kind="engine_lost", message=message)
@@ -157,14 +161,6 @@ class Verdicts:
 
 def _copied(value: T) -> T:
     return cast("T", pickle.loads(pickle.dumps(value, pickle.HIGHEST_PROTOCOL)))
-
-
-def _outcomes(config: pytest.Config) -> OutcomeSource:
-    """Return where outcomes arrive: the controller sets it, an xdist worker opens the store."""
-    if OUTCOMES not in config.stash:
-        config.stash[OUTCOMES] = OutcomeReader(config.stash[WORKER_INPUT].outcome_store)
-        config.add_cleanup(config.stash[OUTCOMES].close)
-    return config.stash[OUTCOMES]
 
 
 def _report(

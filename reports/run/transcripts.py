@@ -205,10 +205,15 @@ def parts(call: SentCall) -> Iterator[tuple[str, str]]:
         yield from _asked(call.request)
         if not call.is_exact:
             yield "note", "(this is not exactly what was sent: keys are masked, or it was altered)"
-    if call.reply is None:
+    if (reply := call.reply) is None:
         yield "reply", "(none: the call failed)"
-    else:
-        yield from _returned(call.reply)
+        return
+    if reply.text or not reply.calls:
+        yield "reply", reply.text
+    for one in reply.calls:
+        yield f"reply calls {one.name}", one.arguments
+    tokens = f"{reply.input_tokens:,} tokens in, {plural(reply.output_tokens, 'token')} out"
+    yield "about", f"{reply.model}: finish {reply.finish}, {tokens}, {reply.seconds:.3f} s"
 
 
 def _asked(request: Request) -> Iterator[tuple[str, str]]:
@@ -221,12 +226,3 @@ def _asked(request: Request) -> Iterator[tuple[str, str]]:
         yield f"function {tool.name}", f"{tool.description}\n{_JSON.encode(tool.schema)}"
     if request.parameters:
         yield "parameters", _JSON.encode(request.parameters)
-
-
-def _returned(reply: Reply) -> Iterator[tuple[str, str]]:
-    if reply.text or not reply.calls:
-        yield "reply", reply.text
-    for call in reply.calls:
-        yield f"reply calls {call.name}", call.arguments
-    tokens = f"{reply.input_tokens:,} tokens in, {plural(reply.output_tokens, 'token')} out"
-    yield "about", f"{reply.model}: finish {reply.finish}, {tokens}, {reply.seconds:.3f} s"

@@ -24,7 +24,7 @@ def keep(ledger: Ledger, kind: str, **texts: str) -> None:
 
 
 def test_a_document_is_found_by_the_next_run_and_replaced(place: Place) -> None:
-    """The last text of a kind and key is kept; kinds do not mix; what is forgotten is gone."""
+    """The last text of a kind and key is kept; kinds do not mix."""
     with Ledger(place) as ledger:
         keep(ledger, "batch", b="waiting", a="x")
         keep(ledger, "batch", b="done")
@@ -33,9 +33,6 @@ def test_a_document_is_found_by_the_next_run_and_replaced(place: Place) -> None:
         assert list(ledger.documents("batch").items()) == [("a", "x"), ("b", "done")]
         assert ledger.document("note", "b") == "another kind"
         assert ledger.document("note", "unknown") is None
-        asyncio.run(ledger.forget("batch", "b"))
-    with Ledger(place, read_only=True) as ledger:
-        assert ledger.documents("batch") == {"a": "x"}
 
 
 @tabled("damage")
