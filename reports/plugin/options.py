@@ -301,14 +301,10 @@ def read_options(config: CommandLine, here: Path) -> RunOptions:
         return find(given[name], here) if name in given else None
 
     choice, max_cost = _choice(given, here), value("max-cost", _amount)
-    model = given.get("model", RECORDED)
-    run = model.removeprefix(f"{RECORDED}:")
     share = choice.shard.share if choice.shard else int
     return RunOptions(
         here=here,
         touched=bool(given),
-        model=model if run == model else RECORDED,
-        answers=None if run == model else find_run(run, here),
         choice=choice,
         models=path("models"),
         judges=tuple(given.get("judge", ["lexical"])),
@@ -327,8 +323,17 @@ def read_options(config: CommandLine, here: Path) -> RunOptions:
         deadline=value("deadline", _amount),
         batch_wait=value("batch-wait", _seconds),
         report_dir=here / given.get("report-dir", REPORT_DIR),
-        **{name.replace("-", "_"): name in given for name, _ in _FLAGS},
+        **_answering(given, here) | {name.replace("-", "_"): name in given for name, _ in _FLAGS},
     )
+
+
+def _answering(given: Mapping[str, Any], here: Path) -> dict[str, Any]:
+    """Return the model under test, and the run that recorded its answers, if any."""
+    model = given.get("model", RECORDED)
+    run = model.removeprefix(f"{RECORDED}:")
+    if run == model:
+        return {"model": model, "answers": None}
+    return {"model": RECORDED, "answers": find_run(run, here)}
 
 
 def shares(options: RunOptions) -> list[str]:

@@ -3,9 +3,10 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from cases.dataset import PlannedItem
-from evaluators.core import Outcome, State, Vote
+from evaluators.core import Outcome, State, Usage, Vote
 from evaluators.output import plural
 from evaluators.secrets import may_hold_key
 from reports.run.clean import masked
@@ -156,7 +157,7 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
 def make_record(item: PlannedItem, outcome: Outcome) -> Record:
     """Return the record of a planned item that ended in this outcome."""
     case, verdict, usage = item.case, outcome.verdict, outcome.usage
-    grade, own = verdict.grade if verdict else None, outcome.answering
+    grade = verdict.grade if verdict else None
     scores = item.slice.rubric.scores if item.slice.rubric else {}
     record = Record(
         key=item.key,
@@ -189,10 +190,7 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
         parts=verdict.parts if verdict else {},
         calls=outcome.calls,
         cached_tokens=usage.cache_read_tokens,
-        answer_seconds=round(own.seconds, 6) if own.seconds else None,
-        answer_tokens_in=own.input_tokens if own.is_counted else None,
-        answer_tokens_out=own.output_tokens if own.is_counted else None,
-        answer_cost=own.cost if own.is_counted or own.cost else None,
+        **_taken(outcome.answering),
     )
     return safe(record)
 
@@ -200,3 +198,13 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
 def safe(record: Record) -> Record:
     """Return the record with keys masked in all its texts: every writer may show these."""
     return masked(record) if may_hold_key(repr(record)) else record
+
+
+def _taken(own: Usage) -> Mapping[str, Any]:
+    """Return what an answer took, as far as that is known."""
+    return {
+        "answer_seconds": round(own.seconds, 6) if own.seconds else None,
+        "answer_tokens_in": own.input_tokens if own.is_counted else None,
+        "answer_tokens_out": own.output_tokens if own.is_counted else None,
+        "answer_cost": own.cost if own.is_counted or own.cost else None,
+    }
