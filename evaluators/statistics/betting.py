@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
+from evaluators.statistics.paired import holm
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from evaluators.statistics.intervals import Array, Interval
 
@@ -87,6 +89,20 @@ def first_above(seen: Observations, mean: float) -> float:
 def first_below(seen: Observations, mean: float) -> float:
     """Return the number of units that showed that the mean is below; infinity if none did."""
     return first_above(seen.mirrored, -mean)
+
+
+def shown_below(parts: Mapping[str, Observations], mean: float) -> list[str]:
+    """Return the names of the parts whose own mean is shown to be below; any is wrong in 2.5 %.
+
+    The parts have unknown values at their highest. Each has a bet of its own, and 1 / its greatest
+    capital so far is a p-value: under the hypothesis it is ever ``a`` or less with probability
+    ``a`` at most (Ville), for any ``a``. It never rises with more units, so what Holm's adjustment
+    rejects at a look it rejects at all later ones: as its error is 2.5 % at most with the p-values
+    of the end, whatever their dependence, it is for all looks together.
+    """
+    capitals = [log_capital(one.mirrored, -mean).max(initial=0.0) for one in parts.values()]
+    p_values = holm([math.exp(-one) for one in capitals])
+    return [name for name, p in zip(parts, p_values, strict=True) if p <= 1 / ENOUGH]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

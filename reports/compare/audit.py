@@ -137,6 +137,27 @@ class Audit:
             largest=max(sizes, default=1),
         )
 
+    @property
+    def ends(self) -> tuple[Observations, Observations]:
+        """The differences with unknown ones at their lowest, and at their highest."""
+        return self.observations(AuditedPair.lowest), self.observations(AuditedPair.highest)
+
+    @property
+    def by_language(self) -> dict[str, "Audit"]:
+        """The same pairs, each language's by itself."""
+        every = {one.pair.new.language: None for one in self.pairs}
+        return {
+            name: replace(
+                self,
+                units=tuple(
+                    own
+                    for unit in self.units
+                    if (own := tuple(one for one in unit if one.pair.new.language == name))
+                ),
+            )
+            for name in every
+        }
+
     def next_pairs(self, margin: float, bar: float) -> list[AuditedPair]:
         """Return the pairs to look at next: as many as may decide it, and at least ``FEWEST``.
 
@@ -156,10 +177,8 @@ class Audit:
 
     def growth(self, margin: float, bar: float) -> list[tuple[int, float, float]]:
         """Return, unit by unit, the pairs looked at and the natural logs of both capitals."""
-        capitals = (
-            log_capital(self.observations(AuditedPair.lowest), -margin),
-            log_capital(self.observations(AuditedPair.highest).mirrored, -bar),
-        )
+        low, high = self.ends
+        capitals = log_capital(low, -margin), log_capital(high.mirrored, -bar)
         looked = accumulate(sum(one.drawn for one in unit) for unit in self.reached)
         return [(n, float(a), float(b)) for n, a, b in zip(looked, *capitals, strict=False)]
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from cases.dataset import Dataset, Threshold
 from evaluators.output import plural
 from evaluators.statistics.betting import (
-    Observations,
     Sides,
     confidence_sequence,
     first_verdict,
@@ -21,7 +20,7 @@ from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from reports.compare.audit import Audit, AuditedPair, audit_of
 from reports.compare.differences import elsewhere, not_asked, scopes
 from reports.compare.pairs import PairedSlice, paired_difference
-from reports.gates.sequential import BROKEN
+from reports.gates.sequential import BROKEN, lost_languages
 from reports.judge.scale import judge_scale
 from reports.run.evidence import AuditStep, AuditTrail
 from reports.run.report import GateResult, GateState
@@ -69,15 +68,19 @@ class AuditedGate:
         """PASS or FAIL once the evidence has sufficed; it then stays."""
         if self.obstacle:
             return "INCONCLUSIVE"
-        low, high = self._ends
+        return "FAIL" if self.lost else self._of_all
+
+    @property
+    def _of_all(self) -> GateState:
+        low, high = self.audit.ends
         limits = Sides(low=low, high=high, passing=-self.margin, failing=self.limit)
         return first_verdict([limits]) or "INCONCLUSIVE"
 
     @property
-    def _ends(self) -> tuple[Observations, Observations]:
-        ends = AuditedPair.lowest, AuditedPair.highest
-        low, high = map(self.audit.observations, ends)
-        return low, high
+    def lost(self) -> str:
+        """Which languages of a pool are each shown to be beyond the margin; empty where none is."""
+        parts = {} if self.language else self.audit.by_language
+        return lost_languages({name: one.ends for name, one in parts.items()}, self.margin)
 
     @property
     def next_pairs(self) -> list[AuditedPair]:
@@ -92,7 +95,7 @@ class AuditedGate:
         if not values:
             return UNDEFINED
         mean = sum(values) / len(values)
-        return Estimate.of(mean, confidence_sequence(*self._ends), len(values))
+        return Estimate.of(mean, confidence_sequence(*self.audit.ends), len(values))
 
     @property
     def trail(self) -> AuditTrail:
@@ -127,7 +130,7 @@ class AuditedGate:
             estimate=estimate,
             worst=None,
             best=None,
-            reason=obstacle or self._reason(state, estimate, trail),
+            reason=obstacle or self.lost + self._reason(self._of_all, estimate, trail),
             anchored=self.sides[0].role == "anchor",
             audit=trail,
         )
@@ -147,7 +150,7 @@ class AuditedGate:
             blank = sum((one.old, one.new).count(None) for one in self.next_pairs)
             answers = f"{plural(blank, 'answer')} of {plural(trail.next, 'more pair')}"
             text += f"; {answers} to read: {self._command}"
-        else:
+        elif not self.lost:
             text += f"; not settled for {margin} by all pairs that were drawn: ask more items"
         return f"{text} ({'; '.join(self._basis(estimate, trail))})"
 

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import Case
 from evaluators.output import plural
-from evaluators.statistics.betting import Ends, Evidence, Sides, first_verdict
+from evaluators.statistics.betting import (
+    Ends,
+    Evidence,
+    Observations,
+    Sides,
+    confidence_sequence,
+    first_verdict,
+    shown_below,
+)
 from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
 from reports.compare.differences import ShareChange, change_of, elsewhere, not_asked, scopes
@@ -28,6 +36,22 @@ Match = tuple[PairedSlice, Record | None, Record]
 BROKEN = (
     "an assumption broke: no value fits all the evidence, so these items are not in random order"
 )
+
+
+def lost_languages(
+    parts: Mapping[str, tuple[Observations, Observations]], margin: float, sign: int = 1
+) -> str:
+    """Return which languages of several are each shown to be beyond the margin, at any look.
+
+    ``parts`` have the changes of each, negated where ``sign`` is -1, at their lowest and highest.
+    """
+    found = shown_below({name: high for name, (_, high) in parts.items()}, -margin)
+    said = []
+    for name in found if len(parts) > 1 else ():
+        ends = [sign * end for end in confidence_sequence(*parts[name]) or ()]
+        span = f": 95 % interval at any look {span_of((min(ends), max(ends)))}" if ends else ""
+        said.append(f"{name} is shown to be beyond the margin{span}")
+    return f"{'; '.join(said)}; all languages: " if said else ""
 
 
 def place_of(slice_: Slice, item: Case | Record) -> tuple[str, ...]:
@@ -97,11 +121,28 @@ class SequentialGate:
             return (-1, 1) if now is None else (2 * now - 1, 2 * now - 1)
         return change_ends(self.hit(side, old) if old else None, now)
 
+    @property
+    def lost(self) -> str:
+        """Which languages of a pool are each shown to be beyond the margin; empty where none is."""
+        if self.language or not self.threshold.paired:
+            return ""
+        parts: dict[str, dict[int, list[Match]]] = defaultdict(lambda: defaultdict(list))
+        for place, unit in enumerate(self.units):
+            for match in unit:
+                parts[match[0].slice_.language][place].append(match)
+        seen = {
+            language: Evidence.of(self.ends(unit, {}) for unit in units.values())
+            for language, units in parts.items()
+        }
+        (sign, *_), margin = self.sides[0], self.threshold.max or 0.0
+        return lost_languages({name: one.seen(sign) for name, one in seen.items()}, margin, sign)
+
     def result(self) -> GateResult:
         """Return the verdict with the sentence that says why; items not asked are unknown."""
         ends = [self.ends(unit, {}) for unit in self.units]
         found = Evidence.of(ends)
-        interval, state = found.interval, self.verdict(found)
+        interval, lost = found.interval, self.lost
+        state = "FAIL" if lost else self.verdict(found)
         broken = "" if interval else BROKEN
         estimate, values = UNDEFINED, [low for unit in ends for low, high in unit if low == high]
         if values:
@@ -116,7 +157,7 @@ class SequentialGate:
             estimate=estimate,
             worst=None,
             best=None,
-            reason=self.blocked or broken or self._reason(state, estimate),
+            reason=self.blocked or broken or lost + self._reason(self.verdict(found), estimate),
             anchored=self.anchored,
         )
 

@@ -58,6 +58,29 @@ def truths(old: str, new: str, judged_old: str = "", judged_new: str = "") -> Pa
     return side(after, before_, {**verdicts(before_, old), **verdicts(after, new)})
 
 
+@pytest.mark.parametrize("lost", [200, 0])
+def test_a_pool_fails_by_the_name_of_a_language_that_lost(lost: int) -> None:
+    """Where people find one alone beyond the margin; the others hide it in the sum."""
+    sides = []
+    for language in LANGUAGES:
+        wrong = lost if language == "pl" else 0
+        letters = "i" * wrong + "c" * (300 - wrong)
+        old, new = (
+            answers(text, run, language=language, metadata={})
+            for text, run in (("c" * 300, "old"), (letters, "new"))
+        )
+        people = {**verdicts(old, "c" * 300), **verdicts(new, letters)}
+        pairing = pair_records(new, old)
+        sides.append(PairedSlice(slice_=graded_slice(language), pairing=pairing, people=people))
+    dataset = facts_dataset(*(one.slice_ for one in sides), pooled=(audited(0.2, pool=True),))
+    (gate,) = audited_gates(dataset, sides)
+    found = gate.result()
+    assert found.state == ("FAIL" if lost else "PASS")
+    assert found.reason.startswith("pl is shown to be beyond the margin: 95 %") == bool(lost)
+    assert ("all languages: people: new - old is -0.1" in found.reason) == bool(lost)
+    assert not gate.next_pairs
+
+
 def test_what_stands_out_is_always_looked_at_and_the_same_text_never() -> None:
     """Flips, split votes on either side, no verdict; all others by chance, of a known size."""
     old, new = answers("ccccc" + "c" * 2000, "old"), answers("icccc" + "c" * 2000, "new")

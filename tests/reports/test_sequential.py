@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from cases.thresholds import read_gates
 from evaluators.core import Case, Outcome, State, UsageError, Verdict
 from evaluators.reading import load_settings
 from evaluators.runtime.engine import stopped
+from evaluators.statistics.betting import Observations, shown_below
 from reports.gates.sequential import BROKEN, place_of
 from reports.plugin.calibrator import Calibrator
 from reports.plugin.early_stopping import FEWEST, EarlyStopping, in_sequence
@@ -46,6 +48,50 @@ def test_a_margin_has_three_verdicts(letters: str, state: str, words: str) -> No
     found = gate_of(answered(letters), OLD, DROP)
     assert (found.state, words in found.reason) == (state, True)
     assert "in a fixed order" in found.reason
+
+
+POOLED = replace(DROP, pool=True)
+
+
+def pool_of(lost: int, gate: Threshold = POOLED) -> GateResult:
+    """Return the pooled gate of four languages of which one has lost so many of 150 answers."""
+    names = ("en", "bg", "pl", "hu")
+    dataset = facts_dataset(*map(graded_slice, names), pooled=(gate,))
+    letters = {"pl": "i" * lost + "c" * (150 - lost)}
+    old, new = (
+        [
+            replace(one, metadata={"fact_id": one.key})
+            for name in names
+            for one in answered(said.get(name, "c" * 150), name)
+        ]
+        for said in ({}, letters)
+    )
+    return run_of(new, dataset, baseline=run_of(old, dataset)).decision.gates[-1]
+
+
+@pytest.mark.parametrize("margin", [DROP.max, 0.2])
+def test_a_pool_fails_by_the_name_of_a_language_that_lost(margin: float) -> None:
+    """Shown to be beyond the margin alone, whatever all languages together show."""
+    gate = replace(POOLED, max=margin)
+    found = pool_of(60, gate)
+    said = "pl is shown to be beyond the margin: 95 % interval at any look -0.5"
+    assert (found.state, found.reason.startswith(said)) == ("FAIL", True)
+    assert "; all languages: new - old is -0.1" in found.reason
+    assert pool_of(3, gate).state == "PASS"
+
+
+def test_languages_at_the_margin_are_rarely_named() -> None:
+    """Four that lost just the margin, looked at after every item: 2.5 % of pools name one."""
+    draw = np.random.default_rng(20261123)
+    named = 0
+    for _ in range(400):
+        values = draw.choice([-1.0, 0.0, 1.0], p=[0.2, 0.7, 0.1], size=(4, 400))
+        pool = {
+            str(number): Observations(totals=one, sizes=np.ones(400), bound=1.0)
+            for number, one in enumerate(values)
+        }
+        named += bool(shown_below(pool, -0.1))
+    assert named <= 18  # 10 and 2.5 standard errors
 
 
 @tabled("bar", "state")
