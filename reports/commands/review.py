@@ -30,8 +30,11 @@ from reports.gates.audited import REVIEW, AuditedGate
 from reports.gates.decide import FAILED, INCONCLUSIVE, OK
 from reports.review import ratings
 from reports.review.human_review import (
+    CONFLICTING,
+    OVERRULED,
     REASONS,
     SAMPLE,
+    WAITING,
     Pick,
     accept,
     at_most,
@@ -131,7 +134,8 @@ def _accept_verdicts(reviews: Sequence[Review], issued: Issued, options: argpars
         *(f"refused: {line}" for line in refused),
     ]
     say(sys.stdout, *map(clean.line, lines))  # names and ids come from files others filled in
-    return INCONCLUSIVE if accepted.conflicts or accepted.waiting or refused else 0
+    open_ = accepted.said[CONFLICTING] or accepted.said[WAITING] or refused
+    return INCONCLUSIVE if open_ else 0
 
 
 def _accept_ratings(reviews: Sequence[Review], issued: Issued, options: argparse.Namespace) -> int:
@@ -237,7 +241,7 @@ def _accept_pairs(
         for one in accepted.adjudications
     ]
     found, refused = merged(people, new)
-    accepted.overruled.clear()  # the judge only says where to look
+    accepted.said[OVERRULED].clear()  # the judge only says where to look
     file = options.adjudications or FILE
     lines = [f"{plural(len(found), 'verdict')} in {file}", *_agreement_lines(reviews)]
     return found, [*lines, *accepted.lines, *(f"refused: {line}" for line in refused)]

@@ -236,27 +236,23 @@ def _bundled(version: str) -> str:
     return (rubric.system or rubric.user) if rubric.version == version else ""
 
 
+OVERRULED, WAITING = "overrules the judge", "waits for another reviewer"
+CONFLICTING, UNDECIDED = "conflict, for a third person", "undecided"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """Verdicts that reviewers agree on, and a line about each other item."""
+    """Verdicts that reviewers agree on, and lines about other items and overruled judges."""
 
     adjudications: list[Adjudication] = field(default_factory=list)
-    overruled: list[str] = field(default_factory=list)
-    """Agreed verdicts that are not the judge's."""
-    waiting: list[str] = field(default_factory=list)
-    """Verdicts that need more reviewers."""
-    conflicts: list[str] = field(default_factory=list)
-    undecided: list[str] = field(default_factory=list)
+    said: Mapping[str, list[str]] = field(
+        default_factory=lambda: {one: [] for one in (OVERRULED, WAITING, CONFLICTING, UNDECIDED)}
+    )
 
     @property
     def lines(self) -> list[str]:
         """What the user is told about them."""
-        return [
-            *(f"overrules the judge: {line}" for line in self.overruled),
-            *(f"waits for another reviewer: {line}" for line in self.waiting),
-            *(f"conflict, for a third person: {line}" for line in self.conflicts),
-            *(f"undecided: {line}" for line in self.undecided),
-        ]
+        return [f"{what}: {line}" for what, lines in self.said.items() for line in lines]
 
 
 def accept(
@@ -272,14 +268,14 @@ def accept(
         item, _, digest = one.item.rpartition("@")
         if one.state == CONFLICT:
             said = "; ".join(f"{review.reviewer}: {review.verdict}" for review in one.reviews)
-            found.conflicts.append(f"{item}: {said}")
+            found.said[CONFLICTING].append(f"{item}: {said}")
         elif one.state == AGREED and item and DIGEST.fullmatch(digest) and is_label(one.verdict):
             _decide(found, one, date, items.get(one.item, NOT_ISSUED), least)
         elif one.state == AGREED:
             what = f"{one.verdict!r} is no verdict on an answer"
             if one.verdict == UNCLEAR:
                 what = f"unclear to {', '.join(one.names)}"
-            found.undecided.append(f"{item or one.item}: {what}")
+            found.said[UNDECIDED].append(f"{item or one.item}: {what}")
     return found
 
 
@@ -290,10 +286,10 @@ def _decide(found: Accepted, one: Settled, date: str, asked: IssuedItem, least: 
     change = f"{item}: {asked.judged or 'no verdict'} -> {one.verdict} ({names})"
     needed = least or (2 if one.verdict in asked.upgrades else 1)
     if len(one.names) < needed:
-        found.waiting.append(f"{change}: {plural(needed, 'reviewer')} must agree")
+        found.said[WAITING].append(f"{change}: {plural(needed, 'reviewer')} must agree")
         return
     if asked.judged not in ("", one.verdict):
-        found.overruled.append(change)
+        found.said[OVERRULED].append(change)
     found.adjudications.append(
         Adjudication(
             item=item,
@@ -323,29 +319,24 @@ def labelled(
         one = adjudications.get(digest)
         if one is None or record.answer is None or one.label in (YES, NO, UNANSWERED):
             continue
-        context = {"context": record.context} if record.context else {}
-        found[record.language, one.rating is not None][digest] = {
+        row = {
             "id": f"{record.dataset}-{record.id}-{digest[:8]}",
             "question": record.question,
-            **context,
+            **({"context": record.context} if record.context else {}),
             "answer": record.expected,
             "predicted_answer": record.answer,
             "label": one.label,
             "label_source": SOURCE,
             "language": record.language,
             "adjudicated_by": one.name,
-            **_why_picked(one, by_digest.get(digest)),
         }
+        because, probability = one.picked, one.probability
+        if picked := by_digest.get(digest):
+            because, probability = ", ".join(picked.reasons), picked.probability
+        if because:
+            row |= {"picked_because": because, "picked_probability": f"{probability:.4g}"}
+        found[record.language, one.rating is not None][digest] = row
     return {place: list(rows.values()) for place, rows in found.items()}
-
-
-def _why_picked(one: Adjudication, picked: Pick | None) -> dict[str, str]:
-    """Return why a person saw an answer, as the form or its audit has it."""
-    because, probability = one.picked, one.probability
-    if picked:
-        because, probability = ", ".join(picked.reasons), picked.probability
-    found = {"picked_because": because, "picked_probability": f"{probability:.4g}"}
-    return found if because else {}
 
 
 def adjudication_notes(records: Sequence[Record]) -> list[str]:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from cases.review.form import spreadsheet_text
 from cases.review.reviews import Issued, IssuedItem, Review
 from evaluators.core import UsageError
 from evaluators.output import markdown_table, plural, write_texts
@@ -25,14 +24,9 @@ _HEADER = (
     *("criterion", "slice", "scale", "answers", "ratings", "raters", "mean [95 %]"),
     *("each point, from the lowest", "alpha [95 %]", "kappa of two [95 %]"),
 )
-_COLUMNS = (
-    *("criterion", "question", "slice", "lowest", "highest", "answers", "ratings", "raters"),
-    *("counts", "mean", "mean_low", "mean_high", "alpha", "alpha_low", "alpha_high"),
-    *("kappa", "kappa_low", "kappa_high"),
-)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rating:
     """What one person said of one answer by one criterion. Raises ValueError off the scale."""
 
@@ -78,22 +72,9 @@ def ratings_of(
         rated = [one for one in said if one.verdict]
         for one in rated:
             asked = items[one.item]
-            found.append(
-                Rating(
-                    run=asked.run,
-                    item=item,
-                    digest=digest,
-                    part=asked.part,
-                    criterion=asked.criterion,
-                    question=asked.question,
-                    lowest=int(asked.choices[0]),
-                    highest=int(asked.choices[-1]),
-                    rating=int(one.verdict),
-                    rater=rater,
-                    comment=clean.mask(comments),
-                    date=date,
-                )
-            )
+            low, *_, high, given = (int(text) for text in (*asked.choices, one.verdict))
+            place = (asked.run, item, digest, asked.part, asked.criterion, asked.question)
+            found.append(Rating(*place, low, high, given, rater, clean.mask(comments), date))
             comments = ""
         unrated += [f"{item}, {rater}: {clean.mask(comments)}"] if comments else []
     return found, unrated
@@ -129,9 +110,8 @@ def completeness(reviews: Sequence[Review], issued: Issued) -> Iterator[str]:
 
 def load_ratings(path: Path) -> list[Rating]:
     """Return the ratings of a file, none if there is no file. Raises UsageError, with line."""
-    lines = read_text(path).split("\n") if path.exists() else []
     found = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_text(path).split("\n") if path.exists() else (), 1):
         try:
             found += [clean.masked(decode(Rating, parse_json(line)))] if line.strip() else []
         except ValueError as error:
@@ -230,19 +210,8 @@ def table_of(found: Iterable[CriterionSummary], *, padded: bool = False) -> list
     return markdown_table(_HEADER, rows, padded=padded)
 
 
-def _csv_row(one: CriterionSummary) -> list[str | float]:
-    """Return the row of the CSV; an empty cell is undefined."""
-    of, figures = one.first, (one.mean, one.alpha, one.kappa)
-    numbers = [(it.value, it.low, it.high) if it else (None,) * 3 for it in figures]
-    return [
-        *(of.criterion, of.question, one.part, of.lowest, of.highest),
-        *(one.answers, one.mean.n, one.raters, " ".join(map(str, one.counts))),
-        *("" if value is None else float(f"{value:.6g}") for some in numbers for value in some),
-    ]
-
-
 def save_ratings(ratings: Sequence[Rating], path: Path) -> tuple[Path, ...]:
-    """Write the ratings as JSON lines, their figures as Markdown and CSV; return the paths.
+    """Write the ratings as JSON lines, their figures as Markdown; return the paths.
 
     Raises UsageError for another ending than ``.jsonl``, QAError if they cannot be written.
     """
@@ -259,7 +228,6 @@ def save_ratings(ratings: Sequence[Rating], path: Path) -> tuple[Path, ...]:
     texts = {
         path: "".join(f"{json.dumps(asdict(one), ensure_ascii=False)}\n" for one in ratings),
         path.with_suffix(".md"): "\n".join([*table_of(found), "", *said, ""]),
-        path.with_suffix(".csv"): spreadsheet_text([_COLUMNS, *map(_csv_row, found)]),
     }
     write_texts(texts.items())
     return tuple(texts)

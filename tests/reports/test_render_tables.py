@@ -5,8 +5,6 @@ import io
 import re
 from collections.abc import Callable
 from dataclasses import fields, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +14,6 @@ from cases.review.form import csv_twin
 from cases.review.sheet import Field
 from reports.commands.build import error_sheet
 from reports.render import csv_files
-from reports.review.ratings import Rating, save_ratings
 from reports.run.record import Record
 from reports.run.report import Report
 from reports.run.report_folder import GRADED_NAME
@@ -61,17 +58,7 @@ def errors_of(text: str) -> str:
     return error_sheet({text: [one]})
 
 
-def ratings_of(text: str) -> str:
-    with TemporaryDirectory() as folder:
-        one = Rating(
-            run="r", item="i", digest="d", part=text, criterion=text, question=text,
-            lowest=1, highest=5, rating=2, rater=text,
-        )  # fmt: skip
-        save_ratings([one], Path(folder) / "ratings.jsonl")
-        return (Path(folder) / "ratings.csv").read_text(encoding="utf-8")
-
-
-WRITERS = (results_of, letters_of, sheet_of, errors_of, ratings_of)
+WRITERS = (results_of, letters_of, sheet_of, errors_of)
 """Every writer of a CSV file that people open."""
 FORMULA = re.compile(r"\s*[=+@＝＋＠－-]")
 
@@ -99,7 +86,7 @@ def test_the_writers_are_all() -> None:
     assert [name for name, text in texts.items() if "csv.writer(" in text] == ["output.py"]
     calls = re.compile(r"spreadsheet_text\(|sheet_lines\(")
     users = {name for name, text in texts.items() if calls.search(text)}
-    assert users == {"output.py", "csv_files.py", "form.py", "ratings.py", "build.py"}
+    assert users == {"output.py", "csv_files.py", "form.py", "build.py"}
 
 
 def test_values_of_all_types_have_a_cell() -> None:

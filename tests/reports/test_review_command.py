@@ -19,6 +19,8 @@ from evaluators.ledger import Ledger
 from evaluators.rubric import load_rubric
 from reports.__main__ import main
 from reports.review.human_review import (
+    CONFLICTING,
+    UNDECIDED,
     accept,
     adjudication_notes,
     at_most,
@@ -225,8 +227,11 @@ def test_only_what_reviewers_agree_on_is_accepted() -> None:
     (one,) = given.adjudications
     assert (one.item, one.digest, one.label) == ("a", digest, CORRECT)
     assert (one.name, one.reason, one.date) == ("A, B", "fine indeed", "2026-11-21")
-    assert given.conflicts == ["b: A: CORRECT; B: INCORRECT"]
-    assert given.undecided == ["c: unclear to A", "stranger: 'YES' is no verdict on an answer"]
+    assert given.said[CONFLICTING] == ["b: A: CORRECT; B: INCORRECT"]
+    assert given.said[UNDECIDED] == [
+        "c: unclear to A",
+        "stranger: 'YES' is no verdict on an answer",
+    ]
 
 
 def test_the_form_goes_beside_the_run_and_comes_back(tmp_path: Path, capsys: Captured) -> None:
