@@ -26,9 +26,14 @@ from evaluators.extra_metrics import MetricRunner
 from evaluators.judges.adjudicated import AdjudicatedJudge
 from evaluators.judges.ensemble import CascadeJudge, CheckedJudge, PanelJudge
 from evaluators.models.spec import Spec
-from evaluators.runtime.budget import longest_reply, most_input_tokens, output_limit, text_bytes
+from evaluators.runtime.budget import (
+    Pricing,
+    longest_reply,
+    most_input_tokens,
+    output_limit,
+    text_bytes,
+)
 from evaluators.runtime.engine import Task
-from evaluators.runtime.prices import Pricing
 from evaluators.text import request_key
 
 BYTES_PER_TOKEN = 3.5

@@ -21,8 +21,7 @@ from evaluators.core import (
     StoppedError,
 )
 from evaluators.output import plural
-from evaluators.runtime.pace import BURST_S, TOKEN_BURST_S, TokenBucket
-from evaluators.runtime.server import RATE_LIMIT, ServerState
+from evaluators.runtime.server import BURST_S, RATE_LIMIT, TOKEN_BURST_S, ServerState, TokenBucket
 
 NEVER = float("inf")
 BAD_REQUEST = frozenset({"bad_request", "target_failed"})

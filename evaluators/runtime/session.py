@@ -22,9 +22,8 @@ from evaluators.core import (
 )
 from evaluators.ledger import Ledger, LedgerError
 from evaluators.models.spec import Spec
-from evaluators.runtime.budget import budget_of
+from evaluators.runtime.budget import budget_of, cost_of, pricing_of
 from evaluators.runtime.caller import Caller, CallSettings, Detour, Meter
-from evaluators.runtime.prices import cost_of, pricing_of
 
 T = TypeVar("T")
 

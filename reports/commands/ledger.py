@@ -24,8 +24,7 @@ from evaluators.models.catalogue import load_catalogue
 from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names, require_key
 from evaluators.models.spec import parse
 from evaluators.output import aligned_table, plural, say, write_whole
-from evaluators.runtime.budget import money, part_of_cost
-from evaluators.runtime.prices import pricer
+from evaluators.runtime.budget import money, part_of_cost, pricer
 from evaluators.secrets import one_line
 
 DEFAULT = Path(".qa/ledger.sqlite3")

@@ -30,9 +30,8 @@ from evaluators.ledger import Ledger
 from evaluators.ledger.opening import exists
 from evaluators.models.spec import Spec
 from evaluators.output import plural
-from evaluators.runtime.budget import VERDICT_TOKENS, money, part_of_cost
+from evaluators.runtime.budget import VERDICT_TOKENS, Pricing, money, part_of_cost, pricing_of
 from evaluators.runtime.engine import Task
-from evaluators.runtime.prices import Pricing, pricing_of
 from evaluators.text import fresh_key
 from reports.gates.decide import SessionFacts
 from reports.gates.power import Clusters, expected_shares, listed, power_lines

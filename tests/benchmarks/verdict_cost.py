@@ -29,7 +29,7 @@ from cases.tasks import make_tasks
 from evaluators.answerers import RECORDED
 from evaluators.judges.forecast import Forecast, calls_ahead, make_forecast
 from evaluators.output import markdown_table, say
-from evaluators.runtime.prices import pricing_of
+from evaluators.runtime.budget import pricing_of
 from evaluators.statistics.paired import power
 from reports.plugin.early_stopping import FEWEST
 from reports.plugin.options import read_options

@@ -20,9 +20,8 @@ from evaluators.ledger import Ledger, LedgerError, PaidReply
 from evaluators.ledger_place import PostgresUrl
 from evaluators.models import connect
 from evaluators.models.spec import Prices
-from evaluators.runtime.budget import budget_of
+from evaluators.runtime.budget import budget_of, pricing_of
 from evaluators.runtime.caller import Caller, CallSettings, Meter
-from evaluators.runtime.prices import pricing_of
 from evaluators.secrets import Key
 from tests.support.batch_runs import QUICK, BatchRuns
 from tests.support.batch_server import Batch, BatchServer, batch_server

@@ -14,12 +14,13 @@ from evaluators.models.spec import Prices, Spec
 from evaluators.runtime.budget import (
     USUAL_OUTPUT,
     Budget,
+    PriceTier,
+    Pricing,
     longest_reply,
     money,
     most_input_tokens,
     output_limit,
 )
-from evaluators.runtime.prices import PriceTier, Pricing
 from tests.support.places import ask
 from tests.support.recorded import row_of
 from tests.support.tables import tabled

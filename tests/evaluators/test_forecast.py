@@ -12,8 +12,8 @@ from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge, empty_answer_verdict
 from evaluators.models.spec import Prices, Spec, parse
 from evaluators.rubric import Prompt, Rubric
+from evaluators.runtime.budget import PriceTier, Pricing
 from evaluators.runtime.engine import Task
-from evaluators.runtime.prices import PriceTier, Pricing
 from evaluators.text import request_key
 from tests.support.scripted import Scripted, make_case
 

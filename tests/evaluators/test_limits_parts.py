@@ -6,8 +6,14 @@ import pytest
 
 from evaluators.core import Reply, TransientError
 from evaluators.runtime.limits import TokenLimit
-from evaluators.runtime.pace import FIRST_RATE, Pace, TokenBucket
-from evaluators.runtime.server import PAUSE_SPREAD, CongestionWindow, ServerState
+from evaluators.runtime.server import (
+    FIRST_RATE,
+    PAUSE_SPREAD,
+    CongestionWindow,
+    Pace,
+    ServerState,
+    TokenBucket,
+)
 from tests.support.scripted import ask_for
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evaluators.core import Reply
 from evaluators.models.spec import Prices, Spec, parse
-from evaluators.runtime.prices import (
+from evaluators.runtime.budget import (
     GENAI_PRICES,
     MODELS_YAML,
     PriceTier,
