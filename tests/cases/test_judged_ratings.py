@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from cases.config import load_dataset
 from cases.loading import load_cases
-from evaluators.core import Case
 from evaluators.rubric import Rubric, combined
 from reports.metrics.gate import floor_gates, gate_inputs
 from reports.metrics.summary import summarise
@@ -17,46 +17,32 @@ from tests.support.made_records import numbered
 CASES = Path(__file__).parents[2] / "cases"
 JUDGED = load_dataset(CASES / "judges" / "judges_eba" / "dataset.yaml").slices["en"]
 
-
-@pytest.fixture(scope="module")
-def answers() -> list[Case]:
-    """Return the labelled answers."""
-    return load_cases(JUDGED)
+ANSWERS = load_cases(JUDGED)
+GATED = load_dataset(CASES / "eba/dataset.yaml").slices["en"]
+RUBRIC = cast("Rubric", JUDGED.rubric)
 
 
-@pytest.fixture(scope="module")
-def items() -> Mapping[str, Case]:
-    """Return the gated items by their ids."""
-    return {
-        case.id: case for case in load_cases(load_dataset(CASES / "eba/dataset.yaml").slices["en"])
-    }
-
-
-def rubric() -> Rubric:
-    assert JUDGED.rubric is not None
-    return JUDGED.rubric
-
-
-def test_answers_fit_their_items(answers: list[Case], items: Mapping[str, Case]) -> None:
+def test_answers_fit_their_items() -> None:
     """Question and expert answer are the item's own; so is the context, unless it is left out.
 
     Answers to an item that the data set has replaced agree with each other.
     """
-    first = {answer.id.rpartition("-")[0]: answer for answer in reversed(answers)}
-    for answer in answers:
+    items = {case.id: case for case in load_cases(GATED)}
+    first = {answer.id.rpartition("-")[0]: answer for answer in reversed(ANSWERS)}
+    for answer in ANSWERS:
         name, _, number = answer.id.rpartition("-")
         item = items.get(name, first[name])
         assert number.isdigit()
         assert (answer.question, answer.golds) == (item.question, item.golds), answer.id
         assert answer.context in (item.context, ""), answer.id
     assert len(first.keys() - items.keys()) <= 1
-    assert any(not answer.context for answer in answers)
+    assert any(not answer.context for answer in ANSWERS)
 
 
-def test_labels_are_made_of_scores_by_the_rubrics_table(answers: list[Case]) -> None:
+def test_labels_are_made_of_scores_by_the_rubrics_table() -> None:
     """Each reader scored the four parts; the label is one reader's, and they are close."""
-    caps = rubric().parts
-    for answer in answers:
+    caps = RUBRIC.parts
+    for answer in ANSWERS:
         made = []
         for reader in (1, 2):
             given = str(answer.metadata[f"parts_{reader}"])
@@ -68,19 +54,19 @@ def test_labels_are_made_of_scores_by_the_rubrics_table(answers: list[Case]) -> 
         assert abs(made[0] - made[1]) <= 3, answer.id
 
 
-def test_most_labels_lie_about_the_bar(answers: list[Case]) -> None:
+def test_most_labels_lie_about_the_bar() -> None:
     """A rater is told from another by answers that nearly pass, or just do."""
-    labels = [int(answer.label or "") for answer in answers]
-    bar = rubric().pass_bar
-    assert len(answers) >= 107
+    labels = [int(answer.label or "") for answer in ANSWERS]
+    bar = RUBRIC.pass_bar
+    assert len(ANSWERS) >= 107
     assert sum(bar - 2 <= label <= bar for label in labels) >= 50
     assert 0.35 <= sum(label >= bar for label in labels) / len(labels) <= 0.65
     assert set(labels) == set(range(1, 11))
 
 
-def floors(ratings: Mapping[str, int], answers: list[Case]) -> set[str]:
+def floors(ratings: Mapping[str, int]) -> set[str]:
     """Return which of the floors a rater with these ratings, by the answers' ids, reaches."""
-    rows = [{"label": answer.label, "rating": ratings[answer.id]} for answer in answers]
+    rows = [{"label": answer.label, "rating": ratings[answer.id]} for answer in ANSWERS]
     records = numbered(rows)
     inputs = gate_inputs(JUDGED, records, summarise(records, JUDGED))
     gates = floor_gates(JUDGED.floor, inputs)
@@ -100,14 +86,14 @@ def floors(ratings: Mapping[str, int], answers: list[Case]) -> set[str]:
     ids=["two too strict", "one too kind", "only 1, 2 and 5", "always 5", "length", "digits"],
 )
 def test_a_distorted_rater_misses_the_floor(
-    distort: Callable[[int, str], int], answers: list[Case]
+    distort: Callable[[int, str], int],
 ) -> None:
     """Rank correlation alone would trust some of these: 0.98 for one that is two too strict."""
-    said = {one.id: distort(int(one.label or ""), one.recorded or "") for one in answers}
-    assert floors(said, answers) < set(JUDGED.floor)
+    said = {one.id: distort(int(one.label or ""), one.recorded or "") for one in ANSWERS}
+    assert floors(said) < set(JUDGED.floor)
 
 
-def test_the_second_reader_reaches_the_floor(answers: list[Case]) -> None:
+def test_the_second_reader_reaches_the_floor() -> None:
     """The floor can be reached: a reader who scored by the rubric alone does."""
-    second = {one.id: int(str(one.metadata["label_2"])) for one in answers}
-    assert floors(second, answers) == set(JUDGED.floor)
+    second = {one.id: int(str(one.metadata["label_2"])) for one in ANSWERS}
+    assert floors(second) == set(JUDGED.floor)
