@@ -143,8 +143,7 @@ def _file(path: Path, rubrics: Path) -> _File:
         raise top.problem(key="kind", what=what)
     _check_kind(file, top)
     if not set(file.languages.values) - {DEFAULT}:
-        what = "name at least one, for instance 'en: {file: en.csv}'"
-        raise top.problem(key="languages", what=what)
+        raise top.problem("languages", "name at least one, for instance 'en: {file: en.csv}'")
     for language in file.languages.values:
         if language != DEFAULT and not LANGUAGE.fullmatch(language):
             what = "want a language code such as 'bg', or 'default'"

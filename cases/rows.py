@@ -194,8 +194,7 @@ def _columns(table: Table, layout: Layout, record: TableRow) -> dict[str, str]:
     for field in FIELDS:
         names = [name for name in layout.names(field) if name in record.values]
         if len(names) > 1 and field not in ("id", "gold"):
-            what = f"says the same as column {names[0]!r}; keep one"
-            raise table.problem(record, names[1], what)
+            raise table.problem(record, names[1], f"says the same as column {names[0]!r}; keep one")
         if names:
             found[field] = names[0]
     return found
@@ -293,8 +292,7 @@ def _literal(row: ItemRow, column: str, text: str) -> object:
             warnings.simplefilter("ignore")
             return ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        what = f"not a Python literal (nothing is run): {shown(text)}"
-        raise row.problem(column, what) from None
+        raise row.problem(column, f"not a Python literal (nothing is run): {shown(text)}") from None
 
 
 def _plain(row: ItemRow, column: str, value: object, depth: int = 0) -> object:

@@ -222,8 +222,7 @@ class BatchPoller:
                 ids = await self._tried(lambda api: api.find(wave.id, wave.calls, wave.after))
             except (FatalError, RefusedError) as error:
                 unknown = "it cannot be told whether the provider has the batch"
-                msg = f"{error}; {unknown}; {_how_to_give_up(wave)}"
-                raise StoppedError(BATCH, msg) from None
+                raise StoppedError(BATCH, f"{error}; {unknown}; {_how_to_give_up(wave)}") from None
             new = [one for one in ids if one not in {*others, *wave.others}]
             left = end - time.monotonic()
             if new or left <= 0:

@@ -260,8 +260,7 @@ def test_a_disk_that_refuses_is_one_line(
     """An error of SQLite is exit code 1 and no traceback."""
 
     def refuse(*_: object) -> None:
-        msg = "database or disk is full"
-        raise StoreError(msg, is_full=True)
+        raise StoreError("database or disk is full", is_full=True)
 
     monkeypatch.setattr("evaluators.ledger.upkeep.prune", refuse)
     assert run("prune", "--ledger", made, "--model", SPEC, "--yes") == 1
