@@ -70,11 +70,6 @@ class Key:
         """Whether there is none."""
         return not self._value
 
-    @property
-    def is_placeholder(self) -> bool:
-        """Whether it stands where a server of this machine was named no key."""
-        return self._value == PLACEHOLDER
-
     def hide(self, text: str) -> str:
         """Return the text with this key as ``***``, whatever its shape; the rest as it is."""
         for line in self.reveals():

@@ -104,7 +104,7 @@ class PanelJudge:
         results = await ask_all(self.judges, case, answer, ask)
         votes = tuple(map(vote_of, self.judges, results))
         missing = sum(bool(vote.error) for vote in votes)
-        said = votes_line(votes)
+        said = "; ".join(f"{vote.judge}: {vote.label or vote.error}" for vote in votes)
         if self.rating:
             if rating := middle([vote.rating for vote in votes if vote.rating], missing):
                 return Verdict(rating=rating, reason=said, votes=votes)
@@ -115,11 +115,6 @@ class PanelJudge:
                 raise result
         why = "what is missing could decide" if missing else "a tie; name an odd number of judges"
         raise JudgeError(f"{said}: {why}", kind=UNDECIDED if missing else TIE, votes=votes)
-
-
-def votes_line(votes: Sequence[Vote]) -> str:
-    """Return who voted what, in one line."""
-    return "; ".join(f"{vote.judge}: {vote.label or vote.error}" for vote in votes)
 
 
 AUDIT = 0.05

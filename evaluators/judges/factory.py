@@ -88,20 +88,17 @@ class JudgeFactory:
                     f"has the labels {', '.join(place.labels)}; name a judge that gives these"
                 )
             return offline_judge(one.rules, place.style, place.labels)
-        model = self._llm(self.models[one.model], place)
-        if not one.is_cascade or not can_settle(one.rules, place.style, place.labels):
-            return model
-        rules = offline_judge(one.rules, place.style, place.labels)
-        audit = AUDIT if place.audited else 0.0
-        return CascadeJudge(rules=rules, model=model, audit=audit, seed=self.seed)
-
-    def _llm(self, model: Model, place: Place) -> Judge:
         if place.rubric is None:
             raise UsageError(
                 f"{place.name}: an LLM judge needs a rubric; name one in its dataset.yaml"
             )
         kind = RatingJudge if place.style == "rated" else ChoiceJudge
-        return kind(model=model, rubric=place.rubric, repeat=place.repeat)
+        model = kind(model=self.models[one.model], rubric=place.rubric, repeat=place.repeat)
+        if not one.is_cascade or not can_settle(one.rules, place.style, place.labels):
+            return model
+        rules = offline_judge(one.rules, place.style, place.labels)
+        audit = AUDIT if place.audited else 0.0
+        return CascadeJudge(rules=rules, model=model, audit=audit, seed=self.seed)
 
 
 def connect_judges(

@@ -89,11 +89,6 @@ def share(*outcomes: str) -> Callable[[CountTable], Parts]:
     return parts
 
 
-def share_of_premises(outcome: str) -> Callable[[CountTable], Parts]:
-    """Return the function for the share of marked items with this outcome."""
-    return lambda table: (table.of(outcome, PREMISE), table.with_gold(PREMISE))
-
-
 def correct(table: CountTable) -> Parts:
     """Return the share of items with a passing grade: CORRECT, unless the rubric names others."""
     return share(*table.passing)(table)

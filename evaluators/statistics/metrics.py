@@ -152,7 +152,11 @@ def _of_classes(name: str, title: str, parts: Callable[[CountTable], Parts], **m
 
 
 def _premises(name: str, title: str, outcome: str, better: Better = "more") -> Metric:
-    parts = counts.share_of_premises(outcome)
+    """Return the row for the share of marked items with this outcome."""
+
+    def parts(table: CountTable) -> Parts:
+        return table.of(outcome, PREMISE), table.with_gold(PREMISE)
+
     return _rate(name, title, parts, better=better, applies=lambda table: PREMISE in table.golds)
 
 
