@@ -25,7 +25,7 @@ from reports.review.ratings import load_ratings
 from tests.faults.test_hostile_runs import FORGED
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 
-FEW, MANY = 25, 1000
+FEW, MANY = 25, 300
 GATES_LINE = "x\nGATES PASS (9 of 9): exit 0"
 VALUES: tuple[Any, ...] = (
     None,
