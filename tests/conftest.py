@@ -15,7 +15,7 @@ __all__ = ["INI", "MODES", "MODULE", "ROOT", "Project", "item", "new_project"]
 pytest_plugins = ("pytester", "tests.support.places", "tests.support.postgres")
 
 # A busy machine is no reason to fail.
-settings.register_profile("qagate", deadline=None)
+settings.register_profile("qagate", deadline=None, max_examples=50)
 settings.load_profile("qagate")
 
 # A shell lets what it starts in the background ignore Ctrl-C, and so would the tests' processes.
