@@ -2,7 +2,7 @@
 
 Run as ``python -m tests.benchmarks.soak [--seeds 20] [--items 1000] [-n 8] [--first 1]``.
 Each seed is one run of pytest against a server that fails about one call in ten, in the ways of
-``tests/support/soaking.py``, then a second run on the same ledger against the server when it is
+``FAULTS``, then a second run on the same ledger against the server when it is
 well. Seeds alternate the wire formats, and models that fail the gate clearly or narrowly, pass it
 narrowly or clearly. Before the first run of a seed comes, in turn, a run that is ended by SIGTERM
 or Ctrl-C at a random moment, or cannot write its report; in every fourth seed the clock jumps back.
@@ -12,20 +12,26 @@ than one without faults, or a process 50 MB larger than without faults.
 """
 
 import argparse
+import gzip
+import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from tests.support.killing import Chain, until
-from tests.support.soaking import WIRES, Ended, Failing, ended, soaked
+from tests.support.killing import Chain, Trace, members, until
+from tests.support.loopback import Answer, Seen, loopback, marked, plausible
+from tests.support.projects import new_project
 
 SHARES = (40, 49, 50, 60)  # percent of right answers; the gate wants 50
 CONCURRENCY = 32
@@ -36,6 +42,253 @@ import time
 _true, _since = time.time, time.monotonic
 time.time = lambda: _true() - 3600.0 * (int(_since() / 2) % 2)
 """
+
+
+WIRES = ("openai", "anthropic")
+STUBBORN = 0.004  # of the prompts: they fail each time, and end as ERROR
+Fault = Callable[[Seen, Answer, random.Random], Answer]
+
+
+def _status(status: int, **headers: str) -> Fault:
+    body = {"error": {"message": "injected", "type": "injected"}}
+    return lambda seen, good, chance: Answer(status=status, body=body, headers=headers)
+
+
+def _changed(**parts: object) -> Fault:
+    """Return the fault of a good body in which some of the parts it has say something else."""
+
+    def fault(seen: Seen, good: Answer, chance: random.Random) -> Answer:
+        body: Any = good.body
+        return replace(good, body=body | {key: parts[key] for key in parts if key in body})
+
+    return fault
+
+
+def _cut(seen: Seen, good: Answer, chance: random.Random) -> Answer:
+    length = len(good.content)
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    return Answer(action="raw", body=head.encode() + good.content[: chance.randrange(length)])
+
+
+def _html(seen: Seen, good: Answer, chance: random.Random) -> Answer:
+    return Answer(headers={"content-type": "text/html"}, body="<html>Sign in, please</html>")
+
+
+def _hang(seen: Seen, good: Answer, chance: random.Random) -> Answer:
+    return Answer(action="reset", delay=chance.uniform(0.1, 1.0))
+
+
+def _unreadable(seen: Seen, good: Answer, chance: random.Random) -> Answer:
+    """Let a judge give a grade that there is not; a model that answers is cut off instead."""
+    if seen.tool is None:
+        return _cut(seen, good, chance)
+    return plausible(lambda asked, name, schema: "MAYBE" if name == "grade" else "so")(seen)
+
+
+def _raw(change: Callable[[bytes], bytes], head: str = "", **headers: str) -> Fault:
+    """Return the fault of a good body of which the bytes are changed, or the head."""
+
+    def fault(seen: Seen, good: Answer, chance: random.Random) -> Answer:
+        body = change(good.content)
+        named = {"content-type": "application/json", "content-length": len(body), **headers}
+        lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in named.items())
+        whole = f"{head}HTTP/1.1 200 OK\r\n{lines}\r\n".encode()
+        return Answer(action="raw", body=whole + body)
+
+    return fault
+
+
+@cache
+def _bomb() -> bytes:
+    return gzip.compress(bytes(60_000_000), 9)
+
+
+def _refused(status: int, message: str) -> Fault:
+    body = {"error": {"message": message, "type": "injected"}}
+    return lambda seen, good, chance: Answer(status=status, body=body)
+
+
+def _dripped(seen: Seen, good: Answer, chance: random.Random) -> Answer:
+    return replace(good, action="drip", delay=0.0005)
+
+
+OPPOSITE = {"CORRECT": "INCORRECT", "INCORRECT": "CORRECT"}
+
+
+def _another_tool(seen: Seen, good: Answer, chance: random.Random) -> Answer:
+    """Let a judge call another function, with the opposite grade; cut off a model's answer."""
+    if seen.tool is None:
+        return _cut(seen, good, chance)
+    text = good.content.decode().replace(seen.tool[0], "another_tool")
+    found = next(grade for grade in ("INCORRECT", "CORRECT") if grade in text)
+    return Answer(body=text.replace(found, OPPOSITE[found]))
+
+
+OTHERS: Mapping[str, Fault] = {
+    **{f"{status}": _status(status) for status in (408, 409, 425, 502, 504, 529)},
+    **{f"{status}": _status(status) for status in (307, 401, 402, 403, 404, 413)},
+    "302": _status(302, location="http://127.0.0.1:9/v1"),
+    "429 bare": _status(429),
+    "filtered": _refused(400, "blocked by the content management policy"),
+    "too long": _refused(400, "prompt is too long: 9 tokens > 8"),
+    "drip": _dripped,
+    "another tool": _another_tool,
+    "bad json": _raw(lambda body: body.replace(b'"', b"'", 9)),
+    "nan": _raw(lambda body: body[:-1] + b', "x": NaN}'),
+    "6 MB": _raw(lambda body: body[:-1] + b" " * 6_000_000 + b"}"),
+    "bomb": _raw(lambda body: _bomb(), content_encoding="gzip"),
+    "false gzip": _raw(lambda body: body, content_encoding="gzip"),
+    "bytes": _raw(lambda body: body.replace(b"{", b"{\xe9", 1)),
+    "bom": _raw(lambda body: b"\xef\xbb\xbf" + body),
+    "twice": _raw(lambda body: body[:-1] + b', "choices": [], "content": []}'),
+    "null": _raw(lambda body: b"null"),
+    "array": _raw(lambda body: b"[" + body + b"]"),
+    "nothing": _raw(lambda body: b""),
+    "continue": _raw(lambda body: body, head="HTTP/1.1 100 Continue\r\n\r\n"),
+    "long head": _raw(lambda body: body, x_long="x" * 180_000),
+    "too short": _raw(lambda body: body, content_length="20"),
+    "chunks": _raw(lambda body: b"40\r\n" + body[:30], transfer_encoding="chunked"),
+    "events": _raw(lambda body: b"data: " + body + b"\n\n", content_type="text/event-stream"),
+    "error in 200": _raw(lambda body: b'{"error": {"message": "overloaded"}}'),
+    "surrogate": _raw(lambda body: body.replace(b'"', b'"\\ud800', 1)),
+}
+FAULTS: Mapping[str, tuple[float, Fault]] = {
+    **{name: (0.0012, fault) for name, fault in OTHERS.items()},
+    "500": (0.008, _status(500)),
+    "503": (0.002, _status(503)),
+    "429": (0.0005, _status(429, **{"retry-after": "1"})),
+    "reset": (0.008, lambda seen, good, chance: Answer(action="reset")),
+    "hang": (0.004, _hang),
+    "cut": (0.007, _cut),
+    "html": (0.007, _html),
+    "empty": (0.007, _changed(choices=[], content=None)),
+    "model": (0.007, _changed(model="quite-another")),
+    "unreadable": (0.006, _unreadable),
+}
+"""What share of all requests fails how. A 429 or 503 tells a run to slow down: many at random would
+only make it long."""
+
+
+@dataclass
+class Failing(Trace):
+    """A server's mind: it grades ``share`` percent of all items CORRECT, and fails by ``seed``.
+
+    What happens to a request follows from the seed, its text and how often it was sent; so it is
+    the same in whatever order requests come. A seed of None fails never.
+    """
+
+    share: int = 50
+    seed: int | None = None
+    asked_times: Counter[str] = field(default_factory=Counter)
+    injected: Counter[str] = field(default_factory=Counter)
+    good: set[str] = field(default_factory=set)
+    repeated: int = 0
+
+    def answer(self, seen: Seen) -> Answer:
+        """Answer a request well or badly; count it where it had a good reply before."""
+        prompt = seen.prompt
+        self.repeated += prompt in self.good
+        self.asked_times[prompt] += 1
+        good = plausible(self._value)(seen)
+        name = self._fault(prompt)
+        if name is None:
+            self.good.add(prompt)
+            return replace(good, delay=self.delay)
+        self.injected[name] += 1
+        chance = random.Random(f"{self.seed} {prompt} {self.asked_times[prompt]} how")
+        return FAULTS[name][1](seen, good, chance)
+
+    def _value(self, seen: Seen, name: str, schema: Mapping[str, Any]) -> object:
+        if name != "grade":
+            return marked(seen, name, schema)
+        number = int(seen.prompt.partition("time number ")[2].partition("?")[0])
+        return "CORRECT" if number * 37 % 100 < self.share else "INCORRECT"
+
+    def _fault(self, prompt: str) -> str | None:
+        """Return the name of the fault that this sending of a prompt meets."""
+        if self.seed is None:
+            return None
+        names = [*FAULTS]
+        weights = [FAULTS[name][0] for name in names]
+        always = random.Random(f"{self.seed} {prompt}")
+        if always.random() < STUBBORN:
+            lasting = [name for name in names if name not in ("429", "503", "hang")]
+            return always.choice(lasting)
+        chance = random.Random(f"{self.seed} {prompt} {self.asked_times[prompt]}")
+        well = 1 - sum(weights)
+        return chance.choices([*names, None], [*weights, well])[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a run ended: verdict, counts by state, each item's outcome, seconds, peak MB by role."""
+
+    verdict: str
+    counts: Mapping[str, int]
+    outcomes: Mapping[str, Any]
+    seconds: float
+    peaks: Mapping[str, float]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each planned item is in one state, and the counts say which."""
+        states = Counter(outcome for outcome, _, _ in self.outcomes.values())
+        plan = self.counts["plan"]
+        counted = {name: n for name, n in self.counts.items() if n and name != "plan"}
+        return counted == dict(states) and states.total() == plan == len(self.outcomes)
+
+    def wrong(self, expected: "Ended") -> int:
+        """Return how many items have another grade than without faults."""
+        graded = {k: one for k, one in self.outcomes.items() if one[0] in ("passed", "failed")}
+        return sum(one != expected.outcomes[key] for key, one in graded.items())
+
+
+@contextmanager
+def soaked(
+    folder: Path, items: int, trace: Failing, wires: tuple[str, str], *options: str
+) -> Iterator[Chain]:
+    """Serve a project of so many items for a block, in these wire formats."""
+    new_project(folder).asked(items)
+    with loopback(handler=trace.answer) as server:
+        yield Chain(folder=folder, server=server, trace=trace, options=options, wires=wires)
+
+
+def ended(one: Chain) -> Ended:
+    """Let a run end; raises RuntimeError after ten minutes."""
+    begun = time.monotonic()
+    peaks = _peaks(one.start())
+    path = one.folder / "reports" / "out" / "run.json"
+    report = json.loads(path.read_text(encoding="utf-8"))
+    return Ended(
+        verdict=report["verdict"],
+        counts=report["counts"],
+        outcomes=one.outcomes(),
+        seconds=time.monotonic() - begun,
+        peaks=peaks,
+    )
+
+
+def _peaks(process: "subprocess.Popen[str]", longest: float = 600.0) -> Mapping[str, float]:
+    """Wait for a run's end; return the most memory that a process of each role had, in MB."""
+    peaks: dict[str, float] = {}
+    end = time.monotonic() + longest
+    while process.poll() is None:
+        if time.monotonic() > end:
+            process.kill()
+            raise RuntimeError(f"the run did not end within {longest:g} s")
+        for role, pids in members(process.pid).items():
+            peaks[role] = max(peaks.get(role, 0.0), *map(_megabytes, pids), 0.0)
+        time.sleep(0.1)
+    return peaks
+
+
+def _megabytes(pid: int) -> float:
+    """Return the most memory that a process has had so far; 0 where it has ended."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    return 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
