@@ -17,43 +17,14 @@ from cases.loading import load_cases
 from evaluators.core import UsageError
 from reports.commands.draw import main
 from tests.support.captured import Captured
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
 VILLAGES = BUNDLED / "simpleqa" / "simpleqa_hard" / "recipes" / "villages.yaml"
 HEAD = "code,name,region,people\n"
 TOP = "as_of: 2024-12-31\nsource: Town register\nrow: code\n"
-WHICH = """draw:
-  - id: most
-    kind: which
-    count: 3
-    name: {en: name, de: name}
-    by: people
-    apart: 20%
-    question:
-      en: "Which has most people: {a}, {b}, {c} or {d}?"
-      de: "Wo wohnen die meisten Menschen: {a}, {b}, {c} oder {d}?"
-    columns: {part: hard}
-"""
-ORDER = """draw:
-  - id: order
-    kind: order
-    count: 3
-    by: people
-    same: region
-    first: lowest
-    apart: 10
-    within: 2000
-    question: {en: "In what order, the smallest first: {options}? They lie in {region}."}
-"""
-VALUE = """draw:
-  - id: people
-    kind: value
-    count: 3
-    question: {en: "How many people live in {name}?"}
-    answer: {en: "{people}"}
-    forms: {en: "{people} people | {people} souls"}
-    tolerance: 5 %
-"""
+WHICH: str = kept(__file__, "which")
+ORDER: str = kept(__file__, "order")
+VALUE: str = kept(__file__, "value")
 
 
 def table(rows: int = 40) -> str:

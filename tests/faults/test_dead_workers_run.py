@@ -5,19 +5,10 @@ from collections import Counter
 import pytest
 
 from tests.conftest import Project
+from tests.support.tables import kept
 
 ITEMS = 60
-DEADLY = """
-import os
-
-import pytest
-
-
-@pytest.fixture(autouse=True)
-def deadly(request):
-    if "-q1" not in request.node.name:
-        os._exit(1)
-"""
+DEADLY: str = kept(__file__, "deadly")
 
 
 @pytest.mark.slow

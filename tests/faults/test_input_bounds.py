@@ -13,27 +13,14 @@ from cases.tables import MAX_BYTES, MAX_CELL, MAX_YAML_BYTES, read_table
 from evaluators.core import UsageError
 from tests.conftest import Project
 from tests.support.loading import made
+from tests.support.tables import kept
 
 MB = 1024 * 1024
 SECONDS = 5.0
 MEMORY = 400 * MB
 SPLIT = "; split the file, or leave out what is not asked"
 LONG = "a value may have 1,048,576 characters; shorten it or drop the row"
-MEASURED = """
-import re, sys, time
-from pathlib import Path
-from cases.tables import read_table
-from evaluators.core import UsageError
-
-before = time.process_time()
-try:
-    read_table(Path(sys.argv[1]))
-except UsageError as problem:
-    print(str(problem).replace(sys.argv[1], "FILE"))
-print(time.process_time() - before)
-# Of this program alone: what getrusage says begins with the process that it was forked from.
-print(1024 * int(re.search(r"VmHWM:\\s+([0-9]+) kB", Path("/proc/self/status").read_text())[1]))
-"""
+MEASURED: str = kept(__file__, "measured")
 
 
 def cell(size: int) -> str:

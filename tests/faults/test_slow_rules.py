@@ -20,18 +20,12 @@ from evaluators.runtime.schedule import Schedule
 from evaluators.user_code import SHORT, off_the_loop
 from tests.support.projects import Project
 from tests.support.scripted import make_case
+from tests.support.tables import kept
 
 REQUEST = Request(messages=(Message(role="user", content="?"),))
 
 
-HELD = """
-import re
-
-
-class Held:
-    async def judge(self, case, answer, ask):
-        re.match("(a+)+$", "a" * 60 + "!")
-"""
+HELD: str = kept(__file__, "held")
 
 
 async def no_ask(model: object, request: Request) -> Reply:

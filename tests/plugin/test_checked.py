@@ -5,27 +5,10 @@ import json
 import pytest
 
 from tests.conftest import MODULE, Project
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
-CHECKS = """
-from evaluators.answer_checks import Score
-
-
-def short(case, answer):
-    if "crash" in answer:
-        raise ValueError("no such thing")
-    return Score(value=min(1.0, 5 / len(answer)), reason=f"{len(answer)} characters")
-"""
-BESIDE = """
-kind: graded
-checks:
-  - {name: short, check: python:checks_for_all:short}
-  - {name: form, check: regex, pattern: "^[A-Z]"}
-languages:
-  en:
-    file: en.jsonl
-    gates: {correct: {min: 0.5}, check_form: {min: 0.6}, check_short: {max: 0.9}}
-"""
+CHECKS: str = kept(__file__, "checks")
+BESIDE: str = kept(__file__, "beside")
 ALONE = """
 kind: checked
 checks:

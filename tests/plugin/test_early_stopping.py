@@ -10,7 +10,7 @@ import pytest
 from tests.plugin.test_plugin_judges import spec, truthful, with_labels, with_rubrics
 from tests.support.loopback import Answer, Loopback, Seen, loopback, reply
 from tests.support.projects import RIGHT, WRONG, Project
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
 ITEMS = 240
 PROMPT = 'name: answer\nlanguage: {0}\nversion: "1"\nuser: "{0}: {{question}}"\n'
@@ -134,21 +134,14 @@ def test_a_dry_run_says_what_is_spared(
     result = capitals.run_in_process(*options(server, "--dry-run", "--languages", "en"))
     result.stdout.fnmatch_lines(
         [
-            "*if unchanged and 10, 20 or 30 % differ: about *, * or * items; all: 240",
+            "*if unchanged and 10, 20 or 30 % differ: about *, * or * items*; all: 240*",
             "*--until-decided takes about *, * or * of 240*",
         ]
     )
     assert not Path("reports/out").exists()
 
 
-JUDGED = """
-kind: graded
-languages:
-  en:
-    file: en.jsonl
-    rubric: plain.en.yaml
-    gates: {drop: {max: 0.2, evidence: sequential}}
-"""
+JUDGED: str = kept(__file__, "judged")
 
 
 def told(version: int) -> list[str | None]:

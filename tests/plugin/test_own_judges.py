@@ -8,48 +8,17 @@ import pytest
 from tests.conftest import MODES, Project
 from tests.support.loopback import Answer, Seen, loopback, reply
 from tests.support.projects import graded
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
-REGISTER = """
-name: register
-language: en
-version: "1"
-protocol: tool
-labels: [formal, mixed, informal]
-passing: [formal, mixed]
-scores: {formal: 1, mixed: 0.5, informal: 0}
-user: |
-  In which register is this text written? {predicted_answer}
-"""
-YAML = """
-kind: graded
-judge: unmeasured
-rubric: register
-by: [topic]
-languages:
-  en: {file: en.jsonl, gates: {correct: {min: 0.5}, share_informal: {max: 0.5}}}
-"""
+REGISTER: str = kept(__file__, "register")
+YAML: str = kept(__file__, "yaml")
 ANSWERS = {
     "Dear Sir": "formal",
     "Hello, yours": "mixed",
     "Hiya mate": "informal",
     "Madam": "formal",
 }
-RULES = '''
-from evaluators.core import Verdict
-
-
-class Politeness:
-    """A rule judge of one's own: the whole of it."""
-
-    async def judge(self, case, answer, ask):
-        if "broken" in answer:
-            raise ValueError("no such word")
-        polite = answer in ("Sofia", "Dear Sir", "Madam")
-        label = ("CORRECT", "formal") if polite else ("INCORRECT", "informal")
-        grade = label["formal" in case.metadata.get("labels", "")]
-        return Verdict(grade=grade, rating=9 if polite else 2, reason="politeness", sure=polite)
-'''
+RULES: str = kept(__file__, "rules")
 
 
 def register(project: Project) -> None:

@@ -13,16 +13,10 @@ import pytest
 
 from tests.conftest import MODES, MODULE, Project, new_project
 from tests.support.projects import RIGHT, WRONG
+from tests.support.tables import kept
 
 PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'
-TWO_LANGUAGES = """
-kind: graded
-by: [topic]
-languages:
-  en: {file: en.jsonl, gates: {correct: {min: 0.5}, incorrect: {max: 0.5}}}
-  bg: {file: bg.jsonl, gates: {correct: {min: 0.5}}}
-  default: {rubric_language: en}
-"""
+TWO_LANGUAGES: str = kept(__file__, "two_languages")
 
 
 def capitals_in(project: Project) -> Project:

@@ -10,7 +10,7 @@ import pytest
 from evaluators.ledger.sqlite import SqliteStore
 from tests.support.loopback import Answer, Loopback, Seen, good, loopback, reply
 from tests.support.projects import Project, specs
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
 ITEMS = 12
 BOTH = ("en", "bg")
@@ -135,20 +135,7 @@ def test_stopping_at_the_first_miss_bounds_what_is_spent(project: Project, worke
     assert server.count <= 2 * (ended + 64 + 4)
 
 
-DEADLY = """
-import os
-from pathlib import Path
-
-import pytest
-
-
-@pytest.fixture(autouse=True)
-def deadly(request):
-    once = Path("died-once")
-    if "en-q3]" in request.node.name and not once.exists():
-        once.touch()
-        os._exit(1)
-"""
+DEADLY: str = kept(__file__, "deadly")
 
 
 @pytest.mark.slow
@@ -186,17 +173,7 @@ def test_a_page_that_cannot_be_appended_to_changes_no_code(
     result.stdout.fnmatch_lines(["warning: /nowhere/step.md: the summary cannot be appended*"])
 
 
-FULL_DISK = """
-from evaluators.ledger.rows import StoreError
-from evaluators.ledger.sqlite import SqliteStore
-
-
-def full(self, work):
-    raise StoreError("database or disk is full", is_full=True)
-
-
-SqliteStore.change = full
-"""
+FULL_DISK: str = kept(__file__, "full_disk")
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])

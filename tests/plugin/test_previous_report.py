@@ -11,7 +11,7 @@ from reports.render.writer import write
 from reports.run.report_folder import NO_VERDICT, keep_decided, previous
 from tests.support.projects import BAR, MODULE, Project, graded
 from tests.support.samples import full, report
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
 YAML = graded({"en": BAR})
 
@@ -57,15 +57,7 @@ def test_only_the_files_of_a_report_are_kept(tmp_path: Path) -> None:
     assert (out / "adjudications.yaml").is_file()
 
 
-ABORTED = """
-import os, signal
-import pytest
-
-
-@pytest.mark.qa("capital")
-def test_capital(case, verdict):
-    {0}
-"""
+ABORTED: str = kept(__file__, "aborted")
 
 
 @tabled("words", "body", "code", "said")

@@ -7,22 +7,9 @@ import pytest
 
 from reports.__main__ import main
 from tests.conftest import Project
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
-WAVERING = """
-from collections import Counter
-
-asked = Counter()
-
-
-def answer(case):
-    asked[case.question] += 1
-    number = case.question.rstrip("?").rpartition(" ")[2]
-    if number == "3" and asked[case.question] == 3:
-        raise ValueError("the third try")
-    right = number == "1" or asked[case.question] == 1
-    return "Sofia" if right else "Varna"
-"""
+WAVERING: str = kept(__file__, "wavering")
 YAML = """
 kind: graded
 languages:

@@ -8,37 +8,10 @@ import pytest
 
 from tests.support.loopback import Answer, Seen, loopback
 from tests.support.projects import BAR, Project, graded
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
-FUNCTION = """
-import asyncio
-from pathlib import Path
-
-
-async def answer(case):
-    with Path("calls.txt").open("a", encoding="utf-8") as file:
-        file.write(case.question + "\\n")
-    await asyncio.sleep(0)
-    return {"text": "Sofia", "input_tokens": 5, "output_tokens": 2, "cost": 0.01}
-
-
-def broken(case):
-    raise LookupError("no index for " + case.language)
-
-
-def picky(case):
-    if "number 2" in case.question:
-        raise ValueError("two")
-    return "Sofia"
-"""
-SERVICE = """
-house:
-  provider: http
-  url: {url}/ask
-  version: "1"
-  body: {{question: "{{question}}"}}
-  answer: $.answer
-"""
+FUNCTION: str = kept(__file__, "function")
+SERVICE: str = kept(__file__, "service")
 YAML = graded({"en": BAR})
 
 

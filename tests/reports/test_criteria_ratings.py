@@ -19,17 +19,9 @@ from reports.run.run_json import load_report
 from tests.support.captured import Captured
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.reviewing import IssuedRun, saved
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
-CRITERIA = """\
-- name: accuracy
-  question: How accurate is the answer?
-  low: wrong throughout
-  high: wholly right
-- name: plain style
-  question: Стилът ясен ли е?
-  scale: 0..4
-"""
+CRITERIA: str = kept(__file__, "criteria")
 
 
 class Rated(IssuedRun):

@@ -19,6 +19,7 @@ from reports.metrics.summary import summarise, tabulate
 from reports.run.record import Record
 from reports.run.report import GateResult
 from tests.support.made_records import graded, inputs_of, make_slice, numbered
+from tests.support.tables import kept
 
 CONFIDENT: Evidence = "confident"
 
@@ -58,26 +59,7 @@ def test_marked_golds_are_counted_apart_and_gated() -> None:
     assert slice_gates(make_slice("graded", rule), plain, summarise(plain, make_slice())) == ()
 
 
-SENTENCES = """
-correct {min: 0.35} 35 65 PASS
-    correct 0.35 is at least 0.35 (n=100)
-correct {min: 0.35} 34 64 0 2 INCONCLUSIVE
-    correct 0.347 is below 0.35, but 2 ungraded items could bring it anywhere from 0.34 to
-    0.36; run the same command again to grade them (n=98, 2 ungraded)
-correct {min: 0.35} 31 67 0 2 FAIL
-    correct 0.316 is below 0.35 (n=98, 2 ungraded; at best 0.33)
-correct {min: 0.35} 40 58 0 2 PASS
-    correct 0.408 is at least 0.35 (n=98, 2 ungraded; at worst 0.4)
-incorrect {max: 0.55} 40 50 8 2 PASS
-    incorrect 0.51 is at most 0.55 (n=98, 2 ungraded; at worst 0.52)
-incorrect {max: 0.55} 1 97 0 2 FAIL
-    incorrect 0.99 is above 0.55 (n=98, 2 ungraded; at best 0.97)
-attempted {min: 0.4, max: 0.6} 20 30 49 1 PASS
-    attempted 0.505 is at least 0.4 and at most 0.6 (n=99, 1 ungraded; 0.5 to 0.51 with
-    these at either extreme)
-correct {min: 0.35} 3499 6501 FAIL
-    correct 0.3499 is below 0.35 (n=10000)
-"""
+SENTENCES: str = kept(__file__, "sentences")
 """For each rule, counts of correct, incorrect, not attempted and ungraded items: the verdict."""
 
 

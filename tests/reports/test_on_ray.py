@@ -20,7 +20,7 @@ from evaluators.ledger.reply_store import Ledger
 from reports.commands import on_ray
 from tests.support.loopback import Answer, Seen, loopback, plausible
 from tests.support.projects import RIGHT, ROOT, WRONG, Project, graded
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
 ITEMS = 24
 NODES = ["first", "second"]
@@ -29,38 +29,10 @@ MODELS = """
 {name}: {{provider: openai, model: {name}, base_url: "{url}/v1", prices: {{input: 0, output: 100}},
   parameters: {{max_tokens: 10}}}}
 """
-SLOW = """
-import asyncio
-from pathlib import Path
-from evaluators.core import CORRECT, Verdict
+SLOW: str = kept(__file__, "slow")
 
 
-class Judge:
-    async def judge(self, case, answer, ask):
-        Path({folder!r}, "began").touch()
-        if case.id != "q1":
-            await asyncio.sleep(60)
-        return Verdict(grade=CORRECT, reason="so it is", sure=True)
-"""
-
-
-CARRIED = """
-import os
-
-import reports
-from evaluators.ledger.upkeep import save_unkept
-from evaluators.ledger_place import read_place
-
-
-def pytest_configure():
-    for path in (reports.__file__, os.getcwd()):
-        assert ("qa-shard-" in path) != ("HERE" in os.environ), path
-
-
-def pytest_unconfigure(config):
-    if "HERE" not in os.environ:
-        save_unkept(read_place(config.getoption("qa_ledger")), [])
-"""
+CARRIED: str = kept(__file__, "carried")
 
 
 @pytest.fixture(scope="module")

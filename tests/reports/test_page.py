@@ -11,6 +11,7 @@ from tests.support.browsing import Browser, Tab, browser, needs_browser
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, run_of
 from tests.support.samples import ended, full, record, report
+from tests.support.tables import kept
 
 __all__ = ["browser"]
 pytestmark = needs_browser
@@ -174,23 +175,7 @@ def test_words_that_differ_from_the_baseline_are_marked(browser: Browser, tmp_pa
     tab.page.close()
 
 
-MARKDOWN = """\
-# Rivers
-The **longest** is *Iskar*, `<b>`; see ![here](https://x.invalid/p.png) and 2*3*4.
-
-- one
-  - two
-1. three
-
-> said
-> > twice
-
-| river | km |
-|---|:-:|
-| <img src=x onerror="document.title=1"> | **368** |
-```html
-<script>document.title = 1</script>
-"""
+MARKDOWN: str = kept(__file__, "markdown")
 FORMATTED = {
     "strong": ["Rivers", "longest", "368"],
     "em": ["Iskar"],

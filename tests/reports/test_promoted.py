@@ -15,7 +15,7 @@ from reports.verdict.promoted import BASELINES, find_run, with_trend
 from tests.conftest import MODULE, ROOT, Project
 from tests.support.made_runs import answered, run_of, written
 from tests.support.samples import rendered
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
 
 @pytest.fixture
@@ -152,33 +152,7 @@ def test_pytest_compares_with_a_promoted_run(
 
 
 LANGUAGES = ("en", "bg", "pl", "hu", "be")
-PARROT = """
-import csv
-from pathlib import Path
-
-from evaluators.core import Verdict
-
-KNOWN = {
-    row["Question"]: row["Predicted answers"]
-    for path in Path("qa/facts").glob("*.csv")
-    for row in csv.DictReader(path.open(encoding="utf-8"))
-}
-
-
-def old(case):
-    text = KNOWN[case.question]
-    return {"text": text, "input_tokens": len(case.question), "output_tokens": len(text)}
-
-
-def new(case):
-    return "?" if case.language == "pl" and len(case.question) % 3 == 0 else KNOWN[case.question]
-
-
-class Wordy:
-    async def judge(self, case, answer, ask):
-        reason = f"To '{case.question}' the reference says {case.expected}; the answer: {answer}."
-        return Verdict(grade="INCORRECT" if answer == "?" else "CORRECT", reason=reason)
-"""
+PARROT: str = kept(__file__, "parrot")
 
 
 def test_a_promoted_run_is_small_and_compares_like_the_whole(

@@ -17,42 +17,12 @@ from reports.run import clean
 from reports.run.record import safe
 from tests.support.hostile import HOSTILE
 from tests.support.samples import record
+from tests.support.tables import kept
 
 ANY_TEXT = st.text(st.characters(), max_size=300) | st.sampled_from(HOSTILE)
 
-KEYS = (
-    "sk-test-CNRY0a1b2c3d4e5f",
-    "sk-ant-api03-abcdefghijklmnop",
-    "sk-0123456789abcdef",
-    "keysk-test-0123456789abcdefgh",
-    "Bearer CNRYva39zyxw",
-    "bearer\t0a1b2c3d",
-    "Bearer abcdefghijklmnopqrstuvwxyz",
-    "Authorization: Basic dXNlcjpwYXNz",
-    '"x-api-key": "abcdefgh12345678"',
-    "api_key=abcdefgh12345678",
-    "ghp_0123456789abcdefghij",
-    "hf_abcdefghijklmnop",
-    "glpat-0123456789abcdef",
-    "xoxb-0123456789-abc",
-    "AKIAIOSFODNN7EXAMPLE",
-    "AIzaSyA0123456789abcdefghij",
-    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
-    "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA",
-    "xai-0123456789ab",
-    "sk_live_0123456789ab",
-)
-NO_KEYS = (
-    "bearer securities of class-2 issuers",
-    "Bearer 2020-bonds",
-    "risk-assessment of task-oriented desk-research",
-    "the sk-SK locale",
-    "sk-learn",
-    "sk-learning, and the Eyjafjallajokull",
-    "part PK-12345678 of series RK-2023-01",
-    "what an API key is: a secret",
-    "snake_case_names_are_longer_than_this_one",
-)
+KEYS: list[str] = kept(__file__, "keys")
+NO_KEYS: list[str] = kept(__file__, "no_keys")
 
 
 @pytest.mark.parametrize("key", KEYS)

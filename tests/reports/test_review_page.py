@@ -20,6 +20,7 @@ from tests.support.captured import Captured
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, run_of, written
 from tests.support.reviewing import sheet, sheet_item
+from tests.support.tables import kept
 
 __all__ = ["browser"]
 pytestmark = [pytest.mark.slow, needs_browser]
@@ -39,18 +40,7 @@ def items() -> list[SheetItem]:
     ]
 
 
-CRITERIA = """\
-- name: accuracy
-  question: How accurate is the answer?
-  low: wrong throughout
-  high: wholly right
-- name: style
-  question: "Is it <b>well</b> written?"
-  scale: 1..5
-- name: length
-  question: Is it as long as it should be?
-  scale: 0..4
-"""
+CRITERIA: str = kept(__file__, "criteria")
 
 
 @pytest.fixture(scope="module")
