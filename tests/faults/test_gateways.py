@@ -1,6 +1,13 @@
 """Gateways: refusals of all calls alike, upstreams that die, and servers that ask for no retry."""
 
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import time
 from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,8 +19,9 @@ from evaluators.runtime.caller import CallSettings
 from evaluators.runtime.engine import Status
 from evaluators.secrets import PLACEHOLDER, Key
 from tests.support.engine_bench import Bench, prompted
-from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, reply
+from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible, reply
 from tests.support.model_calls import SECRET, both, error_body, spec_of
+from tests.support.projects import Project
 from tests.support.tables import tabled
 
 NO_KEY = "No connected db."
@@ -161,3 +169,65 @@ def test_a_server_that_wants_no_retry_gets_none(tmp_path: Path, provider: str, s
     assert states(outcomes) == {"error": 1, "passed": 9}
     assert server.count == 10
     assert "not to be tried again" in outcomes["k7"].message
+
+
+MASTER = "sk-master-0123456789abcdef"
+PROXY = """
+model_list:
+  - model_name: openai-m
+    litellm_params: {{model: openai/m, api_base: "{0}/v1", api_key: upstream}}
+  - model_name: anthropic-m
+    litellm_params: {{model: anthropic/m, api_base: "{0}", api_key: upstream}}
+general_settings: {{master_key: {1}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A LiteLLM proxy that demands a key, before a server of ours; returns its address."""
+    folder = tmp_path_factory.mktemp("proxy")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with loopback(handler=plausible()) as upstream:
+        (folder / "config.yaml").write_text(PROXY.format(upstream.url, MASTER), encoding="utf-8")
+        words = ("litellm", "--config", "config.yaml", "--host", "127.0.0.1", "--port", f"{port}")
+        at_home = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_TELEMETRY": "False"}
+        quiet = subprocess.DEVNULL
+        with subprocess.Popen(
+            words, cwd=folder, env=os.environ | at_home, stdout=quiet, stderr=quiet
+        ) as process:
+            for _ in range(120):
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                    break
+                time.sleep(0.5)
+            yield f"http://127.0.0.1:{port}"
+            process.terminate()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("litellm"), reason="needs pip install 'litellm[proxy]'")
+@both
+def test_a_real_proxy_that_demands_a_key(
+    project: Project, monkeypatch: pytest.MonkeyPatch, proxy: str, provider: str
+) -> None:
+    """Without its key named: the option to give; with a wrong one: what to check; else graded."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, "sk-of-the-provider-0123456789")
+    project.asked(3)
+    name, url = ("anthropic-m", proxy) if provider == "anthropic" else ("openai-m", f"{proxy}/v1")
+    spec = f"{provider}:{name}@{url}"
+    named = ("qa/capital", "--allow-self-judge", f"--model={spec}", f"--judge={spec}")
+    last = project.run_in_process(*named).outlines[-1]
+    assert f"no key was sent to {proxy[7:]}; if it wants one: --key-env {url}=NAME" in last
+    assert "check the API key" not in last
+    monkeypatch.setenv("GATEWAY", "sk-wrong-0123456789abcdef")
+    last = project.run_in_process(*named, f"--key-env={url}=GATEWAY").outlines[-1]
+    assert "NOTHING GRADED: exit 4" in last
+    assert "check the API key" in last
+    monkeypatch.setenv("GATEWAY", MASTER)
+    done = project.run_in_process(*named, f"--key-env={url}=GATEWAY")
+    assert done.ret == 0, done.stdout.str()
+    entry = f"provider: {provider}, model: {name}, base_url: '{url}', api_key_env: GATEWAY"
+    project.write("house.yaml", f"house: {{{entry}}}\n")
+    words = ("--model=house", "--judge=house", "--models=house.yaml", "--fresh=again")
+    assert project.run_in_process(*named[:2], *words).ret == 0
