@@ -13,7 +13,7 @@ from pathlib import Path
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from cases.review.sheet import Question, Sheet, SheetItem
+from cases.review.sheet import Sheet, SheetItem
 from evaluators.output import BOM, content_policy, guarded, sheet_lines, write_texts
 from evaluators.reading import load_settings
 from evaluators.secrets import mask
@@ -61,16 +61,11 @@ class Texts:
         return "; ".join(self.reasons.get(reason, reason) for reason in item.reasons)
 
 
-def known_languages() -> Mapping[str, Path]:
-    """Return the files of texts by language, in order."""
-    return {path.stem: path for path in sorted((FOLDER / "texts").glob("*.yaml"))}
-
-
 def texts_in(language: str) -> Texts:
     """Return the texts of a language, or of English if it has no file."""
-    known = known_languages()  # no path is made of the name: it comes from the user's files
+    known = {path.stem for path in (FOLDER / "texts").glob("*.yaml")}
     language = language if language in known else FALLBACK
-    settings = load_settings(known[language])
+    settings = load_settings(FOLDER / "texts" / f"{language}.yaml")
     names = ("form", "titles", "verdicts", "reasons", "rules")
     parts = {name: settings.part(name) for name in names}
     words = {name: {key: one.text(key) for key in one.values} for name, one in parts.items()}
@@ -164,18 +159,17 @@ def csv_twin(sheet: Sheet) -> str:
     rows = [[*header, *edits, "choices", *asked, "edited", "comment", "reviewer"]]
     for item in sheet.items:
         texts, own = {one.title: one.text for one in item.fields}, words[item.language]
-        rules = "\n".join(_rule(one, own) for one in item.questions)
+        rules = "\n".join(
+            f"{one.name} ({one.values[0]} to {one.values[-1]}): {one.text}"
+            if one.name
+            else own.rules[one.kind]
+            for one in item.questions
+        )
         row = [item.id, item.language, *(texts.get(title, "") for title in titles)]
         row += [own.why(item), rules, *([item.edit or ""] if edits else [])]
         verdicts = (BETWEEN.join(one.values) for one in item.questions if not one.name)
         rows.append([*row, next(verdicts, ""), *[""] * len(asked), "", "", sheet.reviewer])
     return spreadsheet_text(rows)
-
-
-def _rule(question: Question, texts: Texts) -> str:
-    if not question.name:
-        return texts.rules[question.kind]
-    return f"{question.name} ({question.values[0]} to {question.values[-1]}): {question.text}"
 
 
 def spreadsheet_text(rows: Iterable[Iterable[str | float]]) -> str:

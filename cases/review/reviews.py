@@ -308,18 +308,16 @@ def settle(items: Iterable[str], reviews: Iterable[Review]) -> dict[str, Settled
     for review in sorted(reviews, key=lambda one: one.reviewer.casefold()):
         if review.verdict:
             given[review.item].append(review)
-    return {item: _settled(item, tuple(given[item])) for item in items}
-
-
-def _settled(item: str, reviews: tuple[Review, ...]) -> Settled:
-    if not reviews:
-        return Settled(item=item, state=UNREVIEWED)
-    verdict = _majority([one.verdict for one in reviews])
-    edits = [one.edited for one in reviews if one.verdict == verdict and one.edited]
-    edited = _majority(edits)
-    if not verdict or (edits and not edited):
-        return Settled(item=item, state=CONFLICT, reviews=reviews)
-    return Settled(item=item, state=AGREED, verdict=verdict, edited=edited, reviews=reviews)
+    found = {}
+    for item in items:
+        verdict = _majority([one.verdict for one in given[item]])
+        edits = [one.edited for one in given[item] if one.verdict == verdict and one.edited]
+        edited, said = _majority(edits), tuple(given[item])
+        settled = Settled(item=item, state=CONFLICT if said else UNREVIEWED, reviews=said)
+        if verdict and (edited or not edits):
+            settled = replace(settled, state=AGREED, verdict=verdict, edited=edited)
+        found[item] = settled
+    return found
 
 
 def _majority(values: Sequence[str]) -> str:

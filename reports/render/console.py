@@ -10,7 +10,7 @@ from evaluators.output import plural
 from evaluators.statistics.intervals import number
 from reports.render import words
 from reports.run import clean
-from reports.run.evidence import Comparison, SliceComparison
+from reports.run.evidence import Comparison
 from reports.run.report import WARNING, GateResult, Report
 
 WIDTH = 100  # where no terminal says its own
@@ -20,19 +20,14 @@ _ROW = "{:<16} {:>6} {:>6} {:>6}  {:<24} {:>9}  {:<20}"
 
 
 def gates(report: Report) -> Iterator[str]:
-    """Yield the gate table, whose replies these are, and the notes on the run."""
-    yield from gate_table(report)
-    yield from warnings(report.comparison)
-    yield from origin(report)
-    yield from notes(report)
-
-
-def gate_table(report: Report) -> Iterator[str]:
-    """Yield the gates, FAIL first: verdict, slice, measure and bar, and below it why."""
+    """Yield the gates, FAIL first, each with why, whose replies these are, and the notes."""
     for gate in words.by_urgency(report.decision.gates):
         title, *why = gate_lines(gate)
         yield f"{gate.state:<{STATE}}{title}"
         yield from why
+    yield from warnings(report.comparison)
+    yield from origin(report)
+    yield from notes(report)
 
 
 def gate_lines(gate: GateResult) -> list[str]:
@@ -137,17 +132,12 @@ def _table(report: Report, compared: Comparison, name: str) -> Iterator[str]:
     for one in compared.slices:
         cells = (one.name, one.difference.n, one.fixed, one.broke, words.signed(one.difference))
         yield _ROW.format(*cells, words.p_value(one.p_value), words.odds(one.odds)).rstrip()
-        yield from _moved(one)
+        moved = [f"{name} {words.signed(found)}" for name, found in one.differences.items()]
+        lone = [("new", one.added), ("removed", one.removed), ("changed data", one.changed)]
+        lone += [("ungraded", one.ungraded), (words.FEWER_REPEATS, one.repeats)]
+        moved += [f"{count:,} {what}" for what, count in lone if count]
+        yield from wrapped("; ".join(moved), "    ")
     yield from warnings(compared)
-
-
-def _moved(one: SliceComparison) -> Iterator[str]:
-    """Yield how other measures moved, and which items could not be compared."""
-    moved = [f"{name} {words.signed(found)}" for name, found in one.differences.items()]
-    lone = [("new", one.added), ("removed", one.removed), ("changed data", one.changed)]
-    lone += [("ungraded", one.ungraded), (words.FEWER_REPEATS, one.repeats)]
-    moved += [f"{count:,} {what}" for what, count in lone if count]
-    yield from wrapped("; ".join(moved), "    ")
 
 
 def _broke(report: Report) -> Iterator[str]:

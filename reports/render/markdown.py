@@ -38,16 +38,18 @@ def render(report: Report) -> str:
     compared, since = report.comparison, report.since_anchor
     kinds = words.ungraded(report)[:_MAX_MISSES]
     noted = [f"{part.name}: {part.note}" for part in report.slices if part.note]
+    gates = words.by_urgency(report.decision.gates)
+    undecided = (_undecided(gate) for gate in gates if gate.state != "PASS")
     parts = (
         _head(report),
         _section(
             "Another judge",
             [f"- **{clean.prose(one)}**" for one in (compared.warnings if compared else ())],
         ),
-        _section("Gates that did not pass", _fitting(map(_undecided, _not_passed(report)))),
+        _section("Gates that did not pass", _fitting(undecided)),
         _section("Slices that lost", _fitting(_lost(compared))),
         _regressions(report),
-        _table("Gates", _GATES, map(_gate, words.by_urgency(report.decision.gates))),
+        _table("Gates", _GATES, map(_gate, gates)),
         _table(
             "Compared with the baseline", _PAIRS, map(_pairs, compared.slices if compared else ())
         ),
@@ -63,10 +65,6 @@ def render(report: Report) -> str:
         _fold("Notes", "\n".join(f"- {clean.prose(one)}" for one in (*report.notes, *noted))),
     )
     return _bounded("\n".join(part for part in parts if part))
-
-
-def _not_passed(report: Report) -> list[GateResult]:
-    return [one for one in words.by_urgency(report.decision.gates) if one.state != "PASS"]
 
 
 def _undecided(gate: GateResult) -> str:

@@ -193,7 +193,6 @@ def p_value(value: float | None) -> str:
 
 
 USAGE_HEADER = ("Slice", *(row.title for row in USAGE.values()))
-_UNKNOWN = "–"
 Cell = tuple[str, str]
 
 
@@ -212,30 +211,22 @@ def usage_rows(report: Report) -> list[UsageRow]:
     """Return a row for each slice with any figure, the one that grew most first."""
     compared = report.comparison.slices if report.comparison else ()
     shifts = {one.name: one.usage for one in compared}
-    rows = [
-        _row(part.name, part.measures, shifts.get(part.name, {}))
-        for part in report.slices
-        if USAGE.keys() & part.measures.keys()
-    ]
+    rows = []
+    for part in report.slices:
+        moved: Mapping[str, UsageShift] = shifts.get(part.name, {})
+        if USAGE.keys() & part.measures.keys():
+            cells = tuple(_cell(moved.get(one) or part.measures.get(one)) for one in USAGE)
+            factor = max((one.factor.value or 0.0 for one in moved.values()), default=0.0)
+            rows.append(UsageRow(name=part.name, cells=cells, factor=factor))
     return sorted(rows, key=lambda row: -row.factor)
 
 
-def _row(name: str, measures: Mapping[str, Estimate], shifts: Mapping[str, UsageShift]) -> UsageRow:
-    factors = [one.factor.value or 0.0 for one in shifts.values()]
-    cells = tuple(
-        _shift(shifts[one]) if one in shifts else _estimate(measures.get(one)) for one in USAGE
-    )
-    return UsageRow(name=name, cells=cells, factor=max(factors, default=0.0))
-
-
-def _estimate(found: Estimate | None) -> Cell:
-    if found is None or found.value is None:
-        return _UNKNOWN, ""
-    return amount(found.value), _interval(found)
-
-
-def _shift(found: UsageShift) -> Cell:
-    """Return before, now and the factor, marked where its whole interval lies off 1."""
+def _cell(found: Estimate | UsageShift | None) -> Cell:
+    """Return a value; or before, now and the factor, marked where its interval lies off 1."""
+    if found is None or (isinstance(found, Estimate) and found.value is None):
+        return "–", ""
+    if isinstance(found, Estimate):
+        return amount(found.value or 0.0), _interval(found)
     before, now = (amount(one.value or 0.0) for one in (found.before, found.now))
     factor, ends = found.factor, found.factor.interval
     mark = "" if ends is None else "▲ " if ends[0] > 1 else "▼ " if ends[1] < 1 else ""

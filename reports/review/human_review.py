@@ -224,16 +224,13 @@ def rubric_texts(picks: Sequence[Pick], transcripts: Source | None) -> dict[str,
     asked = [call.request for call in calls if call.request and call.request.messages]
     sent = {one.version: one.messages[0].content for one in asked}
     versions = {one.part.rubric.version for one in picks if one.part.rubric}
-    known = {version: _bundled(version) or sent.get(version, "") for version in versions}
-    return {version: text for version, text in known.items() if text}
-
-
-def _bundled(version: str) -> str:
-    path = RUBRICS / f"{version.partition('@')[0]}.yaml"
-    if path.parent != RUBRICS or not path.is_file():
-        return ""
-    rubric = load_rubric(path)
-    return (rubric.system or rubric.user) if rubric.version == version else ""
+    known = {version: sent[version] for version in versions if sent.get(version)}
+    for version in versions:
+        path = RUBRICS / f"{version.partition('@')[0]}.yaml"
+        if path.parent == RUBRICS and path.is_file():
+            rubric = load_rubric(path)
+            known |= {version: rubric.system or rubric.user} if rubric.version == version else {}
+    return known
 
 
 OVERRULED, WAITING = "overrules the judge", "waits for another reviewer"
