@@ -64,24 +64,6 @@ example:
   qagate build boolq --recipe mine.yaml accept be-1.Anna.json be-2.csv
   qagate build boolq --recipe mine.yaml freeze --to cases/mine
   qagate build boolq --recipe mine.yaml evaluate --run new=reports/out --run old=last/"""
-_BUILD = "the recipe's key `build: {{{}}}`"
-GONE: Mapping[str, str] = {
-    **dict.fromkeys(("--source", "--count", "--licence"), "the recipe's key `sources`"),
-    **{f"--{key}": _BUILD.format(f"{key}: …") for key in ("oversample", "seed", "share")},
-    **{f"--{key}": _BUILD.format(f"{key}: …") for key in ("overlap", "splits")},
-    **{f"--{key}": _BUILD.format(f"{key}: true") for key in ("plain", "blind", "probe")},
-    **{f"--no-{key}": _BUILD.format(f"{key}: false") for key in ("plain", "blind", "probe")},
-    "--same-provider": _BUILD.format("same_provider: true"),
-    "--second-validator": "people: what the validator's own answer contradicts goes to review",
-    "--contact": "a dump of the wiki; live wikis are no longer sampled",
-    "--step": "the step's name alone",
-    "--force": "another --to, or delete the files there",
-    "--data": "a run over those items: --run NAME=REPORT_FOLDER",
-    "--predictions": "a run over recorded answers (column predicted_answer), and --run",
-    "--allow-missing": "a run over all items; an empty recorded answer counts as unanswered",
-    "--out": "--folder; the tables are in its folder `evaluation`",
-}
-"""Options that this command no longer has, and what to use instead."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -133,9 +115,6 @@ def _lines(report: Values, folder: Path) -> Iterator[str]:
 
 def read_options(argv: Sequence[str]) -> Namespace:
     """Return the options of a command line. Raises UsageError for anything wrong."""
-    for word in argv:
-        if instead := GONE.get(word.partition("=")[0]):
-            raise UsageError(f"build: {word.partition('=')[0]} is gone; use {instead}")
     options = _parser().parse_intermixed_args(argv)
     if options.files and options.step != "accept":
         raise UsageError(f"build: {options.step} takes no files, got {options.files[0]}")

@@ -22,6 +22,7 @@ from reports.plugin.calibrator import JudgeWait, find_labelled
 from reports.plugin.head_start import EARLY, may_end_early, takes_everything
 from reports.plugin.options import RunOptions, shares
 from reports.plugin.progress import Progress, ProgressDisplay
+from reports.plugin.qagate import COMPANIONS, IMPORT_MODE
 from reports.plugin.results import (
     DeadWorkers,
     SessionResults,
@@ -291,9 +292,9 @@ class Controller:
 def _command(config: pytest.Config) -> str:
     """Return what the user typed, without keys: ``qagate run`` brings options of its own."""
     args = [str(one) for one in config.invocation_params.args]
-    if args[:1] == ["-p"] and args[1].endswith("qagate"):
-        args = args[args.index("--import-mode=importlib") + 1 :]
-        return mask(shlex.join(["qagate", "run", *args]))
+    brought = 3 + 2 * len(COMPANIONS)  # see reports.plugin.qagate.run
+    if args[:1] == ["-p"] and args[brought - 1 : brought] == [IMPORT_MODE]:
+        return mask(shlex.join(["qagate", "run", *args[brought:]]))
     return mask(shlex.join(["pytest", *args]))
 
 

@@ -21,6 +21,7 @@ HOME = next(
 )
 COMPANIONS = ("deepeval", "asyncio", "repeat", "rerunfailures", "anyio")
 """Plugins that come with deepeval: a run needs none of them, and they take seconds."""
+IMPORT_MODE = "--import-mode=importlib"
 NOTE = """\
 exit codes: 0 done, or every gate passed; 1 a gate failed; 4 wrong arguments; 6 INCONCLUSIVE; the
 README has them all"""
@@ -103,4 +104,4 @@ def run(arguments: Sequence[str]) -> int:
         on_ray: int = import_module("reports.commands.on_ray").main(arguments)
         return on_ray
     off = [word for name in COMPANIONS for word in ("-p", f"no:{name}")]
-    return int(pytest.main(["-p", __name__, *off, "--import-mode=importlib", *arguments]))
+    return int(pytest.main(["-p", __name__, *off, IMPORT_MODE, *arguments]))

@@ -8,17 +8,20 @@ import tomllib
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cases.builder.recipe import SourceGroup, find_recipe, load_recipe
 from evaluators.command_line import PROGRAMS
+from evaluators.reading import load_yaml
 from reports.commands import build, new
 from reports.plugin import qagate
 from tests.conftest import Project
 from tests.support.tables import tabled
 
 ROOT = Path(__file__).parents[2]
+NEW: Any = load_yaml(new.TEXTS)
 
 
 @pytest.fixture
@@ -176,7 +179,7 @@ def test_a_package_in_the_way_is_one_line(
 
 
 @pytest.mark.parametrize("language", ["de", "fr"])
-@pytest.mark.parametrize("kind", list(new.TEMPLATES))
+@pytest.mark.parametrize("kind", list(NEW["kinds"]))
 def test_a_new_data_set_runs_as_it_is(project: Project, kind: str, language: str) -> None:
     """Each kind's files are whole: its rows are judged, and they are too few to decide its gate."""
     words = ["folk", "--lang", language, "--kind", kind, "--to", str(project.path)]
@@ -188,8 +191,8 @@ def test_a_new_data_set_runs_as_it_is(project: Project, kind: str, language: str
     assert ("drop: {max: 0.05}" in settings) is not kind.startswith("judged")
 
 
-@pytest.mark.parametrize("language", list(new.TEXTS))
-@pytest.mark.parametrize("kind", list(new.TEMPLATES))
+@pytest.mark.parametrize("language", list(NEW["languages"]))
+@pytest.mark.parametrize("kind", list(NEW["kinds"]))
 def test_a_new_data_set_is_in_its_language(
     tmp_path: Path, kind: str, language: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -197,10 +200,10 @@ def test_a_new_data_set_is_in_its_language(
     assert new.main(["folk", "--lang", language, "--kind", kind, "--to", str(tmp_path)]) == 0
     assert "translate" not in capsys.readouterr().out
     every = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "folk").iterdir()}
-    english = new.TEXTS["en"]
+    english = NEW["languages"]["en"]
     for text in () if language == "en" else every.values():
-        assert english.question not in text and english.expected not in text
-        assert english.claim not in text and "yes: 'yes'" not in text
+        assert not any(english[key] in text for key in ("question", "expected", "claim"))
+        assert "yes: 'yes'" not in text
     if data := every.get(f"{language}.csv"):
         assert len({len(row) for row in csv.reader(data.splitlines())}) == 1
 
