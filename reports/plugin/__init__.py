@@ -7,9 +7,13 @@ report. Tests, in xdist's workers or in the same process, wait for their own ite
 import reports.plugin.first_seconds
 
 # isort: split
+import argparse
 import gc
 import os
-from contextlib import ExitStack
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -29,8 +33,8 @@ from evaluators.text import encodable, harmless, shown
 from reports.plugin.options import (
     REPORT_DIR,
     RunOptions,
+    declare_options,
     given_options,
-    pytest_addoption,
     read_options,
 )
 from reports.plugin.run_paths import (
@@ -55,10 +59,36 @@ from reports.plugin.worker import (
 from reports.verdict.promoted import BASELINES
 
 __all__ = [
-    "pytest_addoption",
     "pytest_collection_modifyitems",
     "pytest_generate_tests",
 ]
+
+
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the options, and what is done where pytest itself rejects a word."""
+    config = pluginmanager.get_plugin("pytestconfig")
+    if isinstance(config, pytest.Config):
+        words, here = config.invocation_params.args, config.invocation_params.dir
+        config.add_cleanup(lambda: withdraw(words, here) if sys.exc_info()[0] else None)
+        declare_options(parser, config.invocation_params.args)
+    else:
+        declare_options(parser, ())
+
+
+def withdraw(words: Sequence[object], here: Path) -> None:
+    """Withdraw the verdict in the report folder of a run with these words that pytest rejected."""
+    from reports.run.report_folder import claim  # noqa: PLC0415  # workers write none
+
+    every = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *map(str, words)]
+    given = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    given.add_argument("--report-dir", default=REPORT_DIR)
+    known, others = given.parse_known_args(every)
+    named = [one for one in others if one[:1] != "-"]
+    with suppress(UsageError, OSError):
+        paths = [one for one in named if (here / one.partition("::")[0]).exists()]
+        if dataset_files(paths or ["."], here, Path(here.anchor)):
+            with claim(here / known.report_dir):
+                raise UsageError("rejected by pytest")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,7 +3,7 @@
 import argparse
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -210,11 +210,9 @@ _ELSEWHERE = {"--reruns": "--repeats", "--count": "--repeats", "--lang": "--lang
 """Options of other tools, or of a guess, with the option of ours that probably was meant."""
 
 
-def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+def declare_options(parser: pytest.Parser, given: Iterable[object]) -> None:
     """Declare the options. Their values stay text, so that a wrong one is an error of ours."""
     declare(parser.getgroup("qa", "question answering: may this model ship?").addoption)
-    config = pluginmanager.get_plugin("pytestconfig")
-    given = config.invocation_params.args if isinstance(config, pytest.Config) else ()
     if meant := _meant([str(argument).partition("=")[0] for argument in given]):
         parser.extra_info["did you mean"] = ", ".join(meant)  # shown with a usage error only
 

@@ -104,4 +104,8 @@ def run(arguments: Sequence[str]) -> int:
         on_ray: int = import_module("reports.commands.on_ray").main(arguments)
         return on_ray
     off = [word for name in COMPANIONS for word in ("-p", f"no:{name}")]
-    return int(pytest.main(["-p", __name__, *off, IMPORT_MODE, *arguments]))
+    code = int(pytest.main(["-p", __name__, *off, IMPORT_MODE, *arguments]))
+    if code == pytest.ExitCode.USAGE_ERROR and "reports.plugin" not in sys.modules:
+        # pytest rejected one of its own options before it loaded a plugin
+        import_module("reports.plugin").withdraw(arguments, Path.cwd())
+    return code

@@ -66,6 +66,7 @@ def test_no_earlier_pass_outlives_a_run_that_ended_without_a_verdict(
 ) -> None:
     """In no file that CI publishes; it is kept as the previous one, and the next run decides."""
     project.dataset("capital", {"en": ["Sofia"] * 4}, YAML)
+    project.write(".empty/note.txt", "no data set")
     project.run_in_process("qa")
     module = MODULE.format(name="capital")
     if body:

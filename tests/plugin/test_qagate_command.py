@@ -145,6 +145,9 @@ def test_run_is_pytest_with_our_packages_first(
     assert "GATES INCONCLUSIVE (1 of 1): exit 6" in ended.stdout
     assert "warning" not in ended.stdout
     assert (home / "reports" / "out" / "report.html").is_file()
+    rejected = called(home, installed, "-c", program, "run", "--maxfail=x", "folk")
+    assert rejected.returncode == 4
+    assert "NO VERDICT" in (home / "reports" / "out" / "run.json").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
