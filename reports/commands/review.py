@@ -352,7 +352,6 @@ def _parser() -> Parser:
 
 
 def _add_ways(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be done other than asking for verdicts; one at a time."""
     add = parser.add_mutually_exclusive_group().add_argument
     text = "what reviewers sent back (.json or .csv): put what they agree on into --to"
     add("--accept", metavar="FILE", nargs="+", type=Path, help=text)

@@ -28,8 +28,10 @@ def judging(
 
     ``judge`` is the SPEC. An item counts as settled without a call where rules alone decided it.
     """
-    graded_slices = [one for one in _slices(datasets, records) if one.kind.by_rubric]
-    judged_slices = [one for one in _slices(datasets, records) if not one.kind.answered]
+    every_slice = (one for dataset in datasets for one in dataset.slices.values())
+    slices = [one for one in every_slice if one.name in records]
+    graded_slices = [one for one in slices if one.kind.by_rubric]
+    judged_slices = [one for one in slices if not one.kind.answered]
     every = [(one, records[one.name]) for one in (*graded_slices, *judged_slices)]
     decided = [record for _, some in every for record in some if record.is_graded]
     split = tuple(
@@ -61,7 +63,13 @@ def judging_notes(
     ``slices`` are those that were run.
     """
     judges = PanelSpec.parse(judge)
-    waivers = {} if judges.is_offline else _waivers(found, datasets)
+    waived = {one.name for one in datasets if one.judge_unmeasured and not judges.is_offline}
+    why = "no labelled items measure its judge, and its dataset.yaml says that the gates decide"
+    waivers = {
+        name: f"judge: unmeasured for {name}: {why}"
+        for name in found.unmeasured
+        if name.partition(":")[0] in waived
+    }
     notes = [*waivers.values(), *_lexicon_notes(judges, slices)]
     if any(one.is_cascade for one in judges.members) and any(one.kind.rated for one in slices):
         notes.append(f"{judge}: ratings are the model's alone, no rule settles one")
@@ -77,19 +85,6 @@ def judging_notes(
         *vote_notes(judge, found.audit, found.panels),
         *corrected_notes(found.corrected),
     ]
-
-
-def _waivers(found: Judging, datasets: Sequence[Dataset]) -> dict[str, str]:
-    """Return a line for each slice whose gates decide with an unmeasured judge."""
-    waived = {one.name for one in datasets if one.judge_unmeasured}
-    names = [name for name in found.unmeasured if name.partition(":")[0] in waived]
-    why = "no labelled items measure its judge, and its dataset.yaml says that the gates decide"
-    return {name: f"judge: unmeasured for {name}: {why}" for name in names}
-
-
-def _slices(datasets: Sequence[Dataset], records: Mapping[str, Sequence[Record]]) -> list[Slice]:
-    every = (one for dataset in datasets for one in dataset.slices.values())
-    return [one for one in every if one.name in records]
 
 
 def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
@@ -160,16 +155,16 @@ def panels(
     members = PanelSpec.parse(judge).names
     if len(members) < 2:
         return ()
-    voted = [(slice_, [one for one in some if one.votes]) for slice_, some in records]
-    return tuple(_panel(slice_, some, members) for slice_, some in voted if some)
-
-
-def _panel(slice_: Slice, records: Sequence[Record], members: tuple[str, ...]) -> PanelAgreement:
-    rows = [(one, [vote.label for vote in one.votes[: len(members)]]) for one in records]
-    ungraded = {record.key for record in records if not record.is_graded}
-    votes = (vote for record in records for vote in record.votes[: len(members)])
-    silent = Counter(vote.judge for vote in votes if not vote.label)
-    return replace(agreement_of(slice_, members, rows, ungraded), silent=dict(silent))
+    found = []
+    for slice_, some in records:
+        voted = [(one, one.votes[: len(members)]) for one in some if one.votes]
+        if voted:
+            rows = [(one, [vote.label for vote in votes]) for one, votes in voted]
+            ungraded = {one.key for one, _ in voted if not one.is_graded}
+            silent = Counter(v.judge for _, votes in voted for v in votes if not v.label)
+            agreed = agreement_of(slice_, members, rows, ungraded)
+            found.append(replace(agreed, silent=dict(silent)))
+    return tuple(found)
 
 
 def vote_notes(judge: str, found: RulesAudit | None, panels: Sequence[PanelAgreement]) -> list[str]:

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cases.dataset import Dataset, Slice
 from cases.labels import CONSTRUCTED, raters
@@ -97,8 +97,9 @@ def calibrate(
     """
     if not labelled.items:
         return unmeasured(labelled, labelled.why_not)
+    never: Any = {"state": "missing", "kind": "stopped", "message": "the run ended before it"}
     records = [
-        make_record(item, outcomes.get(item.key) or _not_judged(item.key))
+        make_record(item, outcomes.get(item.key) or Outcome(key=item.key, **never))
         for item in labelled.items
     ]
     slice_ = labelled.items[0].slice
@@ -114,10 +115,6 @@ def calibrate(
         cost=total_cost(record.cost for record in records),
         judges=dict(Counter(record.judge for record in records if record.is_graded)),
     )
-
-
-def _not_judged(key: str) -> Outcome:
-    return Outcome(key=key, state="missing", kind="stopped", message="the run ended before it")
 
 
 def calibration_of(

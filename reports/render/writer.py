@@ -16,7 +16,7 @@ from reports.run.report_folder import RECORDS, RUN, TRANSCRIPTS, graded_files
 from reports.run.transcripts import Source, keys_of, packed
 
 if TYPE_CHECKING:
-    from hashlib import _Hash as Hash
+    from hashlib import _Hash
 
 
 OF_ITEMS: Mapping[str, Callable[["Files"], Iterable[str]]] = {
@@ -70,7 +70,7 @@ class Files:
             yield RUN, (run_json.render(report, vouched.hexdigest()),)
 
 
-def _digested(pieces: Iterable[str], digest: "Hash") -> Iterator[str]:
+def _digested(pieces: Iterable[str], digest: "_Hash") -> Iterator[str]:
     for piece in pieces:
         digest.update(piece.encode())
         yield piece
