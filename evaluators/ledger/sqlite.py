@@ -336,7 +336,11 @@ def _missing(path: Path, connection: sqlite3.Connection) -> tuple[set[str], set[
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     own = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
     found = set(connection.execute(own))
-    odd = {name for name in TABLES if _has_other_columns(name, connection)}
+    odd = set()
+    for name, text in TABLES.items():
+        columns = [row[1] for row in connection.execute(f"PRAGMA table_info({name})")]
+        if columns not in ([], re.findall(r"(\w+) (?:TEXT|INTEGER|REAL)\b", text)):
+            odd.add(name)
     others = found - {("table", name) for name in TABLES}
     is_ours = ("table", "calls") in found and {kind for kind, _ in others} <= {"table"}
     if "calls" in odd or (others and not is_ours):
@@ -350,11 +354,6 @@ def _missing(path: Path, connection: sqlite3.Connection) -> tuple[set[str], set[
             "use the newer version, or give another --ledger path"
         )
     return TABLES.keys() - {name for _, name in found}, odd | {name for _, name in others}
-
-
-def _has_other_columns(table: str, connection: sqlite3.Connection) -> bool:
-    columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-    return columns not in ([], re.findall(r"(\w+) (?:TEXT|INTEGER|REAL)\b", TABLES[table]))
 
 
 def _check_pages(connection: sqlite3.Connection, odd: Collection[str]) -> None:

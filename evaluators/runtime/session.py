@@ -76,8 +76,7 @@ class CallSession:
             if not self.models:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="qa-"))
                 place, read_only = Path(folder, "ledger"), False
-            opened = Ledger(place, read_only=read_only)
-            ledger = stack.enter_context(opened)
+            ledger = stack.enter_context(Ledger(place, read_only=read_only))
             return asyncio.run(self._work(work, ledger))
 
     async def _work(self, work: Callable[[Caller], Awaitable[T]], ledger: Ledger) -> T:

@@ -60,15 +60,12 @@ def in_sequence(plan: Plan, *, paired: bool) -> Plan:
     by_queue: dict[str, list[PlannedItem]] = defaultdict(list)
     for item in plan.items.values():
         by_queue[queues.get(item.slice.name, item.slice.name)].append(item)
-    ranked = [pair for queue in by_queue.values() for pair in enumerate(_sorted(queue))]
+    for queue in by_queue.values():
+        if queue[0].slice.kind.answered:
+            queue.sort(key=lambda one: (place_of(one.slice, one.case), one.repeat))
+    ranked = [pair for queue in by_queue.values() for pair in enumerate(queue)]
     ranked.sort(key=lambda pair: (pair[1].slice.kind.answered, pair[0]))
     return replace(plan, items={item.key: item for _, item in ranked})
-
-
-def _sorted(queue: list[PlannedItem]) -> list[PlannedItem]:
-    if not queue[0].slice.kind.answered:
-        return queue
-    return sorted(queue, key=lambda one: (place_of(one.slice, one.case), one.repeat))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -43,7 +43,10 @@ class Baseline:
         """
         if self.run.get("complete") is not True:
             return f"the {self.role} was cut short; compare with a complete run"
-        part = self._slice(now.name)
+        slices = self.run.get("slices")
+        parts = slices if isinstance(slices, (list, tuple)) else ()
+        known = (one for one in parts if isinstance(one, Mapping))
+        part = next((one for one in known if one.get("name") == now.name), None)
         if part is None:
             return f"the {self.role} knows no {now.name}; compare with a run of the same slices"
         if part.get("partial") is not False:
@@ -61,12 +64,6 @@ class Baseline:
         if then and not same:
             return f"the {self.role} asked {then.text}; compare with a run of all, or of the same"
         return ""
-
-    def _slice(self, name: str) -> Mapping[str, object] | None:
-        slices = self.run.get("slices")
-        parts = slices if isinstance(slices, (list, tuple)) else ()
-        known = (one for one in parts if isinstance(one, Mapping))
-        return next((one for one in known if one.get("name") == name), None)
 
 
 def load_baseline(path: Path, role: Role = "baseline") -> Baseline:

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -83,17 +83,12 @@ def claim(folder: Path) -> Iterator[None]:
             _withdraw(folder, f"{started} was refused: exit 4")
             raise
         finally:
-            _leave_nothing(folder, made)
+            with suppress(OSError):
+                (folder / _LOCK).unlink()
+                for path in made:
+                    path.rmdir()  # OSError where it holds a file
     finally:
         os.close(file)
-
-
-def _leave_nothing(folder: Path, made: Iterable[Path]) -> None:
-    """Take away the lock, and the folders that were made for it, where nothing was written."""
-    with suppress(OSError):
-        (folder / _LOCK).unlink()
-        for path in made:
-            path.rmdir()  # OSError where it holds a file
 
 
 def _lock(file: int) -> bool:

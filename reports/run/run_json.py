@@ -68,7 +68,10 @@ def render(report: Report, vouched: str) -> str:
         "decision": {"code": decision.code, "line": decision.line},
         **encode(whole),
         "counts": _plan(encode(report.counts)),
-        "slices": [_slice(part) for part in report.slices],
+        "slices": [
+            {"name": part.name, **made, "counts": _plan(made["counts"])}
+            for part, made in zip(report.slices, encode(report.slices), strict=True)
+        ],
         "gates": [
             {"slice": gate.slice, **made.pop("threshold"), "bar": gate.bar, **made}
             for gate, made in zip(decision.gates, encode(decision.gates), strict=True)
@@ -89,11 +92,6 @@ def records(report: Report) -> Iterator[str]:
             values["votes"] = [flat(vote) for vote in record.votes]
         values["metadata"] = ordered(record.metadata)
         yield f"{dump(values)}\n"
-
-
-def _slice(part: SliceSummary) -> Data:
-    made = encode(part)
-    return {"name": part.name, **made, "counts": _plan(made["counts"])}
 
 
 def _plan(counts: Data) -> Data:
@@ -202,7 +200,13 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
     if not items.exists() and (packed := source.parent / PACKED).exists():
         lines = _unpacked(packed, source, sha256).split("\n")
     else:
-        _check(items, source, sha256)
+        try:
+            _check_hash(file_hash(items), items, source, sha256)
+        except OSError as error:
+            raise UsageError(
+                f"{items}: cannot be read ({error.strerror or error}); "
+                f"{source.name} needs it in the same folder"
+            ) from None
         lines = read_text(items).split("\n")
     return run, tuple(_record(items, row, line) for row, line in enumerate(lines, 1) if line)
 
@@ -263,17 +267,6 @@ def _unpacked(items: Path, source: Path, expected: str) -> str:
         ) from None
     _check_hash(hashlib.sha256(raw).hexdigest(), items, source, expected)
     return raw.decode("utf-8", "replace")
-
-
-def _check(items: Path, source: Path, expected: str) -> None:
-    try:
-        found = file_hash(items)
-    except OSError as error:
-        raise UsageError(
-            f"{items}: cannot be read ({error.strerror or error}); "
-            f"{source.name} needs it in the same folder"
-        ) from None
-    _check_hash(found, items, source, expected)
 
 
 def _check_hash(found: str, items: Path, source: Path, expected: str) -> None:
