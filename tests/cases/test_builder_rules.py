@@ -16,6 +16,7 @@ from cases.builder.rules import (
 from cases.builder.work_folder import DraftItem
 from evaluators.core import NO, YES, UsageError
 from tests.support.building import make_item, recipe
+from tests.support.building_texts import paragraph
 from tests.support.tables import tabled
 
 RUSSIAN = (
@@ -51,6 +52,7 @@ STANDARD_WORDS = (
 
 def test_one_word_in_the_other_spelling_is_noticed() -> None:
     """In a short text; a soft sign that the standard keeps is no mark of the other spelling."""
+    assert reason(paragraph(3)) == ""
     for words, expected in ((OTHER_SPELLING, "spelling"), (STANDARD_WORDS, "")):
         for word in words.split():
             assert reason(f"У горадзе быў {word}, і людзі яго ведалі.") == expected, word
@@ -118,6 +120,7 @@ def test_a_repeated_question_is_dropped_once() -> None:
     )
     assert [item.reason for item in found] == ["", "repeated", ""]
     assert found[1].detail.startswith("nearly: ці было")
+    assert checked(f"Ці {'вельмі ' * 42}доўга?")[0].reason == "length"
 
 
 def test_a_question_about_another_text_is_noticed() -> None:

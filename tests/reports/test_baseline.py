@@ -264,7 +264,14 @@ def test_what_weakens_the_gates_stands_in_the_last_line() -> None:
     assert "only" not in run_of(answered("c" * 50), pinned, samples=many).decision.line
 
 
-@tabled("letters", "labels", "needs", "remedy")
+@pytest.mark.parametrize(
+    ("letters", "labels", "needs", "remedy"),
+    [
+        ("c" * 300, 40, "needs above -0.088: judge J 0.88", ""),
+        ("c" * 276 + "i" * 24, 400, "", "more pairs"),
+        ("c" * 288 + "i" * 12, 11, "needs above -0.0", "more labels"),
+    ],
+)
 def test_what_decides_and_what_would_decide_are_said_in_a_few_words(
     letters: str, labels: int, needs: str, remedy: str
 ) -> None:

@@ -18,7 +18,6 @@ from reports.run.report import Report, SessionStatus
 from reports.run.run_json import load_report, load_run
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.samples import full, record, rendered, report
-from tests.support.tables import tabled
 
 DROP = Threshold(measure="drop", max=0.1, evidence="confident")
 POOLED = replace(DROP, pool=True)
@@ -183,7 +182,18 @@ def test_altered_records_are_refused(folder: Path) -> None:
         load_run(folder)
 
 
-@tabled("text", "message")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not valid JSON"),
+        ("[" * 100_000, "not valid JSON"),
+        ("[]", "a JSON list, not an object"),
+        ("{}", "'schema_version' is None"),
+        ('{"schema_version": 99}', "'schema_version' is 99"),
+        ('{"schema_version": 2}', "'records.sha256' is None"),
+        ('{"schema_version": 2, "records": {"sha256": 5}}', "'records.sha256' is 5"),
+    ],
+)
 def test_what_is_no_run_is_refused(folder: Path, text: str, message: str) -> None:
     """The error names the file and what was found in it."""
     (folder / "run.json").write_text(text, encoding="utf-8")

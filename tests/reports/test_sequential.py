@@ -42,7 +42,14 @@ def gate_of(new: Sequence[Record], old: Sequence[Record], *gates: Threshold) -> 
 OLD = answered("cci" * (N // 3))
 
 
-@tabled("letters", "state", "words")
+@pytest.mark.parametrize(
+    ("letters", "state", "words"),
+    [
+        ("cci" * (N // 3), "PASS", "shown to be within the margin of 0.1"),
+        ("cii" * (N // 3), "FAIL", "shown to be beyond the margin of 0.1"),
+        ("cci" * 4 + "cie" * (N // 3 - 4), "INCONCLUSIVE", "neither"),
+    ],
+)
 def test_a_margin_has_three_verdicts(letters: str, state: str, words: str) -> None:
     """An unchanged model passes, one that lost a third fails, ungraded items leave it open."""
     found = gate_of(answered(letters), OLD, DROP)

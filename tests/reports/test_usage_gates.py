@@ -20,7 +20,6 @@ from reports.run.report import GateResult
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.made_runs import answered, run_of
 from tests.support.samples import rendered
-from tests.support.tables import tabled
 
 SLOWEST = Threshold(measure="seconds_p95", max=8.0)
 DEAREST = Threshold(measure="cost", max=0.01)
@@ -44,7 +43,21 @@ def gate(rule: Threshold, records: Sequence[Record], **fields: object) -> GateRe
     return found
 
 
-@tabled("seconds", "state", "said")
+@pytest.mark.parametrize(
+    ("seconds", "state", "said"),
+    [
+        ([1.0] * 95 + [9.0] * 5, "PASS", "seconds_p95 1 keeps to <= 8 (n=100)"),
+        ([1.0] * 94 + [9.0] * 6, "FAIL", "seconds_p95 9 does not keep to <= 8 (n=100)"),
+        (
+            [1.0] * 94 + [9.0] * 4 + [None] * 2,
+            "INCONCLUSIVE",
+            "not known of 2 items, 1 to 9 with these at either extreme",
+        ),
+        ([1.0] * 96 + [None] * 4, "PASS", "not known of 4 items"),
+        ([9.0] * 90 + [None] * 10, "FAIL", "9 or any more with these at either extreme"),
+        ([None] * 100, "INCONCLUSIVE", "seconds_p95 is not known of any of 100 items: recorded"),
+    ],
+)
 def test_seconds(seconds: list[float | None], state: str, said: str) -> None:
     """The 95th of a hundred against its bar, unknown times at their worst and their best.
 
