@@ -92,17 +92,23 @@ def test_the_reference_lists_every_metric() -> None:
 def test_the_reference_lists_every_command_with_its_options(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A row is about commands that there are, and names the options that their help does."""
+    """A row is about commands that there are, and names the options that their help does.
+
+    That help also says the exit codes.
+    """
     rows = [re.split(r" ?\| ?", line)[1:4] for line in section("Commands").splitlines()[4:] if line]
     cells = {name: text for names, _, text in rows for name in re.findall(r"`(\w+)", names)}
     known = {name for program in PROGRAMS.values() for name in program.commands}
     assert cells.keys() == {"run", "rejudge", *known, *STEPS[1:]}
-    for name in known - {"attack"}:
+    for name in sorted(known):
         helped = set[str]()
         for step in STEPS if name == "ledger" else ("",):
-            with pytest.raises(SystemExit):
+            with pytest.raises(SystemExit) as ended:
                 main([name, *filter(None, [step]), "--help"])
-            helped |= set(re.findall(r"^ +(--[a-z0-9-]+)", capsys.readouterr().out, re.M))
+            text = capsys.readouterr().out
+            assert ended.value.code == 0 and "exit codes" in text, name
+            assert text.startswith(f"usage: qagate {' '.join([name, step])}".rstrip()), name
+            helped |= set(re.findall(r"^ +(--[a-z0-9-]+)", text, re.M))
         of_runs = {"--limit", "--report-dir", "--judge"} if "of `run`" in cells[name] else set()
         assert set(re.findall(r"--[a-z0-9-]+", cells[name])) == helped - of_runs, name
 

@@ -10,26 +10,13 @@ from pathlib import Path
 import pytest
 
 from cases.__main__ import main
-from evaluators.command_line import PROGRAMS
 from tests.support.captured import Captured
 from tests.support.downloading import file_server
 from tests.support.loopback import Answer
 from tests.support.tables import tabled
 
-COMMANDS = PROGRAMS["cases"].commands
 ROOT = Path(__file__).parents[2]
 ROW = b'{"question": "is it", "passage": "It is.", "answer": true}\n'
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_its_help(command: str, capsys: Captured) -> None:
-    """--help of a command names it and its exit codes."""
-    with pytest.raises(SystemExit) as stop:
-        main([command, "--help"])
-    assert stop.value.code == 0
-    out = capsys.readouterr().out
-    assert f" {command} [-h]" in out
-    assert "exit codes: 0" in out
 
 
 @tabled("words", "message")

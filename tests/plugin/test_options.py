@@ -160,16 +160,6 @@ def test_without_gates_reruns_are_allowed_and_said(
     result.stdout.fnmatch_lines(["WARNING: failing tests were run again: --retries"])
 
 
-def test_the_real_rerun_plugin_is_refused(capitals: Project) -> None:
-    """pytest-rerunfailures, where it is installed, is refused by name (F25)."""
-    pytest.importorskip("pytest_rerunfailures")
-    ini = (capitals.path / "pytest.ini").read_text(encoding="utf-8")
-    capitals.write("pytest.ini", ini.replace("-p no:rerunfailures", ""))
-    line = capitals.refused("--reruns", "3", "qa")
-    assert line.startswith("ERROR: --reruns: ")
-    assert "--gates off" in line
-
-
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """Return a folder with datasets in places to search and in places to pass over."""

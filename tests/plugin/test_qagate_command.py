@@ -63,12 +63,13 @@ def test_the_wheel_has_the_module_and_the_command() -> None:
 
 
 def test_the_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """Those of all three packages, and pytest's."""
+    """Those of all three packages, no two of one name, and pytest's."""
+    names = ["run", *(name for one in PROGRAMS.values() for name in one.commands)]
+    assert len(names) == len(set(names))
     with pytest.raises(SystemExit):
         qagate.main(["--help"])
     said = capsys.readouterr().out
-    for name in ("run", *(name for one in PROGRAMS.values() for name in one.commands)):
-        assert f"\n  {name} " in said
+    assert all(f"\n  {name} " in said for name in names)
 
 
 @pytest.mark.parametrize("found", ["1.2.3", None])
@@ -116,12 +117,6 @@ def test_only_a_dump_needs_the_parser_of_markup(
     assert qagate.main(words) != 0
     said = "mwparserfromhell is not installed; pip install 'mwparserfromhell>=0.7'"
     assert (said in capsys.readouterr().err) is (source != "pages.jsonl")
-
-
-def test_no_two_packages_have_a_command_of_one_name() -> None:
-    """Else one would be hidden."""
-    names = [name for program in PROGRAMS.values() for name in program.commands]
-    assert len(names) == len(set(names))
 
 
 def test_a_command_is_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

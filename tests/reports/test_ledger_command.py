@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from evaluators.__main__ import main
-from evaluators.command_line import PROGRAMS
 from evaluators.core import Reply
 from evaluators.ledger import Ledger, PaidReply
 from evaluators.ledger.rows import StoreError
-from reports.commands.ledger import COMMANDS as LEDGER_COMMANDS
 from tests.support.places import ask, change, zero_page
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
 from tests.support.tables import tabled
@@ -33,18 +31,6 @@ def made(tmp_path: Path) -> Path:
     with Ledger(path, clock=lambda: 86_400.0) as ledger:
         put(ledger, [row_of(n, spec=OTHER) for n in (5, 6)])
     return path
-
-
-@pytest.mark.parametrize("words", [[], ["ledger"], *(["ledger", c] for c in LEDGER_COMMANDS)])
-def test_every_command_has_its_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """--help names the command and its exit codes."""
-    with pytest.raises(SystemExit) as stop:
-        main([*words, "--help"])
-    assert stop.value.code == 0
-    out = capsys.readouterr().out
-    assert f"qagate {' '.join(words)}".strip() in out
-    assert "exit codes: 0" in out
-    assert words or all(f"  {name} " in out for name in PROGRAMS["evaluators"].commands)
 
 
 @tabled("words", "message")

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from cases.dataset import Threshold
-from evaluators.command_line import PROGRAMS
 from reports.__main__ import main
 from reports.run.record import Record
 from reports.run.report import Report
@@ -41,15 +40,6 @@ def gates_file(folder: Path, text: str) -> str:
     path = folder / "gates.yaml"
     path.write_text(text, encoding="utf-8")
     return str(path)
-
-
-@pytest.mark.parametrize("command", ["", *PROGRAMS["reports"].commands])
-def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Usage and exit codes, by --help."""
-    with pytest.raises(SystemExit) as ended:
-        main([*([command] if command else []), "--help"])
-    assert ended.value.code == 0
-    assert "exit codes:" in capsys.readouterr().out
 
 
 @tabled("words", "message")
