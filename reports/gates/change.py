@@ -260,18 +260,20 @@ class ChangeEvidence:
                 return "a better judge"
             times = ((youden.value - low) / (youden.value - wanted)) ** 2
             return f"about {max(1, round(youden.n * times) - youden.n):,} more labels"
-        bound = gate.allowed if (harm.value or 0.0) < gate.allowed else gate.limit
-        needed = self.seen.pairs_to_decide(gate.sign * bound)
+        needed = self._pairs_to_decide()
         return f"about {needed - self.seen.n:,} more pairs" if needed else ""
 
     def _remedy(self) -> str:
         """Return what would decide the gate."""
         if self.ungraded and not self.gate.threshold.of_usage:
             return "; grade the ungraded items first"
+        needed = self._pairs_to_decide()
+        return f"; about {plural(needed, 'pair')} would decide it" if needed else ""
+
+    def _pairs_to_decide(self) -> int | None:
         gate, (harm, *_) = self.gate, self.cases
         bound = gate.allowed if (harm.value or 0.0) < gate.allowed else gate.limit
-        needed = self.seen.pairs_to_decide(gate.sign * bound)
-        return f"; about {plural(needed, 'pair')} would decide it" if needed else ""
+        return self.seen.pairs_to_decide(gate.sign * bound)
 
 
 def change_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateResult, ...]:
