@@ -142,6 +142,7 @@ def followed(home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.untraced
 def test_a_data_set(tree: Path) -> None:
     """Two files as they stand, the data, and both commands of the recipe; the gate decides."""
     report = json.loads((tree / "reports" / "out" / "run.json").read_text(encoding="utf-8"))
@@ -159,6 +160,7 @@ def test_a_metric(tree: Path) -> None:
         assert re.search(r"not(?: |_|\\_)correct", text), name
 
 
+@pytest.mark.untraced
 def test_a_provider(tree: Path) -> None:
     """One file and one row: its SPEC is known, and its own key is asked for."""
     without = followed(

@@ -118,6 +118,7 @@ SLOW = json.dumps("a" * 60 + "!")
 SCHEMAS = kept(__file__, "schemas")
 
 
+@pytest.mark.untraced
 def test_checks_that_hold_their_process_up_cost_their_own_items_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

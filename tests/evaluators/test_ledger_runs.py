@@ -58,6 +58,7 @@ def report(folder: Path) -> dict[str, object]:
     return loaded
 
 
+@pytest.mark.untraced
 def test_two_runs_at_once_pay_once(one: Chain) -> None:
     """Both end with the same verdicts, and no request is sent twice (F17)."""
     options = one.options
@@ -71,6 +72,7 @@ def test_two_runs_at_once_pay_once(one: Chain) -> None:
     assert one.count() == 2 * ITEMS
 
 
+@pytest.mark.untraced
 def test_a_complete_run_is_repeated_without_a_request(ended: Ended) -> None:
     """The report is the same to the byte, whatever the number of workers (F5)."""
     before = len(ended.chain.trace.sent)

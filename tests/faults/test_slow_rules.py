@@ -209,6 +209,7 @@ def test_the_heart_beats_while_the_loop_is_held_up(
     assert any(0.3 < when - began < 0.9 for when in writer.times) is beats
 
 
+@pytest.mark.untraced
 def test_an_engine_that_is_held_up_is_ended_and_names_the_item(project: Project) -> None:
     """``--deadline`` holds, and the line says which item and what to do, on every run (S3)."""
     project.dataset("capital", {"en": ["Sofia"] * 3})

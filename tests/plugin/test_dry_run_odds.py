@@ -33,6 +33,7 @@ def shown(project: Project, *arguments: str) -> str:
     return re.sub(r"\s*\n\s+", " ", "\n".join(result.outlines))
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("bar", "blamed"), [(0.1, "drop <= 0.15"), (0.58, "correct >= 0.58")])
 def test_the_chances_are_those_of_the_baseline_asked_again(
     project: Project, bar: float, blamed: str
@@ -61,6 +62,7 @@ def test_the_chances_are_those_of_the_baseline_asked_again(
     assert chances.startswith(f"odds: exit {unchanged} (unchanged, 10 % of items differ)")
 
 
+@pytest.mark.untraced
 def test_why_no_answer_could_decide_a_gate_is_said(project: Project) -> None:
     """Beside a baseline with another judge the drop gate stays open; the other one does not."""
     text = f"{YAML.format(bar=0.1)}rubric: simpleqa\n"

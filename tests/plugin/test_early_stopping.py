@@ -126,6 +126,7 @@ def test_what_cannot_be_decided_is_refused(capitals: Project, given: list[str], 
     assert words in capitals.refused(*given, "--languages", "en", "qa")
 
 
+@pytest.mark.untraced
 def test_a_dry_run_says_what_is_spared(
     capitals: Project, server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:

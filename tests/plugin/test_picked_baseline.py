@@ -37,6 +37,7 @@ def test_no_choice_of_baseline_ships_a_worse_model(
     assert words in project.only("gates")["reason"]
 
 
+@pytest.mark.untraced
 def test_the_same_failing_command_fails_every_time(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -130,6 +131,7 @@ def test_both_sides_of_recorded_answers_are_named_by_their_file(project: Project
     assert lines[1] == "new: recorded (mini.jsonl), judge lexical"
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("role", ["baseline", "anchor"])
 def test_what_the_baseline_has_is_missed(project: Project, role: str) -> None:
     """A data set, a language or a sixteenth of the items less: INCONCLUSIVE by name."""

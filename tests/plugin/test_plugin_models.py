@@ -235,6 +235,7 @@ def test_two_versions_of_a_model_are_no_release(project: Project, who: str) -> N
         assert project.run_in_process("--fresh=again", *run).ret == 0
 
 
+@pytest.mark.untraced
 @tabled("then", "now", "code", "said")
 def test_what_else_changed_since_the_baseline_is_named(
     project: Project, then: str, now: str, code: int, said: str

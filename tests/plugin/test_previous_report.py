@@ -60,6 +60,7 @@ def test_only_the_files_of_a_report_are_kept(tmp_path: Path) -> None:
 ABORTED: str = kept(__file__, "aborted")
 
 
+@pytest.mark.untraced
 @tabled("words", "body", "code", "said")
 def test_no_earlier_pass_outlives_a_run_that_ended_without_a_verdict(
     project: Project, words: list[str], body: str, code: int, said: str

@@ -104,6 +104,7 @@ def labelled(project: Project) -> Project:
     return project
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_data_set_whose_tests_are_not_collected_is_missed_by_name(
     project: Project, workers: int
@@ -133,6 +134,7 @@ def test_a_data_set_whose_tests_are_not_collected_is_missed_by_name(
     assert project.run_with(workers, node).ret == 6
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("workers", [0, 2])
 def test_labels_without_a_test_measure_the_judge_also_when_named(
     project: Project, workers: int

@@ -101,6 +101,7 @@ def test_estimate_evidence_compares_the_difference_itself() -> None:
     assert one_drop(0.09, 0, 1, 18, 1, evidence="estimate").state == "INCONCLUSIVE"
 
 
+@pytest.mark.untraced
 @settings(max_examples=40, deadline=None)
 @given(*[st.integers(0, 8)] * 2, st.integers(0, 60), *[st.integers(0, 3)] * 2)
 def test_no_fate_overturns_a_drop_verdict(

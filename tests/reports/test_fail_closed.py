@@ -267,6 +267,7 @@ LOSSES: Mapping[str, Loss] = {
 }
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("loss", LOSSES)
 @settings(max_examples=12)
 @given(

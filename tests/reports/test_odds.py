@@ -74,6 +74,7 @@ def test_a_worse_model_loses_so_much_more() -> None:
     )
 
 
+@pytest.mark.untraced
 def test_one_language_alone_is_worse_in_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pooled margin with room for it passes, its own one does not; the line names the slice."""
     monkeypatch.setattr("reports.verdict.odds.RUNS", 40)
@@ -153,6 +154,7 @@ def test_the_gates_decide_as_those_of_a_report(seed: int, letters: str) -> None:
     assert decided == account(inputs, facts, baseline).decision
 
 
+@pytest.mark.untraced
 def test_a_drop_gate_alone_ends_as_its_exact_power_says() -> None:
     """Exit 0 for an unchanged model, within three standard errors of the enumeration."""
     run = simulation("c" * 60 + "i" * 40, DROP, replace(CORRECT_BAR, min=0.0))

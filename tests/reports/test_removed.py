@@ -37,6 +37,7 @@ def gate_of(new: Sequence[Record], old: Sequence[Record], gate: Threshold) -> Ga
     return next(one for one in found if one.threshold == gate)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("gate", GATES)
 def test_broken_items_cut_from_the_data_do_not_make_a_gate_pass(gate: str) -> None:
     """One in twenty at most: they count as they came out, or as wrong, and the reason says so."""

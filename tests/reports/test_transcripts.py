@@ -235,6 +235,7 @@ def look(ledger: Ledger, table: str, key: str) -> object:
     return (sent, texts) if sent else None
 
 
+@pytest.mark.untraced
 def test_every_flipped_character_of_a_database_gives_what_was_kept_or_nothing(
     server: PostgresUrl,
 ) -> None:
