@@ -1,7 +1,6 @@
 """The shipped entries for Azure, Bedrock and Gemini, in the wire formats that these document."""
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pytest
@@ -16,6 +15,7 @@ from evaluators.rubric import Prompt
 from evaluators.secrets import Key
 from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, response
 from tests.support.model_calls import SECRET, TOOL, ask, asked, spec_of
+from tests.support.tables import kept
 
 CATALOGUE = load_catalogue()
 
@@ -31,24 +31,7 @@ class Documented:
     returned: str
 
 
-ENTRIES: Mapping[str, Documented] = {
-    "azure-gpt-4.1": Documented(
-        "/openai/v1/chat/completions", "api-key", SECRET, "AZURE_OPENAI_API_KEY",
-        "gpt-4.1-2025-04-14",
-    ),
-    "azure-gpt-4.1-dated": Documented(
-        "/openai/deployments/gpt-4.1/chat/completions?api-version=2024-10-21", "api-key", SECRET,
-        "AZURE_OPENAI_API_KEY", "gpt-4.1-2025-04-14",
-    ),
-    "bedrock-gpt-oss-120b": Documented(
-        "/openai/v1/chat/completions", "authorization", f"Bearer {SECRET}",
-        "AWS_BEARER_TOKEN_BEDROCK", "openai.gpt-oss-120b-1:0",
-    ),
-    "gemini-2.5-flash": Documented(
-        "/v1beta/openai/chat/completions", "authorization", f"Bearer {SECRET}", "GEMINI_API_KEY",
-        "gemini-2.5-flash",
-    ),
-}  # fmt: skip
+ENTRIES = {name: Documented(**row) for name, row in kept(__file__, "entries").items()}
 each = pytest.mark.parametrize("name", ENTRIES)
 
 
@@ -70,7 +53,7 @@ def test_a_documented_request(name: str) -> None:
         got = ask(here(name, server), asked("Capital?"))
         (seen,) = server.requests
     assert (seen.method, seen.path) == ("POST", documented.path)
-    assert seen.headers[documented.header] == documented.key
+    assert seen.headers[documented.header] == documented.key.replace("SECRET", SECRET)
     assert [one for one, value in seen.headers.items() if SECRET in value] == [documented.header]
     assert seen.body["model"] == CATALOGUE[name].name
     assert (got.text, got.model) == ("София", documented.returned)
