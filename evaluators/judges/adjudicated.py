@@ -4,17 +4,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from evaluators.core import (
-    Ask,
-    CallError,
-    Case,
-    Judge,
-    JudgeError,
-    Model,
-    Reply,
-    Request,
-    Verdict,
-)
+from evaluators.core import Ask, CallError, Case, Judge, JudgeError, Model, Reply, Request, Verdict
 from evaluators.judges.ensemble import vote_of
 from evaluators.kinds import ItemView
 from evaluators.text import digest

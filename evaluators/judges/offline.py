@@ -91,9 +91,7 @@ class PythonJudge:
         try:
             rules = _instance(self.spec)
             verdict = await off_the_loop(
-                self.spec,
-                lambda there: asyncio.run(rules.judge(case, answer, there)),
-                ask,
+                self.spec, lambda there: asyncio.run(rules.judge(case, answer, there)), ask
             )
         except QAError:
             raise

@@ -164,9 +164,7 @@ SPEARMAN = Coefficient(spearman_parts)
 
 
 def cohen_kappa(
-    pairs: Sequence[tuple[str, str]],
-    ordered: Sequence[str] = (),
-    clusters: Sequence[Hashable] = (),
+    pairs: Sequence[tuple[str, str]], ordered: Sequence[str] = (), clusters: Sequence[Hashable] = ()
 ) -> Estimate:
     """Return Cohen's kappa of label pairs; undefined without variation.
 

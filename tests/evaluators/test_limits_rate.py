@@ -195,7 +195,4 @@ def test_one_request_too_large_for_the_minute_is_that_item_s_error() -> None:
     assert (
         ended.replies,
         [error.kind for error in ended.errors if isinstance(error, CallError)],
-    ) == (
-        9,
-        ["too_large"],
-    )
+    ) == (9, ["too_large"])

@@ -9,15 +9,7 @@ from cases.dataset import Threshold
 from cases.gates_file import load_gates, with_gates
 from cases.tasks import metric_runners
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
-from evaluators.core import (
-    Answerer,
-    Ask,
-    CallError,
-    Case,
-    JudgeError,
-    Reply,
-    UsageError,
-)
+from evaluators.core import Answerer, Ask, CallError, Case, JudgeError, Reply, UsageError
 from evaluators.extra_metrics import MetricResults, MetricRunner, MetricSpec, measure_all
 from evaluators.judges.forecast import Call, calls_ahead
 from evaluators.judges.offline import OverlapRater
@@ -157,7 +149,7 @@ def test_calls_of_a_measure_are_foreseen() -> None:
     keys = [request_key(identity, ask_for(f"{text}: so")) for text in ("first", "second")]
     assert [call.kept for call in ahead(RecordedAnswer(), {})] == [False] * 3
     assert [call.kept for call in ahead(RecordedAnswer(), {keys[0]: Reply()})] == [
-        *(True, False, False),
+        *(True, False, False)
     ]
     both = dict.fromkeys(keys, Reply())
     assert [call.kept for call in ahead(RecordedAnswer(), both)] == [True, True]

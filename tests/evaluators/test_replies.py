@@ -26,8 +26,7 @@ def cells(lines: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "grade"),
-    [(text, grade) for grade, lines in READ.items() for text in cells(lines)],
+    ("text", "grade"), [(text, grade) for grade, lines in READ.items() for text in cells(lines)]
 )
 def test_a_reply_with_one_reading_is_read(text: str, grade: str) -> None:
     """Case, quotes, markdown, look-alikes and markers leave the one reading; all languages do."""

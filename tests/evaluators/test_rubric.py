@@ -309,11 +309,7 @@ def test_no_answer_changes_a_byte_around_its_slot(name: str, answer: str) -> Non
     got.encode()
 
 
-@given(
-    st.sampled_from([name for name in FILES if "plain" not in name]),
-    SAID,
-    SAID,
-)
+@given(st.sampled_from([name for name in FILES if "plain" not in name]), SAID, SAID)
 def test_all_that_a_provider_can_cache_comes_first(name: str, question: str, answer: str) -> None:
     """Rubric and instructions are the first message, byte by byte the same for every item.
 

@@ -21,11 +21,7 @@ from evaluators.core import (
     UsageError,
 )
 from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
-from evaluators.runtime.session import (
-    CallSession,
-    CallThread,
-    ask_each,
-)
+from evaluators.runtime.session import CallSession, CallThread, ask_each
 from tests.support.scripted import Scripted, ask_for
 
 
