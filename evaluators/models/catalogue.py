@@ -102,7 +102,6 @@ def _service(entry: Settings, name: str) -> Spec:
         provider=HTTP,
         name=name,
         base_url=url,
-        api_key_env="",
         answers_as=("*",),
         http=target,
     )

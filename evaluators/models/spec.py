@@ -58,8 +58,9 @@ class Spec:
     """What the user wrote."""
     provider: str
     name: str
-    base_url: str
-    api_key_env: str
+    base_url: str = ""
+    """Empty for a function."""
+    api_key_env: str = ""
     """The variable that holds its key; empty if none is named."""
     parameters: Mapping[str, object] = field(default_factory=dict)
     """Go into every request and win over a prompt's."""
@@ -218,8 +219,6 @@ def of_function(name: str, text: str) -> Spec:
         text=text,
         provider=PYTHON,
         name=called,
-        base_url="",
-        api_key_env="",
         version=version,
         function=FunctionTarget(name=called, version=version),
     )
