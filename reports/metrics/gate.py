@@ -306,7 +306,7 @@ def _remedy(threshold: Threshold, inputs: GateInputs | UsageInputs) -> str:
     estimate = summary.measures.get(threshold.measure, UNDEFINED)
     is_bar = threshold.min is not None or threshold.max is not None
     needed = items_to_decide(threshold, estimate, estimate.n) if is_bar else None
-    return f"about {needed - estimate.n:,} more items" if needed else ""
+    return f"about {plural(needed - estimate.n, 'more item')}" if needed else ""
 
 
 def side_of(threshold: Threshold, bounds: Interval) -> GateState:
