@@ -130,7 +130,6 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "outlook": views.outlook,
     "p": words.p_value,
     "plural": plural,
-    "run_name": words.run_name,
     "short": lambda path: PurePath(path).name or path,
     "segments": charts.segments,
     "share": lambda part, whole: f" ({100 * part / whole:.0f} %)" if whole else "",
