@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from cases.dataset import AUDIT_SHARE as SHARE
 from cases.dataset import Threshold
-from evaluators.core import CORRECT, INCORRECT, Vote
+from cases.gates_file import load_gates, with_gates
+from evaluators.core import CORRECT, INCORRECT, UsageError, Vote
 from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest
 from evaluators.statistics.betting import ENOUGH
 from reports.compare.audit import AuditedPair, audit_of
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.audited import AuditedGate, audited_gates
+from reports.gates.sequential import BROKEN
 from reports.render.html import render
 from reports.run.record import Record
 from reports.run.report import GateResult, Report
@@ -393,3 +395,44 @@ def test_only_a_drop_of_the_passing_share_can_be_audited(tmp_path: Path) -> None
         "drop: {f_score: {max: 0.05, evidence: audited}}",
     ):
         assert "is needed, not 'audited'" in refusal(tmp_path, text.format(gates))
+
+
+def test_an_audit_whose_evidence_fits_no_value_decides_nothing() -> None:
+    """Gains in the first half of the order, losses in the second: people's verdicts do not pass."""
+    rule = replace(audited(), share=1.0)
+    part, count = graded_slice("en", rule), 600
+    plain = answers("c" * count, "old", metadata={})
+    ids = sorted(range(count), key=lambda n: part.place_of(plain[n]))
+    first = {place: rank < count // 2 for rank, place in enumerate(ids)}
+    runs = []
+    for name, won in (("old", False), ("new", True)):
+        letters = "".join("c" if first[n] == won else "i" for n in range(count))
+        runs.append((answers(letters, name, metadata={}), letters))
+    people = {digest: one for run in runs for digest, one in verdicts(*run).items()}
+    gate = gate_of(side(runs[1][0], runs[0][0], people, rule))
+    found = gate.result()
+    assert (found.state, found.reason, found.estimate.interval) == ("INCONCLUSIVE", BROKEN, None)
+    assert gate.state == "PASS"  # what the bets alone would say
+
+
+@pytest.mark.parametrize("where", ["data set", "gates file"])
+def test_two_shares_in_one_data_set_are_refused(where: str, tmp_path: Path) -> None:
+    """Their gates look at the same pairs, each drawn once; the line names both shares."""
+    one, other = ("drop: {max: 0.1, evidence: audited, share: 0.5}", "drop: {max: 0.1}")
+    gates = {"en": one, "bg": one.replace("0.5", "1.0")}
+    if where == "gates file":
+        gates["bg"] = other
+    languages = ", ".join(
+        f"{name}: {{file: {name}.csv, gates: {{{gate}}}}}" for name, gate in gates.items()
+    )
+    text = f"kind: graded\nlanguages: {{{languages}}}\n"
+    if where == "data set":
+        said = refusal(tmp_path, text)
+    else:
+        dataset = declared(tmp_path, text)
+        path = tmp_path / "gates.yaml"
+        path.write_text(f"{dataset.name}: {{bg: {{{one.replace('0.5', '1.0')}}}}}\n", "utf-8")
+        with pytest.raises(UsageError) as refused:
+            with_gates(dataset, load_gates(path))
+        said = str(refused.value)
+    assert "have `share: 0.5 and 1`; give all of them one share" in said
