@@ -14,6 +14,7 @@ from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import kind_of
 from reports.gates.decide import SessionFacts
 from reports.run.record import Record
+from reports.run.report import Decision
 from reports.verdict.assemble import Facts, ReportInputs, decision_of
 from tests.support.made_records import make_record
 from tests.support.made_runs import (
@@ -41,6 +42,10 @@ CHANGES = (
     Threshold(measure="rise", max=0.1, of="incorrect", fail="margin"),
 )
 EASY = Threshold(measure="correct", min=0.0)
+WIDE = Threshold(measure="drop", max=0.9, evidence="confident", fail="margin")
+MORE = tuple(
+    replace(one, dataset="more", key=f"more-{one.row}", metadata={}) for one in answered("c" * 60)
+)
 FLOORS: tuple[dict[str, float], ...] = (
     {"agreement": 0.6},
     {"agreement": 0.8},
@@ -79,6 +84,8 @@ class Situation:
     """English items whose data are not those of the baseline."""
     languages: frozenset[str] = frozenset({"en", "bg"})
     """Those that are asked."""
+    datasets: frozenset[str] = frozenset({"facts", "more"})
+    """Those whose folder is there; ``more`` has English items that both runs answer rightly."""
     is_own: bool = False
     """Whether the baseline is this very run."""
     releases: frozenset[str] = frozenset({"new-1"})
@@ -86,14 +93,20 @@ class Situation:
 
     def passes(self) -> bool:
         """Return whether the run ends in exit 0."""
+        return self.decision().code == 0
+
+    def decision(self) -> Decision:
+        """Return how the run ends."""
         run = [self._as_run(one) for one in self._asked(self.new, self.unasked | self.removed)]
         run = [one for one in run if one.language in self.languages]
+        run = [one for one in run if one.dataset in self.datasets]
         records = (*run, *self._judged())
         size = len(self.old) - len(self.removed)
         inputs = ReportInputs(
             datasets=self._datasets(),
             records=records,
             whole=dict.fromkeys(("facts:en", "facts:bg"), size)
+            | {"more:en": len(MORE)}
             | dict.fromkeys(("judges:en", "judges:bg"), len(self.labels)),
         )
         failed = any(one.outcome != "passed" for one in records)
@@ -105,18 +118,21 @@ class Situation:
             run={},
         )
         asked = self._asked(self.old, frozenset())
-        baseline = before(run_of(asked, self._datasets()[0]))
+        baseline = before(run_of(asked, *self._declared()))
         then = (replace(one, seconds=0.5) for one in self._asked(self.old, self.unpaired))
         kept = tuple(run if self.is_own else then)
-        return decision_of(inputs, facts, replace(baseline, records=kept)).code == 0
+        return decision_of(inputs, facts, replace(baseline, records=kept))
 
     def _as_run(self, one: Record) -> Record:
         edited = one.language == "en" and one.row - 1 in self.edited
         model = sorted(self.releases)[one.row % len(self.releases)]
         return replace(one, model=model, digest="edited" if edited else one.digest)
 
-    def _datasets(self) -> tuple[Dataset, Dataset]:
-        """Return what is declared: facts in two languages, labelled items in one."""
+    def _datasets(self) -> tuple[Dataset, ...]:
+        return tuple(one for one in self._declared() if one.name in {*self.datasets, "judges"})
+
+    def _declared(self) -> tuple[Dataset, ...]:
+        """Return facts in two languages, other facts in one, and labelled items."""
         slices = [graded_slice(language, *self.bars, *self.changes) for language in ("en", "bg")]
         labels = Slice(
             dataset="judges",
@@ -129,14 +145,16 @@ class Situation:
         judged = {one: replace(labels, language=one) for one in ("en", "bg")}
         judges = Dataset(name="judges", folder=Path("judges"), kind=labels.kind, slices=judged)
         facts = facts_dataset(*slices, pooled=self.pooled, judge_unmeasured=False)
-        if self.again is None:
-            return facts, judges
-        gates = DatasetGates(languages={"en": self.again})
-        return with_gates(facts, GatesFile(datasets={"facts": gates})), judges
+        own = replace(graded_slice("en", EASY, WIDE), dataset="more")
+        more = facts_dataset(own, name="more", judge_unmeasured=False)
+        if self.again is not None:
+            gates = DatasetGates(languages={"en": self.again})
+            facts = with_gates(facts, GatesFile(datasets={"facts": gates}))
+        return facts, more, judges
 
     def _asked(self, letters: str, left_out: frozenset[int]) -> list[Record]:
         every = [*answered(letters), *answered(self.old.replace("e", "c"), "bg")]
-        return [one for one in every if one.row - 1 not in left_out]
+        return [*MORE, *(one for one in every if one.row - 1 not in left_out)]
 
     def _judged(self) -> list[Record]:
         """Return the labelled items of both languages; what is lost is lost in English."""
@@ -260,6 +278,7 @@ LOSSES: Mapping[str, Loss] = {
     "a judge that can read": _always_yes,
     "a gate in a file": _undeclared,
     "a language": lambda one, _: replace(one, languages=frozenset({"en"})),
+    "a data set": lambda one, _: replace(one, datasets=frozenset({"facts"})),
     "6 % of the run's data": _much_cut,
     "the release of some answers": lambda one, _: replace(one, releases=one.releases | {"new-2"}),
     "another baseline than the run": lambda one, _: replace(one, is_own=True),
@@ -291,6 +310,51 @@ def test_what_is_left_out_never_makes_a_run_pass(
     for name, at in lost:
         less = LOSSES[name](less, at)
     assert not less.passes() or whole.passes()
+
+
+def _laxer(gate: Threshold, by: float) -> Threshold:
+    """Return the gate with a bar or margin that lets more pass."""
+    if gate.min is not None:
+        return replace(gate, min=max(0.01, gate.min - by))
+    return replace(gate, max=min(0.99, (gate.max or 0.0) + by))
+
+
+@settings(max_examples=60)
+@given(
+    situations(),
+    st.floats(0.05, 0.5),
+    st.lists(st.tuples(st.sampled_from([*LOSSES]), st.integers(0)), max_size=2),
+)
+def test_a_laxer_gates_file_never_passes_in_silence(
+    whole: Situation, by: float, lost: list[tuple[str, int]]
+) -> None:
+    """What it lets pass names each of its laxer gates in the last line, whatever else is lost."""
+    less = whole
+    for name, at in (one for one in lost if one[0] != "a gate in a file"):
+        less = LOSSES[name](less, at)
+    laxer = replace(less, again=tuple(_laxer(one, by) for one in (*less.bars, *less.changes)))
+    decision = laxer.decision()
+    if decision.code == 0:
+        for gate in (*less.bars, *less.changes):
+            assert f"facts:en {gate.name}" in decision.line.partition("laxer: ")[2]
+
+
+def test_a_laxer_gates_file_can_pass_and_says_so() -> None:
+    """A model that fails its bar passes a lower one."""
+    right = (CORRECT, CORRECT), (INCORRECT, INCORRECT)
+    letters = "c" * 16 + "i" * 14
+    some = Situation(
+        new=letters,
+        old="c" * 30,
+        labels=right * 20,
+        floor={"agreement": 0.8},
+        bars=BARS[:1],
+        changes=CHANGES[:1],
+    )
+    assert not some.passes()
+    line = replace(some, again=tuple(_laxer(one, 0.6) for one in (*some.bars, *some.changes)))
+    assert "exit 0" in line.decision().line
+    assert "the gates file is laxer: facts:en correct >= 0.01 in place of" in line.decision().line
 
 
 @pytest.mark.parametrize("loss", LOSSES)
