@@ -5,7 +5,6 @@ from pathlib import Path
 
 import cases
 from evaluators.command_line import CommandParser
-from evaluators.core import UsageError
 from reports.plugin.qagate import run
 
 ATTACKS = Path(cases.__file__).parent / "attacks"
@@ -15,22 +14,10 @@ PATHS = {
     "rated": ATTACKS / "attacks_eba",
 }
 QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # the plugin is loaded already
-OWN = "make a data set of your own with `attacks: true` and run it: qagate run FOLDER --judge SPEC"
-GONE = {
-    "--pack": OWN,
-    "--max-success": f"the bar is the gate attacks_passed; {OWN}, or give other gates with --gates",
-    "--pass-bar": OWN,
-    "--rubric": OWN,
-    "--metric": "deepeval's metrics are not attacked any more",
-    "--json": "run.json in the report folder has all figures",
-}
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the attacks with the words of a run, and return its exit code.
-
-    Raises UsageError for wrong arguments.
-    """
+    """Run the attacks with the words of a run, and return its exit code."""
     parser = CommandParser(
         prog="qagate attack",
         description="Put attacks, and odd right answers as controls, to a judge: the same as "
@@ -41,8 +28,5 @@ def main(argv: Sequence[str]) -> int:
     add("--kind", choices=tuple(PATHS), default="all", help="judges of grades, raters, or both")
     add("--report-dir", default="reports/attack", metavar="DIR", help="default: %(default)s")
     options, words = parser.parse_known_args(argv)
-    for word in words:
-        if what := GONE.get(word.partition("=")[0]):
-            raise UsageError(f"{word.partition('=')[0]} is gone: {what}")
     return run([*QUIET, f"--rootdir={ATTACKS}", f"--report-dir={options.report_dir}",
                 *words, str(PATHS[options.kind])])  # fmt: skip

@@ -45,8 +45,6 @@ def main(argv: Sequence[str]) -> int:
     Raises UsageError for wrong arguments or files.
     """
     options, words = _parser().parse_known_args(argv)
-    if options.json:
-        raise UsageError("--json is gone: run.json in the report folder has the card, in 'judging'")
     folder = _data_set(options)
     if options.limit:
         words = [f"--limit={options.limit}", "--seed=0", *words]
@@ -83,7 +81,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--rubric", default="", metavar="NAME", help="a bundled rubric, or the path of one")
     add("--limit", type=int, metavar="N", help="at most N answers a language, chosen by a hash")
     add("--report-dir", type=Path, default=Path("reports/calibrate"), metavar="DIR")
-    add("--json", help=argparse.SUPPRESS)
     return parser
 
 

@@ -145,17 +145,10 @@ def test_gates_count_attacks_that_pass_and_controls_that_are_lost(
     assert not report["judging"]["calibrations"]
 
 
-def test_the_command_is_a_run_over_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """``--kind`` picks a folder; the words of a run are known; lost options name what to use."""
+def test_the_command_is_a_run_over_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``--kind`` picks a folder; the words of a run are known."""
     monkeypatch.chdir(tmp_path)
     words = ["attack", "--kind", "graded", "--judge", "lexical", "-k", "en", "--gates", "off"]
     main([*words, *QUIETLY])
     records = (tmp_path / "reports/attack/records.jsonl").read_text(encoding="utf-8").splitlines()
     assert {json.loads(line)["dataset"] for line in records} == {"attacks"}
-    capsys.readouterr()
-    for lost, said in (("--pack=x", "attacks: true"), ("--max-success", "gate attacks_passed"),
-                       ("--metric", "not attacked any more")):  # fmt: skip
-        assert main(["attack", lost]) == 4
-        assert said in capsys.readouterr().err
