@@ -35,8 +35,6 @@ from tests.support.engine_bench import PROMPT, Bench, prompted, task
 from tests.support.scripted import Scripted, ask_for
 from tests.support.tables import tabled
 
-NEVER = ("never", "this is not reached")
-
 
 @tabled("answer", "state", "kind")
 def test_each_item_ends_in_one_state(

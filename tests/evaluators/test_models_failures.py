@@ -18,9 +18,6 @@ from tests.support.loopback import Answer, loopback
 from tests.support.model_calls import SECRET, asked, both, error_body, failure, spec_of
 from tests.support.tables import tabled
 
-DATE = "Wed, 21 Oct 2026 07:28:00 GMT"
-LATER = "Wed, 21 Oct 2026 07:28:30 GMT"
-
 
 @tabled("headers", "seconds")
 def test_retry_after_headers(headers: dict[str, str], seconds: float | None) -> None:
