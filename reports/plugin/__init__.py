@@ -14,6 +14,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -58,6 +59,8 @@ from reports.plugin.worker import (
 )
 from reports.verdict.promoted import BASELINES
 
+_CONFIGURED = pytest.StashKey[bool]()
+
 __all__ = [
     "pytest_collection_modifyitems",
     "pytest_generate_tests",
@@ -68,11 +71,16 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     """Declare the options, and what is done where pytest itself rejects a word."""
     config = pluginmanager.get_plugin("pytestconfig")
     if isinstance(config, pytest.Config):
-        words, here = config.invocation_params.args, config.invocation_params.dir
-        config.add_cleanup(lambda: withdraw(words, here) if sys.exc_info()[0] else None)
+        config.add_cleanup(partial(_reject, config))
         declare_options(parser, config.invocation_params.args)
     else:
         declare_options(parser, ())
+
+
+def _reject(config: pytest.Config) -> None:
+    """Withdraw an earlier verdict if pytest ends by an error before it configures a run."""
+    if sys.exc_info()[0] and not config.stash.get(_CONFIGURED, False):
+        withdraw(config.invocation_params.args, config.invocation_params.dir)
 
 
 def withdraw(words: Sequence[object], here: Path) -> None:
@@ -102,6 +110,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Validate everything in the controller before any call; the user's errors are exit code 4."""
+    config.stash[_CONFIGURED] = True  # from here on errors are ours
     config.addinivalue_line("markers", "qa(dataset): one case for each item of a dataset")
     config.pluginmanager.register(Verdicts(), "qa-verdicts")
     reports.plugin.first_seconds.take_over(_stop)
