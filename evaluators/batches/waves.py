@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
@@ -180,18 +180,15 @@ class BatchPoller:
         name = self.wave.id
         try:
             file = await self._tried(lambda api: api.upload(name, lines))
-            await self.note("sending", at=time.time(), after=await self._newest())
+            newest = ""  # for a server that lists none: all are looked at then
+            with suppress(FatalError, RefusedError):
+                newest = await self._tried(lambda api: api.newest())
+            await self.note("sending", at=time.time(), after=newest)
             batch, was_found = await self._created(file, lines, others)
         except (FatalError, RefusedError) as error:
             await self.give_up()
             raise refused(error.kind, str(error)) from None
         await self.note("sent", batch=batch, was_found=was_found)
-
-    async def _newest(self) -> str:
-        try:
-            return await self._tried(lambda api: api.newest())
-        except (FatalError, RefusedError):  # a server that lists none: all are looked at then
-            return ""
 
     async def _created(
         self, file: str, lines: Sequence[bytes], others: Sequence[str]

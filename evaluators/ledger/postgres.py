@@ -134,22 +134,19 @@ def open_postgres(url: PostgresUrl, *, read_only: bool) -> "PostgresStore":
             if _MARK not in names and read_only:
                 missing = "no ledger to replay from; run once without --replay"
                 raise UsageError(f"{url}: {missing}, or give another --ledger")
-            if not read_only:
-                _check_encoding(url, connection)
+            encoding = connection.info.parameter_status("server_encoding")
+            if not read_only and encoding != "UTF8":
+                raise UsageError(
+                    f"{url}: the database's encoding is {encoding}, and replies need UTF-8; make "
+                    "another one: createdb --encoding=UTF8 --template=template0 "
+                    f"{connection.info.dbname}_utf8"
+                )
             if _MARK not in names:
                 _make_tables(url, connection)
                 names = _names(connection)
             _check_tables(url, connection, names, _READS if read_only else _CHANGES)
             notes = list(_notes_on_others(url, connection, sorted(names & _CHANGES.keys())))
         return PostgresStore(url, notes, read_only=read_only)
-
-
-def _check_encoding(url: PostgresUrl, connection: Connection) -> None:
-    if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
-        raise UsageError(
-            f"{url}: the database's encoding is {encoding}, and replies need UTF-8; make another "
-            f"one: createdb --encoding=UTF8 --template=template0 {connection.info.dbname}_utf8"
-        )
 
 
 def _check_tables(

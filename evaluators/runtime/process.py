@@ -249,7 +249,10 @@ class EngineProcess(EngineHandle):
 
     def _read(self) -> None:
         try:
-            while self._connection.poll(self._patience):
+            # The engine sends its status all the time.
+            while self._connection.poll(
+                min(SILENT_SECONDS, max(1.0, self._status.left + LATE_SECONDS))
+            ):
                 message, value = self._connection.recv()
                 self._received[message](value)
             self._was_silent = True
@@ -263,11 +266,6 @@ class EngineProcess(EngineHandle):
         self._process.join()
         if not self._has_ended:
             self._report_death()
-
-    @property
-    def _patience(self) -> float:
-        """For how long the engine may be silent; it sends its status all the time."""
-        return min(SILENT_SECONDS, max(1.0, self._status.left + LATE_SECONDS))
 
     def _report_death(self) -> None:
         """Let no test wait for an engine that was killed."""

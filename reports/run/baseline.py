@@ -142,12 +142,12 @@ def _moved(then: Mapping[str, object], now: Mapping[str, object]) -> str:
     """Return in words what differs between two connections to a model."""
     was, is_ = (_flat(one) for one in (then, now))
     names = sorted(name for name in was.keys() | is_.keys() if was.get(name) != is_.get(name))
-    moves = ((one, *(_word(some.get(one)) for some in (was, is_))) for one in names)
-    return ", ".join(f"{name} from {old} to {new}" for name, old, new in moves)
 
+    def word(value: object) -> str:
+        return "nothing" if value is None else one_line(mask(json.dumps(value, default=str)), 60)
 
-def _word(value: object) -> str:
-    return "nothing" if value is None else one_line(mask(json.dumps(value, default=str)), 60)
+    moves = (f"{name} from {word(was.get(name))} to {word(is_.get(name))}" for name in names)
+    return ", ".join(moves)
 
 
 def _flat(sent: Mapping[str, object]) -> Mapping[str, object]:

@@ -169,7 +169,10 @@ def keep(folder: Path, to: Path, *, packed: bool = False) -> None:
         files = []
     for path in (*files, folder / RUN):
         if not packed or path.name in (PACKED, RUN):
-            _link(path, to / path.name)
+            try:  # the same file, which a later report replaces but never writes into
+                (to / path.name).hardlink_to(path)
+            except OSError:  # a file system without links
+                shutil.copy2(path, to / path.name)
 
 
 def _is_decided(folder: Path) -> bool:
@@ -197,11 +200,3 @@ def graded_files(folder: Path) -> Iterator[Path]:
                 line = file.readline(len(header) + 6).decode("ascii", "replace")
             if line.replace('"', "").rstrip("\r\n") == header:
                 yield path
-
-
-def _link(path: Path, to: Path) -> None:
-    """Let ``to`` be the same file, which a later report replaces but never writes into."""
-    try:
-        to.hardlink_to(path)
-    except OSError:  # a file system without links
-        shutil.copy2(path, to)
