@@ -60,6 +60,11 @@ def forged(project: Project) -> Path:
     return made
 
 
+def plain(result: pytest.RunResult) -> str:
+    """Return what the terminal shows, however it is broken into lines."""
+    return " ".join(result.stdout.str().split())
+
+
 def shown(project: Project, result: pytest.RunResult) -> list[str]:
     """Return the terminal, the summary and the page of the last run, spaces and lines made one."""
     folder = project.path / "reports" / "out"
@@ -78,7 +83,7 @@ def test_forged_rows_are_named_in_every_report(capital: Project, server: Loopbac
     said = "rest on replies of earlier runs (6 answers, 6 judgements), 6 of them imported"
     assert all(said in text for text in shown(capital, result))
     quiet = capital.run_in_process(*specs(server.url), "--ledger", "led2", "-q", "qa")
-    assert said in quiet.stdout.str()
+    assert said in plain(quiet)
 
 
 def test_replies_of_an_earlier_run_are_counted(capital: Project, server: Loopback) -> None:
@@ -139,7 +144,7 @@ def test_with_a_secret_forged_rows_are_set_aside(
     result = capital.run_in_process(*specs(server.url), "--ledger", "led2", "qa")
     assert result.ret == 1  # as at first: it fails
     assert server.count == 4 * ITEMS
-    assert "12 unsigned rows of the ledger set aside and asked again" in result.stdout.str()
+    assert "12 unsigned rows of the ledger set aside and asked again" in plain(result)
     assert "replies of earlier runs" not in result.stdout.str()
 
 
@@ -234,7 +239,7 @@ def test_a_run_refuses_a_ledger_that_others_can_change(
     assert command("stats", "--ledger", path) == 0
     taken = capital.run_in_process(*specs(server.url), "--replay", "qa")
     assert taken.ret == 1
-    assert f"note: {path}" in taken.stdout.str()
+    assert f"note: {path}" in plain(taken)
     assert server.count == 2 * ITEMS
 
 
