@@ -238,8 +238,9 @@ def gate(argv: Sequence[str]) -> int:
     else:
         decided = regated(report, load_gates(options.gates), baseline, anchor)
     saved = save(decided, options.to, options.run)
-    step = next_step(decided, options.to or home(options.run))
-    say(sys.stdout, *map(line, (*console.gates(decided), *saved, *step, decided.decision.line)))
+    folder = options.to or home(options.run)
+    step, gates = next_step(decided, folder), console.gates(decided, folder)
+    say(sys.stdout, *map(line, (*gates, *saved, *step, decided.decision.line)))
     return decided.decision.code
 
 
@@ -267,7 +268,7 @@ def merge(argv: Sequence[str]) -> int:
     report = merged(reports, baseline, read_baseline(options.anchor, reports, "anchor", people, to))
     saved = save(report, options.to, *paths)
     step = next_step(report, options.to)
-    say(sys.stdout, *map(line, (*console.gates(report), *saved, *step, report.decision.line)))
+    say(sys.stdout, *map(line, (*console.gates(report, to), *saved, *step, report.decision.line)))
     return report.decision.code
 
 

@@ -18,7 +18,6 @@ from evaluators.ledger import Ledger
 from evaluators.models.catalogue import replaced_entries
 from evaluators.runtime.budget import part_of_cost
 from evaluators.text import digest
-from reports.gates.audited import REVIEW
 from reports.gates.decide import SessionFacts
 from reports.metrics.summary import extra_notes
 from reports.plugin import rejudge
@@ -211,8 +210,7 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
         reporter.write_sep("=", "qa gates")  # unlike section() it ends the line before
     for gate in words.by_urgency(report.decision.gates):
         reporter.write(f"{gate.state:<{console.STATE}}", **{_COLOURS[gate.state]: True})
-        here = replace(gate, reason=gate.reason.replace(REVIEW, f"qagate review {folder}"))
-        for line in console.gate_lines(here):
+        for line in console.gate_lines(gate, folder):
             reporter.write_line(line)
     notes = console.notes(report) if verbosity > 0 else console.brief(report)
     ends = [*console.origin(report), *console.totals(report), f"report: {folder / 'report.html'}"]

@@ -5,9 +5,11 @@ import shutil
 import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from evaluators.output import plural
 from evaluators.statistics.intervals import number
+from reports.gates.audited import REVIEW
 from reports.render import words
 from reports.run import clean
 from reports.run.evidence import Comparison
@@ -19,10 +21,13 @@ LISTED = 10  # changed items named
 _ROW = "{:<16} {:>6} {:>6} {:>6}  {:<24} {:>9}  {:<20}"
 
 
-def gates(report: Report) -> Iterator[str]:
-    """Yield the gates, FAIL first, each with why, whose replies these are, and the notes."""
+def gates(report: Report, folder: Path | None = None) -> Iterator[str]:
+    """Yield the gates, FAIL first, each with why, whose replies these are, and the notes.
+
+    Commands name the ``folder`` of the report, where it has one.
+    """
     for gate in words.by_urgency(report.decision.gates):
-        title, *why = gate_lines(gate)
+        title, *why = gate_lines(gate, folder)
         yield f"{gate.state:<{STATE}}{title}"
         yield from why
     yield from warnings(report.comparison)
@@ -30,7 +35,7 @@ def gates(report: Report) -> Iterator[str]:
     yield from notes(report)
 
 
-def gate_lines(gate: GateResult) -> list[str]:
+def gate_lines(gate: GateResult, folder: Path | None = None) -> list[str]:
     """Return the gate with value, interval and bar, to stand behind its verdict's 13 columns.
 
     Below it why, unless it passes and nothing is left open.
@@ -42,7 +47,8 @@ def gate_lines(gate: GateResult) -> list[str]:
     title += f", {gate.needs}" if gate.needs else ""
     if gate.state == "PASS" and gate.worst == gate.best:
         return [title]
-    return [title, *wrapped(clean.line(gate.reason), "    ")]
+    reason = gate.reason.replace(REVIEW, f"qagate review {folder}") if folder else gate.reason
+    return [title, *wrapped(clean.line(reason), "    ")]
 
 
 def origin(report: Report) -> list[str]:

@@ -64,6 +64,15 @@ def test_what_touches_the_verdict_comes_first_and_whole() -> None:
     assert len(list(console.brief(report(notes=prices)))) == 3
 
 
+def test_commands_in_a_gates_reason_name_the_report() -> None:
+    """Where the folder is known; RUN stands for it elsewhere."""
+    open_ = gate("INCONCLUSIVE", reason="to read: qagate review RUN --baseline=old")
+    made = report(decision=Decision(gates=(open_,), code=6, line=""))
+    for folder, said in ((Path("a/new"), "a/new"), (None, "RUN")):
+        text = " ".join(" ".join(console.gates(made, folder)).split())
+        assert f"qagate review {said} --baseline=old" in text
+
+
 def test_notes_are_wrapped_with_an_indent() -> None:
     """Long notes stay within the terminal and can be told apart; a hyphen breaks no line."""
     lines = list(console.notes(report(notes=("word " * 60 + "one-two " * 40,))))
