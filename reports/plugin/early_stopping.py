@@ -183,8 +183,14 @@ class EarlyStopping:
         )
 
     def _gates(self) -> tuple[SequentialGate, ...]:
-        """Return the report's gates, with items that have not ended left open."""
-        blanks = ((item, self._ended.get(item.key)) for item in self._selected)
+        """Return the report's gates, with all items but labelled ones left open.
+
+        The first few recorded answers may be those of the baseline, and the others not.
+        """
+        ended = self._ended
+        blanks = (
+            (one, None if one.slice.kind.answered else ended.get(one.key)) for one in self._selected
+        )
         inputs = ReportInputs(
             datasets=self._plan.datasets,
             records=tuple(one or make_record(item, stopped(item.key)) for item, one in blanks),

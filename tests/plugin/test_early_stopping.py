@@ -187,3 +187,13 @@ def test_what_no_item_can_decide_is_not_paid_for(project: Project) -> None:
     notes = " ".join(project.report()["notes"])
     asked = f"capital:en: stopped after {ITEMS - stopped} of {ITEMS} items"
     assert f"{asked}, as no further item could decide drop <= 0.2: " in notes
+
+
+def test_a_first_answer_like_the_old_one_settles_nothing(capitals: Project) -> None:
+    """Of recorded answers some are always the baseline's: the others decide, and it fails."""
+    worse = [WRONG if number % 5 else one for number, one in enumerate(OLD)]
+    capitals.dataset("capital", {"en": worse, "bg": OLD[:SMALL]}, YAML)
+    given = ("--languages", "en", "--baseline", "before", "--until-decided", "qa")
+    assert capitals.run_in_process(*given).ret == 1
+    counts = capitals.report()["slices"][0]["counts"]
+    assert 1 < counts["passed"] + counts["failed"] < ITEMS
