@@ -140,6 +140,12 @@ PROGRAMS: Mapping[str, Program] = {
     "reports": Program(
         what="Commands for recorded runs, offline.",
         commands={
+            **_own(run="pytest with qagate's plugin, and all options of both"),
+            "rejudge": Command(
+                "judge the answers of an earlier run anew, by today's golds",
+                "reports.commands.run",
+                "rejudge",
+            ),
             "render": Command("write the files of a report again, in any format", _RUNS, "render"),
             "compare": Command("compare two runs item by item", _RUNS, "compare"),
             "gate": Command("decide with other gates or another baseline", _RUNS, "gate"),

@@ -63,7 +63,7 @@ def test_imports_point_one_way(package: str) -> None:
 
 
 def test_only_the_plugin_and_the_test_modules_know_pytest() -> None:
-    """Everything else can be used, and tested, without pytest."""
+    """Everything else but the command that starts a run can be used, and tested, without it."""
     users = {
         name
         for package in PACKAGES
@@ -73,9 +73,22 @@ def test_only_the_plugin_and_the_test_modules_know_pytest() -> None:
     allowed = {
         name
         for name in users
-        if name.startswith("reports/plugin/") or Path(name).name.startswith("test_")
+        if name.startswith("reports/plugin/")
+        or Path(name).name.startswith("test_")
+        or name == "reports/commands/run.py"
     }
     assert users == allowed
+
+
+def test_nothing_imports_the_module_that_a_wheel_holds_elsewhere() -> None:
+    """reports/plugin/qagate.py is ``qagate.py`` beside the packages once it is installed."""
+    found = [
+        name
+        for name, tree in product().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "reports.plugin.qagate"
+    ]
+    assert found == []
 
 
 def test_deepeval_has_one_door() -> None:

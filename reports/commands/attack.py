@@ -5,7 +5,7 @@ from pathlib import Path
 
 import cases
 from evaluators.command_line import CommandParser
-from reports.plugin.qagate import run
+from reports.commands.run import main as run
 
 ATTACKS = Path(cases.__file__).parent / "attacks"
 PATHS = {

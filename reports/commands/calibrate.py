@@ -20,7 +20,7 @@ from evaluators.output import say
 from evaluators.rubric import Style
 from evaluators.statistics.metrics import floor_ends
 from evaluators.text import hint
-from reports.plugin.qagate import run
+from reports.commands.run import main as run
 from reports.render.judge_section import TITLE
 
 QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # the plugin is loaded already

@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from evaluators.command_line import CommandParser
+from evaluators.command_line import PROGRAMS, CommandParser
 from evaluators.core import UsageError
 from evaluators.ledger.reply_store import Ledger
 from evaluators.ledger.upkeep import UNKEPT_FOLDER
@@ -32,8 +32,8 @@ from evaluators.output import say
 from evaluators.secrets import mask, one_line
 from evaluators.text import listed, shown
 from reports.commands.recorded_runs import merge
+from reports.commands.run import module
 from reports.plugin.options import RunOptions, read_whole, read_words
-from reports.plugin.qagate import HOME, PACKAGES
 from reports.plugin.run import RUN, connect_models
 from reports.run.report_folder import check_apart, claim
 from reports.verdict.promoted import find_run
@@ -47,7 +47,7 @@ PRIVATE_CLUSTER = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "t
 PROGRAM = """
 import ctypes, sys  # PR_SET_PDEATHSIG, SIGTERM: without its task a shard would go on spending
 sys.platform == "linux" and ctypes.CDLL(None).prctl(1, 15)
-from reports.plugin.qagate import main
+from qagate import main
 sys.exit(main(["run", *sys.argv[1:]]))
 """
 
@@ -171,8 +171,9 @@ def _luggage(here: Path) -> bytes:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         tar.add(here, arcname="work", filter=take)
-        for name in PACKAGES:
-            tar.add(HOME / name, arcname=f"product/{name}", filter=take)
+        for name in PROGRAMS:
+            tar.add(Path(__file__).parents[2] / name, arcname=f"product/{name}", filter=take)
+        tar.add(module()[1], arcname="product/qagate.py")
     without = f", without {listed(behind)}" if behind else ""
     say(sys.stderr, f"carried: {here}, {size / 1024**2:,.1f} MB of at most {MOST_MB}{without}")
     return packed.getvalue()

@@ -22,7 +22,6 @@ from reports.plugin.calibrator import JudgeWait, find_labelled
 from reports.plugin.head_start import EARLY, may_end_early, takes_everything
 from reports.plugin.options import RunOptions, shares
 from reports.plugin.progress import Progress, ProgressDisplay
-from reports.plugin.qagate import COMPANIONS, IMPORT_MODE
 from reports.plugin.results import (
     DeadWorkers,
     SessionResults,
@@ -42,6 +41,8 @@ if TYPE_CHECKING:
 TIDY_EVERY = 500  # tests
 COLOURS = {0: "green", 6: "yellow"}
 """Of the last line, by exit code; other codes are red."""
+LAST_BROUGHT = "--import-mode=importlib"
+"""The last word that ``qagate run`` puts before the user's own: see reports/commands/run.py."""
 
 
 class Controller:
@@ -292,9 +293,9 @@ class Controller:
 def _command(config: pytest.Config) -> str:
     """Return what the user typed, without keys: ``qagate run`` brings options of its own."""
     args = [str(one) for one in config.invocation_params.args]
-    brought = 3 + 2 * len(COMPANIONS)  # see reports.plugin.qagate.run
-    if args[:1] == ["-p"] and args[brought - 1 : brought] == [IMPORT_MODE]:
-        return mask(shlex.join(["qagate", "run", *args[brought:]]))
+    if args[:1] == ["-p"] and LAST_BROUGHT in args:
+        typed = args[args.index(LAST_BROUGHT) + 1 :]
+        return mask(shlex.join(["qagate", "run", *typed]))
     return mask(shlex.join(["pytest", *args]))
 
 

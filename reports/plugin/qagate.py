@@ -19,9 +19,6 @@ HOME = next(
     for folder in Path(__file__).resolve().parents
     if all((folder / name / "__init__.py").is_file() for name in PACKAGES)
 )
-COMPANIONS = ("deepeval", "asyncio", "repeat", "rerunfailures", "anyio")
-"""Plugins that come with deepeval: a run needs none of them, and they take seconds."""
-IMPORT_MODE = "--import-mode=importlib"
 NOTE = """\
 exit codes: 0 done, or every gate passed; 1 a gate failed; 4 wrong arguments; 6 INCONCLUSIVE; the
 README has them all"""
@@ -71,41 +68,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands: dict[str, Command] = {}
     for name in reversed(PACKAGES):
         commands |= PROGRAMS[name].commands
-    what = "pytest with qagate's plugin, and all options of both"
-    commands["run"] = Command(what, __name__, "run")
-    what = "judge the answers of an earlier run anew, by today's golds; then a run like any other"
-    commands["rejudge"] = Command(what, __name__, "rejudge")
     what = "May this language-model upgrade ship?"
     return Program(what=what, commands=commands, note=NOTE).run(argv)
 
 
-def rejudge(arguments: Sequence[str]) -> int:
-    """Run over the answers of an earlier run, in a report folder of its own."""
-    from evaluators.command_line import CommandParser  # noqa: PLC0415  # ours by now
-
-    parser = CommandParser(
-        prog="qagate rejudge",
-        description="Judge all answers of an earlier run anew, by the data as they are now: a run "
-        "that asks its judge alone, and a baseline. All other words are those of `qagate run`.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("run", metavar="RUN", help="a report folder, or a promoted run's name")
-    parser.add_argument("--report-dir", metavar="DIR", default="reports/rejudged")
-    given, words = parser.parse_known_args(arguments)
-    return run([f"--model=recorded:{given.run}", f"--report-dir={given.report_dir}", *words])
-
-
-def run(arguments: Sequence[str]) -> int:
-    """Run pytest with our plugin, without deepeval's, and with importlib's import mode.
-
-    With ``--on ray`` the shards of the run are tasks of Ray.
-    """
-    if any(word.partition("=")[0] == "--on" for word in arguments):
-        on_ray: int = import_module("reports.commands.on_ray").main(arguments)
-        return on_ray
-    off = [word for name in COMPANIONS for word in ("-p", f"no:{name}")]
-    code = int(pytest.main(["-p", __name__, *off, IMPORT_MODE, *arguments]))
-    if code == pytest.ExitCode.USAGE_ERROR and "reports.plugin" not in sys.modules:
-        # pytest rejected one of its own options before it loaded a plugin
-        import_module("reports.plugin").withdraw(arguments, Path.cwd())
-    return code
+if __name__ == "__main__":
+    sys.exit(main())

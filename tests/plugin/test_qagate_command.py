@@ -16,6 +16,7 @@ from cases.builder.recipe import SourceGroup, find_recipe, load_recipe
 from evaluators.command_line import PROGRAMS
 from evaluators.reading import load_yaml
 from reports.commands import build, new
+from reports.commands.run import COMPANIONS
 from reports.plugin import qagate
 from tests.conftest import Project
 from tests.support.tables import tabled
@@ -64,7 +65,7 @@ def test_the_wheel_has_the_module_and_the_command() -> None:
 
 def test_the_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     """Those of all three packages, no two of one name, and pytest's."""
-    names = ["run", *(name for one in PROGRAMS.values() for name in one.commands)]
+    names = [name for one in PROGRAMS.values() for name in one.commands]
     assert len(names) == len(set(names))
     with pytest.raises(SystemExit):
         qagate.main(["--help"])
@@ -148,7 +149,7 @@ def test_run_is_pytest_with_our_packages_first(
 @pytest.mark.slow
 def test_what_is_hidden_is_named(home: Path, installed: dict[str, str]) -> None:
     """Under `python -m pytest` the working folder comes first, but for our three names."""
-    off = [word for name in qagate.COMPANIONS for word in ("-p", f"no:{name}")]
+    off = [word for name in COMPANIONS for word in ("-p", f"no:{name}")]
     ended = called(home, installed, "-m", "pytest", "-p", "qagate", *off, "folk")
     assert ended.returncode == 6, ended.stdout + ended.stderr
     for name in ("reports", "evaluators"):
@@ -167,7 +168,7 @@ def test_a_package_in_the_way_is_one_line(
     (home / "conftest.py").write_text(conftest, encoding="utf-8")
     (home / "reports" / "__init__.py").unlink()
     installed["PYTHONPATH"] += f"{os.pathsep}{ROOT}"
-    off = [word for name in qagate.COMPANIONS for word in ("-p", f"no:{name}")]
+    off = [word for name in COMPANIONS for word in ("-p", f"no:{name}")]
     ended = called(home, installed, "-P", "-m", "pytest", *off, "folk")
     assert ended.returncode == 4
     (line,) = filter(None, ended.stderr.splitlines())

@@ -122,7 +122,7 @@ def test_rejudge_is_a_run_by_another_name(
         given.append(words)
         return 0
 
-    monkeypatch.setattr(qagate, "run", run)
+    monkeypatch.setattr("reports.commands.run.main", run)
     assert qagate.main(["rejudge", "OLD", "qa"]) == 0
     assert qagate.main(["rejudge", "OLD", "--report-dir=mine", "qa"]) == 0
     first = "--model=recorded:OLD"
