@@ -138,7 +138,8 @@ def clustered_mean(clusters: Sequence[Sequence[float]]) -> Estimate:
         return UNDEFINED
     mean = sum(map(sum, clusters)) / n
     sums: Array = np.array([[sum(values), len(values)] for values in clusters], dtype=np.float64)
-    drawn = resample(sums, np.ones(len(clusters)))
+    patterns, clusters_of = np.unique(sums, axis=0, return_counts=True)
+    drawn = resample(patterns, clusters_of.astype(np.float64))
     share = unseen_share(len(clusters))
     low, high = percentile(drawn[:, 0], drawn[:, 1], len(clusters), math.inf) or (mean, mean)
     least = mean * (1 - share)

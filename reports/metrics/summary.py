@@ -144,10 +144,10 @@ def _gated(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[str
     """Return the metrics that a slice's own gates name."""
     named = {one.measure for one in slice_.thresholds if not one.of_usage}
     used = [one.measure for one in slice_.thresholds if one.measure in USAGE]
-    extras = extra_estimates(records, slice_)
+    extras = [name for name in _extra_names(records) if name in named]
     return {
         **(sample.estimates(named) if named else {}),
-        **{name: one for name, one in extras.items() if name in named},
+        **extra_estimates(records, slice_, extras),
         **repeat_estimates(records, slice_, shown=False),
         **usage_estimates(records, slice_, used),
     }
@@ -315,13 +315,15 @@ def missing_extras(records: Sequence[Record]) -> dict[str, int]:
     }
 
 
-def extra_estimates(records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
-    """Return the mean of each extra metric over the items that have it.
+def extra_estimates(
+    records: Sequence[Record], slice_: Slice, names: Sequence[str] | None = None
+) -> dict[str, Estimate]:
+    """Return the mean of each extra metric, or of the named ones, over the items that have it.
 
     The interval is a bootstrap over clusters, never narrower than unseen clusters allow.
     """
     found = {}
-    for name in _extra_names(records):
+    for name in _extra_names(records) if names is None else names:
         clusters: dict[Cluster, list[float]] = defaultdict(list)
         for record in records:
             value = record.measures.get(name)
