@@ -16,7 +16,7 @@ import pytest
 PACKAGES = ("cases", "evaluators", "reports")
 HOME = next(
     folder
-    for folder in Path(__file__).resolve().parents
+    for folder in (*Path(__file__).resolve().parents, *map(Path, sys.path))  # a checkout's install
     if all((folder / name / "__init__.py").is_file() for name in PACKAGES)
 )
 NOTE = """\

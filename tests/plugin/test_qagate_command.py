@@ -2,6 +2,7 @@
 
 import csv
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -127,6 +128,17 @@ def test_a_command_is_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert qagate.main(["new", "folk", "--to", str(tmp_path)]) == 4
     assert "is there already" in capsys.readouterr().err
     assert qagate.main(["nosuch"]) == 4
+
+
+def test_an_editable_install_has_a_copy_of_the_module(
+    home: Path, installed: dict[str, str], tmp_path: Path
+) -> None:
+    """In an environment outside the checkout: our packages are found by way of the path."""
+    shutil.copy(ROOT / "reports" / "plugin" / "qagate.py", tmp_path / "qagate.py")
+    paths = {**installed, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    ended = called(home, paths, "-P", "-m", "qagate", "new", "tales", "--lang", "de")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (home / "tales" / "dataset.yaml").is_file()
 
 
 @pytest.mark.slow
