@@ -2,19 +2,18 @@
 
 import csv
 import json
-import math
 import shutil
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import brentq
-from scipy.stats import norm
 
 from evaluators.command_line import PROGRAMS
+from evaluators.statistics.paired import tango
 from reports.imports.foreign import Choice, number
 from reports.imports.forms import load
 from reports.imports.runs import ImportedRun, slug, tasks_of
@@ -50,16 +49,21 @@ def scored(scores: Sequence[object], **more: object) -> list[dict[str, object]]:
     return [{"id": f"q{n}", "score": score, **more} for n, score in enumerate(scores, 1)]
 
 
+def report_over(folder: Path, new: Path, old: Path, *words: object) -> Report:
+    """Return the report that the command writes over two results, into ``out`` in this folder."""
+    to = folder / "out"
+    PROGRAMS["reports"].run(
+        ["decide", f"{new}", f"--baseline={old}", f"--to={to}", *map(str, words)]
+    )
+    return load_report(to)
+
+
 def decided(folder: Path, old: Rows, new: Rows, *words: object) -> Report:
     """Return the report over two tables, in which the two runs say different words."""
     after, before = ([{"answer": said, **row} for row in some]
                      for said, some in (("new words", new), ("old words", old)))  # fmt: skip
     paths = table(folder / "new.csv", after), table(folder / "old.csv", before)
-    to = folder / "out"
-    PROGRAMS["reports"].run(
-        ["decide", str(paths[0]), f"--baseline={paths[1]}", f"--to={to}", *map(str, words)]
-    )
-    return load_report(to)
+    return report_over(folder, *paths, *words)
 
 
 FORMS = {
@@ -78,7 +82,10 @@ FORMS = {
 def test_a_result_of_each_tool_gets_our_verdict(
     form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All samples become records, a failed one is ungraded, every report file is written."""
+    """All samples become records, a failed one is ungraded, every report file is written.
+
+    The gates' intervals follow from the counts in the tool's own file.
+    """
     new, old, items, ungraded = FORMS[form]
     names = ["--new=mock-new", "--old=mock-old"] if "promptfoo" in form else []
     to = tmp_path / "out"
@@ -92,6 +99,15 @@ def test_a_result_of_each_tool_gets_our_verdict(
     assert sum(one.shared for one in report.comparison.slices) == items
     assert {one.name for one in to.iterdir()} >= {"report.html", "summary.md", "gates.xml"}
     assert all(one.question and one.digest for one in report.records)
+    for gate in report.decision.gates if "inspect" not in form else ():  # which asks items twice
+        after, before = ({one.id: one for one in run.records if one.dataset == gate.dataset}
+                         for run in (report, load_report(tmp_path / "out-baseline")))  # fmt: skip
+        pairs = [(before[name], one) for name, one in after.items() if one.is_graded]
+        changes = Counter((a.grade == "CORRECT") - (b.grade == "CORRECT") for b, a in pairs)
+        assert gate.estimate.value == pytest.approx((changes[1] - changes[-1]) / len(pairs))
+        if changes[0] < len(pairs):
+            interval = tango(changes[1], changes[-1], len(pairs))
+            assert gate.estimate.interval == pytest.approx(interval, abs=2e-3)
 
 
 def test_the_folder_of_the_baseline_is_a_run_of_ours(
@@ -143,51 +159,6 @@ def test_repeats_of_an_item_are_one_cluster(tmp_path: Path) -> None:
     assert gate.estimate.interval == pytest.approx(alone.estimate.interval, abs=1e-6)
 
 
-def tango(broke: int, fixed: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Return Tango's interval of (fixed - broke) / n by scipy's root finder.
-
-    Tango 1998, Statistics in Medicine 17, equations 8 to 10.
-    """
-    z = norm.ppf(0.5 + level / 2)
-
-    def score(delta: float) -> float:
-        a, b = 2 * n, (2 * n - fixed + broke) * delta - fixed - broke
-        c = -broke * delta * (1 - delta)
-        p21 = (math.sqrt(max(0.0, b * b - 4 * a * c)) - b) / (2 * a)
-        variance = n * (2 * p21 + delta * (1 - delta))
-        return (fixed - broke - n * delta) / math.sqrt(max(variance, 1e-300))
-
-    seen = (fixed - broke) / n
-    low = brentq(lambda d: score(d) - z, -1 + 1e-9, seen + 1e-12)
-    return low, brentq(lambda d: score(d) + z, seen - 1e-12, 1 - 1e-9)
-
-
-@pytest.mark.parametrize("form", [name for name in FORMS if "inspect" not in name])
-def test_the_paired_interval_is_the_one_computed_independently(form: str, tmp_path: Path) -> None:
-    """From the counts in the tool's own file, by scipy; inspect's items are asked twice."""
-    new, old, *_ = FORMS[form]
-    names = {"new": "mock-new", "old": "mock-old"} if "promptfoo" in form else {}
-    words = [f"--{name}={value}" for name, value in names.items()]
-    to = tmp_path / "out"
-    PROGRAMS["reports"].run(
-        ["decide", str(RESULTS / new), f"--baseline={RESULTS / old}", f"--to={to}", *words]
-    )
-    report = load_report(to)
-    for gate in report.decision.gates:
-        after, before = ({one.id: one for one in run.records if one.dataset == gate.dataset}
-                         for run in (report, load_report(tmp_path / "out-baseline")))  # fmt: skip
-        pairs = [(before[name], one) for name, one in after.items() if one.is_graded]
-        broke, fixed = (
-            sum((a.grade == "CORRECT") > (b.grade == "CORRECT") for a, b in some)
-            for some in (pairs, [(b, a) for a, b in pairs])
-        )
-        assert gate.estimate.value == pytest.approx((fixed - broke) / len(pairs))
-        if broke or fixed:
-            assert gate.estimate.interval == pytest.approx(
-                tango(broke, fixed, len(pairs)), abs=2e-3
-            )
-
-
 def test_scores_between_0_and_1_are_gated_by_their_mean(tmp_path: Path) -> None:
     """An error in either run counts both ways; another scale has to be named, and is said."""
     old, new = scored([0.8, 0.9] * 150), scored([0.8, 0.85] * 150)
@@ -207,9 +178,8 @@ def test_lower_may_be_better(tmp_path: Path) -> None:
         data = json.loads(results.read_text())
         data["higher_is_better"]["cities"]["acc"] = False
         results.write_text(json.dumps(data))
-    paths = tmp_path / "new", f"--baseline={tmp_path / 'old'}"
-    PROGRAMS["reports"].run(["decide", *map(str, paths), f"--to={tmp_path / 'out'}"])
-    names = {gate.slice: gate.name for gate in load_report(tmp_path / "out").decision.gates}
+    report = report_over(tmp_path, tmp_path / "new", tmp_path / "old")
+    names = {gate.slice: gate.name for gate in report.decision.gates}
     assert names == {"cities:all": "rise of acc", "citygen:all": "drop"}
 
 
@@ -261,9 +231,7 @@ def test_what_the_tool_planned_and_did_not_score_is_missed(tmp_path: Path) -> No
     log["samples"] = log["samples"][:-1]
     path = tmp_path / "short.json"
     path.write_text(json.dumps(log))
-    old = RESULTS / "inspect-0.3.60-old.json"
-    PROGRAMS["reports"].run(["decide", str(path), f"--baseline={old}", f"--to={tmp_path / 'o'}"])
-    report = load_report(tmp_path / "o")
+    report = report_over(tmp_path, path, RESULTS / "inspect-0.3.60-old.json")
     assert report.slices[0].partial
     assert any("1 sample that the tool planned" in note for note in report.notes)
 
@@ -272,27 +240,22 @@ LONG = scored([1] * 200, question="Who?", expected="Ann")
 
 
 @pytest.mark.parametrize(
-    ("new", "why"),
+    ("change", "why"),
     [
-        (LONG[:180], "10% of the baseline's items are not in this run"),
-        (
-            [{**row, "question": "Whose?"} if n < 20 else row for n, row in enumerate(LONG)],
-            "20 of 200 items changed since the baseline",
-        ),
-        (
-            [{**row, "expected": "Bob"} if n < 20 else row for n, row in enumerate(LONG)],
-            "20 of 200 items changed since the baseline",
-        ),
-        (
-            [{**row, "id": f"new-{n}"} if n < 20 else row for n, row in enumerate(LONG)],
-            "not in this",
-        ),
+        ({}, "10% of the baseline's items are not in this run"),
+        ({"question": "Whose?"}, "20 of 200 items changed since the baseline"),
+        ({"expected": "Bob"}, "20 of 200 items changed since the baseline"),
+        ({"id": "new-{}"}, "not in this"),
     ],
     ids=["gone", "question", "gold", "added"],
 )
-def test_items_that_are_not_the_same_decide_nothing(new: Rows, why: str, tmp_path: Path) -> None:
+def test_items_that_are_not_the_same_decide_nothing(
+    change: Mapping[str, str], why: str, tmp_path: Path
+) -> None:
     """More than a twentieth of the items on one side only, or changed, is INCONCLUSIVE."""
-    report = decided(tmp_path, LONG, new)
+    changed = [{**row, **{name: text.format(n) for name, text in change.items()}}
+               for n, row in enumerate(LONG[:20])]  # fmt: skip
+    report = decided(tmp_path, LONG, [*(changed if change else ()), *LONG[20:]])
     assert (report.decision.code, report.decision.gates[0].state) == (6, "INCONCLUSIVE")
     assert why in report.decision.gates[0].reason
 
@@ -302,10 +265,8 @@ def test_another_version_of_a_task_or_scorer_decides_nothing(tmp_path: Path) -> 
     shutil.copytree(RESULTS / "lm_eval-new", tmp_path / "new")
     results = next((tmp_path / "new").glob("results*"))
     results.write_text(results.read_text().replace('"cities": 1.0', '"cities": 1.1'))
-    old = RESULTS / "lm_eval-old"
-    PROGRAMS["reports"].run(["decide", str(tmp_path / "new"), f"--baseline={old}",
-                             f"--to={tmp_path / 'o'}"])  # fmt: skip
-    reasons = {gate.slice: gate.reason for gate in load_report(tmp_path / "o").decision.gates}
+    report = report_over(tmp_path, tmp_path / "new", RESULTS / "lm_eval-old")
+    reasons = {gate.slice: gate.reason for gate in report.decision.gates}
     assert "the rubric changed from acc task 1.0" in reasons["cities:all"]
     assert "changed" not in reasons["citygen:all"]
 
@@ -378,34 +339,45 @@ def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path) -> None:
     assert records[3].error == "tool: time-out"
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+VALUES = [b"", b"null", b"[]", b'"x"', b"{}", b"7", b"}"]
+
+
+@settings(max_examples=200, deadline=None)
 @given(
     name=st.sampled_from(
-        ["inspect-new.eval", "lm_eval-new/samples*", "lm_eval-new/results*", "table.csv"]
+        ["inspect-new.eval", "lm_eval-new/samples*", "lm_eval-new/results*", "table.csv",
+         "promptfoo-2.json", "deepeval-new.json", "inspect-0.3.60-new.json"]
     ),
     at=st.floats(0, 1),
-    piece=st.binary(max_size=9),
-    length=st.one_of(st.just(10**6), st.integers(0, 40)),
-)
-def test_damaged_bytes_are_one_line_or_read(
-    name: str, at: float, piece: bytes, length: int, tmp_path_factory: pytest.TempPathFactory
+    piece=st.one_of(st.binary(max_size=9), st.sampled_from(VALUES)),
+    length=st.one_of(st.just(10**6), st.integers(0, 40), st.none()),
+)  # fmt: skip
+def test_damaged_results_are_one_line_or_read(
+    name: str, at: float, piece: bytes, length: int | None, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Bytes replaced anywhere, to the end too, in an archive, rows or a table, never raise."""
+    """Bytes replaced anywhere, to the end too, in an archive, rows or a table, never raise.
+
+    Without a length a whole value of a JSON object is replaced.
+    """
     home = tmp_path_factory.mktemp("damaged") / "new"
-    if name == "table.csv":
-        home.mkdir()
-        path = table(home / name, LONG[:20])
+    shutil.copytree(RESULTS / "lm_eval-new", home)
+    given = path = home.parent / Path(name).name
+    if name.startswith("lm_eval"):
+        given, path = home, next(home.glob(name.split("/")[1]))
+    elif name == "table.csv":
+        table(path, LONG[:20])
     else:
-        shutil.copytree(RESULTS / "lm_eval-new", home)
-        path = home / "new.eval" if name.endswith(".eval") else next(home.glob(name.split("/")[1]))
-    if name.endswith(".eval"):
         shutil.copy(RESULTS / name, path)
     data = path.read_bytes()
     start = int(at * len(data))
-    path.write_bytes(data[:start] + piece + data[start + length :])
-    given = home if name.startswith("lm_eval") else path
-    words = ["decide", str(given), f"--baseline={given}", f"--to={home.parent / 'out'}"]
-    assert PROGRAMS["reports"].run(words) in (0, 1, 4, 6)
+    end = start + (length or 0)
+    if length is None:
+        start = data.find(b":", start) + 1
+        end = min((at for mark in b",}]" if (at := data.find(mark, start)) > 0), default=len(data))
+    path.write_bytes(data[:start] + piece + data[end:])
+    words = ["decide", f"{given}", f"--baseline={given}", f"--to={home.parent / 'out'}"]
+    named = ["--new=mock-new", "--old=mock-new"] if name.startswith("promptfoo") else []
+    assert PROGRAMS["reports"].run([*words, *named]) in (0, 1, 4, 6)
 
 
 def test_a_huge_or_encrypted_member_is_one_line(
@@ -465,22 +437,3 @@ def test_any_name_becomes_a_name_of_a_report(text: str) -> None:
     assert name[0].isalpha()
     assert name.isascii()
     assert slug(name) == name
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(
-    name=st.sampled_from(["promptfoo-2.json", "deepeval-new.json", "inspect-0.3.60-new.json"]),
-    at=st.floats(0, 1),
-    piece=st.sampled_from(["", "null", "[]", '"x"', "{}", "7", "}"]),
-)
-def test_a_damaged_result_is_one_line_or_read(
-    name: str, at: float, piece: str, tmp_path: Path
-) -> None:
-    """A value cut out or replaced anywhere ends in UsageError or in samples, never otherwise."""
-    text = (RESULTS / name).read_text()
-    start = text.find(":", int(at * len(text))) + 1
-    ends = [end for mark in ",}]" if (end := text.find(mark, start)) > 0]
-    path = tmp_path / "damaged.json"
-    path.write_text(text[:start] + piece + text[min(ends, default=len(text)) :])
-    words = ["decide", str(path), f"--baseline={RESULTS / name}", f"--to={tmp_path / 'out'}"]
-    assert PROGRAMS["reports"].run([*words, "--new=mock-new", "--old=mock-new"]) in (0, 1, 4, 6)
