@@ -28,7 +28,6 @@ from cases.review.reviews import (
 from cases.review.sheet import (
     UNCLEAR,
     Duty,
-    Field,
     Sheet,
     SheetItem,
     assign,
@@ -83,11 +82,11 @@ def sheet_of(name: str, items: Iterable[DraftItem], recipe: Recipe) -> Sheet:
         SheetItem(
             id=item.id,
             language=item.language,
-            fields=(
-                Field(title="context", text=item.paragraph),
-                Field(title="question", text=item.question),
-                Field(title="source", text=f"{item.origin.title} · {item.origin.group}"),
-            ),
+            fields={
+                "context": item.paragraph,
+                "question": item.question,
+                "source": f"{item.origin.title} · {item.origin.group}",
+            },
             questions=(question,),
             edit=item.question,
             reasons=(

@@ -118,11 +118,6 @@ def load_benchmarks() -> Mapping[str, Benchmark]:
     return {name: Benchmark(name=name, **entry) for name, entry in entries.items()}
 
 
-def is_sha256(text: str) -> bool:
-    """Return whether a text is a SHA-256 in lower-case hexadecimal."""
-    return re.fullmatch(r"[0-9a-f]{64}", text) is not None
-
-
 def _hash(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
 

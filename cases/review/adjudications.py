@@ -91,14 +91,6 @@ def _label(text: str) -> str:
     return word if word in (YES, NO, UNANSWERED) else grade_or_rating(text)
 
 
-def is_label(text: str) -> bool:
-    """Return whether a text is a verdict: a grade, a rating or a reading of yes or no."""
-    try:
-        return _label(text) == text
-    except ValueError:
-        return False
-
-
 def merged(
     old: Adjudications, new: Iterable[Adjudication]
 ) -> tuple[dict[str, Adjudication], tuple[str, ...]]:

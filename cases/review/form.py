@@ -115,12 +115,12 @@ def _screen(
     """Return an item, or both answers of a pair, as the form's script takes them."""
     item, *others = items
     texts = languages[item.language]
-    fields = [(texts.titles.get(one.title, visible(one.title)), one.text) for one in item.fields]
+    fields = [(texts.titles.get(one, visible(one)), text) for one, text in item.fields.items()]
     asked = [(id_, visible(one.text), one) for id_, one in item.asked]
     if others:  # the last field is the answer, the others are alike
         title = fields.pop()[0]
         names = [f"{title} {number}" for number, _ in enumerate(items, start=1)]
-        fields += [(name, one.fields[-1].text) for name, one in zip(names, items, strict=True)]
+        fields += zip(names, ([*one.fields.values()][-1] for one in items), strict=True)
         asked = [(one.id, name, one.questions[0]) for name, one in zip(names, items, strict=True)]
     return {
         "id": asked[0][0],  # text and comment are kept with the first question
@@ -135,8 +135,8 @@ def _screen(
                 "id": id_,
                 "text": text,
                 "choices": [
-                    {"value": c.value, "key": c.key, "label": texts.verdicts.get(c.value, c.value)}
-                    for c in one.choices
+                    {"value": value, "key": key, "label": texts.verdicts.get(value, value)}
+                    for value, key in one.keys.items()
                 ],
             }
             for id_, text, one in asked
@@ -150,7 +150,7 @@ def csv_twin(sheet: Sheet) -> str:
     The columns are item, language, its texts, why it is here, how to judge, the verdicts to choose
     from, and the empty ones: verdict, one for each criterion, edited, comment and reviewer.
     """
-    titles = list(dict.fromkeys(one.title for item in sheet.items for one in item.fields))
+    titles = list(dict.fromkeys(title for item in sheet.items for title in item.fields))
     names = list(dict.fromkeys(one.name for item in sheet.items for one in item.questions))
     edits = [TO_EDIT] if any(item.edit is not None for item in sheet.items) else []
     words = {item.language: texts_in(item.language) for item in sheet.items}
@@ -158,14 +158,14 @@ def csv_twin(sheet: Sheet) -> str:
     header = ["item", "language", *(f"shown: {title}" for title in titles), "why", "rules"]
     rows = [[*header, *edits, "choices", *asked, "edited", "comment", "reviewer"]]
     for item in sheet.items:
-        texts, own = {one.title: one.text for one in item.fields}, words[item.language]
+        own = words[item.language]
         rules = "\n".join(
             f"{one.name} ({one.values[0]} to {one.values[-1]}): {one.text}"
             if one.name
             else own.rules[one.kind]
             for one in item.questions
         )
-        row = [item.id, item.language, *(texts.get(title, "") for title in titles)]
+        row = [item.id, item.language, *(item.fields.get(title, "") for title in titles)]
         row += [own.why(item), rules, *([item.edit or ""] if edits else [])]
         verdicts = (BETWEEN.join(one.values) for one in item.questions if not one.name)
         rows.append([*row, next(verdicts, ""), *[""] * len(asked), "", "", sheet.reviewer])

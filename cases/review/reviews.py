@@ -22,7 +22,6 @@ Allowed = Mapping[str, Sequence[str]]
 ISSUED = "sheet.json"
 """The file of what was asked; it stays with whoever gives the sheets out."""
 LONGEST_NAME = 100
-GIVEN = ("verdict", "edited", "comment")
 
 State = Literal["agreed", "conflict", "unreviewed"]
 AGREED: State = "agreed"
@@ -233,7 +232,7 @@ def _from_json(path: Path, allowed: Allowed | None) -> Iterator[Review]:
         given = {**asdict(row), "reviewer": saved.reviewer}
         values = {name: text.strip() for name, text in given.items()}
         review = _review(values, f"{path}: row {number}", () if allowed is None else allowed)
-        if any(values[name] for name in GIVEN):
+        if any((review.verdict, review.edited, review.comment)):
             yield replace(review, sheet=saved.sheet)
 
 

@@ -25,19 +25,11 @@ _CRITERION_KEYS = ("name", "question", "scale", "low", "high")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VerdictChoice:
-    """One verdict or one point of a scale."""
-
-    value: str
-    key: str
-    """The key that gives it: a-z without e and m, or a digit."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What is asked of an item: a verdict, or a rating by a criterion."""
 
-    choices: tuple[VerdictChoice, ...]
+    keys: Mapping[str, str]
+    """The key that gives each verdict or point of a scale: a-z without e and m, or a digit."""
     kind: str = ""
     """The verdict's choice set, whose rules and labels are in the form's texts."""
     name: str = ""
@@ -48,15 +40,7 @@ class Question:
     @property
     def values(self) -> tuple[str, ...]:
         """The answers that may be given."""
-        return tuple(one.value for one in self.choices)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """One text of an item. ``title`` is a key of the language's titles, or the title itself."""
-
-    title: str
-    text: str
+        return tuple(self.keys)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +49,8 @@ class SheetItem:
 
     id: str
     language: str
-    fields: tuple[Field, ...]
+    fields: Mapping[str, str]
+    """Its texts by title: a key of the language's titles, or the title itself."""
     questions: tuple[Question, ...]
     edit: str | None = None
     """A text that the reviewer may change; None if nothing may be changed."""
@@ -118,9 +103,8 @@ class Sheet:
 
 def verdict_question(kind: str) -> Question:
     """Return a choice set of ``choices.yaml`` as a question: grade, rating, yes_no or question."""
-    values = load_settings(CHOICES).part(kind).values
-    choices = (VerdictChoice(value=value, key=str(key)) for value, key in values.items())
-    return Question(kind=kind, choices=tuple(choices))
+    keys = load_settings(CHOICES).part(kind).values
+    return Question(kind=kind, keys={value: str(key) for value, key in keys.items()})
 
 
 def load_criteria(path: Path) -> tuple[Question, ...]:
@@ -155,10 +139,8 @@ def _criterion(settings: Settings) -> Question:
     ends = ((low, settings.text("low")), (high, settings.text("high")))
     words = " · ".join(f"{point} = {word}" for point, word in ends if word)
     question = settings.text("question")
-    points = (VerdictChoice(value=str(one), key=str(one % 10)) for one in range(low, high + 1))
-    return Question(
-        name=name, text=f"{question}\n{words}" if words else question, choices=tuple(points)
-    )
+    keys = {str(point): str(point % 10) for point in range(low, high + 1)}
+    return Question(name=name, text=f"{question}\n{words}" if words else question, keys=keys)
 
 
 def name_fault(name: str) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from cases.dataset import Slice
-from cases.review.adjudications import ABOUT, DIGEST, is_label
+from cases.review.adjudications import ABOUT
 from cases.review.reviews import AGREED, CONFLICT, IssuedItem, Review, Settled, issue, settle
-from cases.review.sheet import UNCLEAR, Field, Question, Sheet, SheetItem, draw, verdict_question
+from cases.review.sheet import UNCLEAR, Question, Sheet, SheetItem, draw, verdict_question
 from evaluators.core import NO, UNANSWERED, YES, Verdict
 from evaluators.judge_spec import PanelSpec
 from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest
@@ -24,7 +24,6 @@ from reports.run.transcripts import Source, calls_of, keys_of
 SAMPLE = 20  # answers drawn in addition to those that stand out, by default
 NEAR = 1  # a rating is near the bar if this step changes whether it passes
 SOURCE = "adjudicated by people"
-NOT_ISSUED = IssuedItem(choices=(), judged="", upgrades=())
 REASONS = ("no_verdict", "judges_differ", "audit_differs", "flipped", "near_bar", "sample")
 """Why an answer is picked, the most important reason first."""
 _SEARCHED = 50  # answers whose calls are searched for a rubric
@@ -203,11 +202,11 @@ def sheet_item(one: Pick, questions: tuple[Question, ...], rubric: str = "") -> 
     texts = {"context": record.context, "question": record.question}
     # A yes/no answer is read for what it says; the gold would only mislead.
     texts["expected"] = "" if one.part.kind.words else record.expected
-    shown = [Field(title=title, text=text) for title, text in texts.items() if text]
+    shown = {title: text for title, text in texts.items() if text}
     return SheetItem(
         id=one.id,
         language=record.language,
-        fields=(*shown, Field(title="answer", text=record.answer or "")),
+        fields={**shown, "answer": record.answer or ""},
         questions=questions,
         rubric=rubric,
         pair=one.pair,
@@ -262,17 +261,17 @@ def accept(
     """
     found = Accepted()
     for one in settle(dict.fromkeys(review.item for review in reviews), reviews).values():
-        item, _, digest = one.item.rpartition("@")
+        item = one.item.rpartition("@")[0]
         if one.state == CONFLICT:
             said = "; ".join(f"{review.reviewer}: {review.verdict}" for review in one.reviews)
             found.said[CONFLICTING].append(f"{item}: {said}")
-        elif one.state == AGREED and item and DIGEST.fullmatch(digest) and is_label(one.verdict):
-            _decide(found, one, date, items.get(one.item, NOT_ISSUED), least)
-        elif one.state == AGREED:
+        elif one.state == AGREED and (one.verdict == UNCLEAR or items[one.item].criterion):
             what = f"{one.verdict!r} is no verdict on an answer"
             if one.verdict == UNCLEAR:
                 what = f"unclear to {', '.join(one.names)}"
-            found.said[UNDECIDED].append(f"{item or one.item}: {what}")
+            found.said[UNDECIDED].append(f"{item}: {what}")
+        elif one.state == AGREED:
+            _decide(found, one, date, items[one.item], least)
     return found
 
 

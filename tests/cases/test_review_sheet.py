@@ -18,7 +18,7 @@ from cases.review.form import (
     visible,
     write_sheet,
 )
-from cases.review.sheet import UNCLEAR, Field, verdict_question
+from cases.review.sheet import UNCLEAR, verdict_question
 from evaluators.core import QAError, UsageError
 from evaluators.output import unguarded
 from tests.support.hostile import HOSTILE, needs_kit
@@ -42,13 +42,12 @@ def data_of(page: str) -> dict[str, list[dict[str, object]]]:
 @pytest.mark.parametrize("name", SETS)
 def test_every_choice_has_a_key_of_its_own_and_a_label_in_every_language(name: str) -> None:
     """No reviewer meets a verdict without words; digits label ratings themselves."""
-    choices = verdict_question(name).choices
-    keys = [one.key for one in choices]
-    assert len(set(keys)) == len(keys) == len({one.value for one in choices})
-    assert all(re.fullmatch("[a-df-ln-z0-9]", key) for key in keys), "E and M have a meaning"
+    keys = verdict_question(name).keys
+    assert len(set(keys.values())) == len(keys)
+    assert all(re.fullmatch("[a-df-ln-z0-9]", key) for key in keys.values()), "E, M have a meaning"
     for language in LANGUAGES:
         verdicts = texts_in(language).verdicts
-        assert all(one.value in verdicts or one.value.isdigit() for one in choices)
+        assert all(value in verdicts or value.isdigit() for value in keys)
 
 
 def test_every_language_says_everything_that_english_says() -> None:
@@ -72,7 +71,7 @@ def test_the_rules_name_verdicts_as_the_form_does(language: str) -> None:
     for name in SETS:
         quoted = re.findall('[„«"]([^“”»"„«]+)[“”»"]', texts.rules[name])
         assert set(quoted) <= set(texts.verdicts.values())
-        values = {one.value for one in verdict_question(name).choices if not one.value.isdigit()}
+        values = {value for value in verdict_question(name).values if not value.isdigit()}
         wanted = values if name == "question" else values - {UNCLEAR}
         assert {texts.verdicts[value] for value in wanted} == set(quoted)
 
@@ -101,7 +100,7 @@ def test_the_digest_follows_items_and_the_text_to_edit() -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_text_leaves_its_place_in_the_page(text: str) -> None:
     """Script, markup and template signs reach the reader as text, hidden characters written out."""
-    fields = (Field(title=text, text=text),)
+    fields = {text: text}
     page = form_page(sheet(sheet_item("a", fields=fields, reasons=(text,), edit=text)))
     (item,) = data_of(page)["items"]
     assert item["fields"] == [{"title": visible(text), "text": visible(text)}]
@@ -116,8 +115,8 @@ def test_the_attacks_of_the_robustness_kit_stay_in_the_data_block() -> None:
     """Every predicted answer among them reads back from one page as it was, made visible."""
     lines = (needs_kit() / "attacks.jsonl").read_text(encoding="utf-8").split("\n")
     answers = [str(json.loads(line)["predicted"]) for line in lines if line]
-    shown = [Field(title="answer", text=text) for text in answers]
-    page = form_page(sheet(*(sheet_item(f"i{n}", fields=(f,)) for n, f in enumerate(shown))))
+    items = (sheet_item(f"i{n}", fields={"answer": text}) for n, text in enumerate(answers))
+    page = form_page(sheet(*items))
     found = [item["fields"] for item in data_of(page)["items"]]
     title = texts_in("be").titles["answer"]
     assert found == [[{"title": title, "text": visible(text)}] for text in answers]
@@ -135,8 +134,8 @@ def test_the_page_loads_nothing_and_runs_only_its_own_script() -> None:
 
 def test_the_twin_has_the_same_items() -> None:
     """A row an item, columns of items that lack a text empty."""
-    texts = [Field(title="answer", text=text) for text in HOSTILE]
-    items = [sheet_item(f"i{n}", fields=(one,), edit=None) for n, one in enumerate(texts)]
+    shown = [{"answer": text} for text in HOSTILE]
+    items = [sheet_item(f"i{n}", fields=one, edit=None) for n, one in enumerate(shown)]
     text = csv_twin(sheet(*items, sheet_item("last"), reviewer="Ана"))
     header = "item,language,shown: answer,shown: question,why,rules,to_edit,choices"
     assert text.startswith('\ufeff"' + header.replace(",", '","'))

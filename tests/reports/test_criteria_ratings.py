@@ -52,7 +52,7 @@ def test_criteria_are_read_as_they_stand(tmp_path: Path) -> None:
     assert (accuracy.name, first) == ("accuracy", "How accurate is the answer?")
     assert second == "1 = wrong throughout · 7 = wholly right"
     assert (style.values, style.text) == (("0", "1", "2", "3", "4"), "Стилът ясен ли е?")
-    assert [one.key for one in last.choices] == [*"123456789", "0"]
+    assert [*last.keys.values()] == [*"123456789", "0"]
 
 
 @tabled("text", "message")

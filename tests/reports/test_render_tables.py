@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cases.review.form import csv_twin
-from cases.review.sheet import Field
 from reports.commands.build import error_sheet
 from reports.render import csv_files
 from reports.run.record import Record
@@ -49,8 +48,7 @@ def letters_of(text: str) -> str:
 
 
 def sheet_of(text: str) -> str:
-    shown = (Field(title=text or "-", text=text),)
-    return csv_twin(sheet(sheet_item("a", fields=shown, edit=text), reviewer=text))
+    return csv_twin(sheet(sheet_item("a", fields={text or "-": text}, edit=text), reviewer=text))
 
 
 def errors_of(text: str) -> str:

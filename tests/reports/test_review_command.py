@@ -9,7 +9,7 @@ from cases.dataset import Slice
 from cases.loading import load_cases
 from cases.review.adjudications import load_adjudications, save_adjudications
 from cases.review.form import texts_in
-from cases.review.reviews import load_issued
+from cases.review.reviews import IssuedItem, load_issued
 from cases.review.sheet import SheetItem, verdict_question
 from evaluators.core import CORRECT, INCORRECT, Vote
 from evaluators.judges.adjudicated import Adjudication
@@ -132,7 +132,7 @@ def test_the_sheet_hides_what_the_judge_said() -> None:
     records = [replace(one, context="Passage") for one in answered("i")]
     made = run_of(records)
     item = shown(made)
-    assert [field.title for field in item.fields] == ["context", "question", "expected", "answer"]
+    assert [*item.fields] == ["context", "question", "expected", "answer"]
     assert "It is INCORRECT." not in str(item)
     part = graded_slice(kind=kind_of("yes_no"), thresholds=(), yes="Yes", no="No")
     yes_no = run_of(
@@ -140,7 +140,7 @@ def test_the_sheet_hides_what_the_judge_said() -> None:
         facts_dataset(part, kind=kind_of("yes_no")),
     )
     item = shown(yes_no)
-    assert [field.title for field in item.fields] == ["question", "answer"]
+    assert [*item.fields] == ["question", "answer"]
     assert item.questions == (verdict_question("yes_no"),)
 
 
@@ -210,8 +210,11 @@ def test_what_was_asked_stands_beside_the_verdict(tmp_path: Path) -> None:
 
 
 def test_only_what_reviewers_agree_on_is_accepted() -> None:
-    """A conflict, an unclear one and a stranger's id are listed, each in one line."""
+    """A conflict, an unclear one and a rating by a criterion are listed, each in one line."""
     digest = "0" * 32
+    asked = IssuedItem(choices=(), judged="", upgrades=())
+    items = {f"{name}@{digest}": asked for name in "abc"}
+    items[f"d@{digest}#style"] = replace(asked, criterion="style")
     given = accept(
         [
             review(f"a@{digest}", "B", CORRECT, comment="fine\nindeed"),
@@ -219,10 +222,10 @@ def test_only_what_reviewers_agree_on_is_accepted() -> None:
             review(f"b@{digest}", "A", CORRECT),
             review(f"b@{digest}", "B", INCORRECT),
             review(f"c@{digest}", "A", "UNCLEAR"),
-            review("stranger", "A", "YES"),
+            review(f"d@{digest}#style", "A", "7"),
         ],
         "2026-11-21",
-        {},
+        items,
     )
     (one,) = given.adjudications
     assert (one.item, one.digest, one.label) == ("a", digest, CORRECT)
@@ -230,7 +233,7 @@ def test_only_what_reviewers_agree_on_is_accepted() -> None:
     assert given.said[CONFLICTING] == ["b: A: CORRECT; B: INCORRECT"]
     assert given.said[UNDECIDED] == [
         "c: unclear to A",
-        "stranger: 'YES' is no verdict on an answer",
+        "d: '7' is no verdict on an answer",
     ]
 
 

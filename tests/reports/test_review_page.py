@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from cases.review.form import write_sheet
 from cases.review.reviews import read_sheets
-from cases.review.sheet import Field, SheetItem
+from cases.review.sheet import SheetItem
 from reports.__main__ import main
 from reports.review.ratings import load_ratings
 from tests.support.browsing import Browser, Tab, browser, needs_browser
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.slow, needs_browser]
 def items() -> list[SheetItem]:
     """Return two Belarusian questions to edit, an English answer, and everything hostile."""
     hostile = [
-        sheet_item(f"h{n}", fields=(Field(title=text, text=text),), reasons=(text,), edit=text)
+        sheet_item(f"h{n}", fields={text: text}, reasons=(text,), edit=text)
         for n, text in enumerate(HOSTILE)
     ]
     return [
@@ -353,7 +353,7 @@ def test_both_answers_of_a_pair_are_judged_on_one_screen(browser: Browser, tmp_p
             language="en",
             edit=None,
             pair=name,
-            fields=(Field(title="question", text="Q?"), Field(title="answer", text=f"{name}{n}")),
+            fields={"question": "Q?", "answer": f"{name}{n}"},
         )
         for name in "pq"
         for n in (1, 2)

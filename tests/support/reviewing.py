@@ -7,7 +7,7 @@ from typing import Any
 
 from cases.review.adjudications import load_adjudications
 from cases.review.reviews import Review
-from cases.review.sheet import Field, Sheet, SheetItem, verdict_question
+from cases.review.sheet import Sheet, SheetItem, verdict_question
 from evaluators.judges.adjudicated import Adjudication
 from reports.__main__ import main
 
@@ -16,7 +16,7 @@ def sheet_item(id_: str, kind: str = "question", **fields: object) -> SheetItem:
     """Return one item, to be given a verdict of a choice set."""
     values: dict[str, object] = {
         "language": "be",
-        "fields": (Field(title="question", text=f"Ці {id_}?"),),
+        "fields": {"question": f"Ці {id_}?"},
         "questions": (verdict_question(kind),),
         "edit": f"Ці {id_}?",
         **fields,
