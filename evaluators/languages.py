@@ -1,7 +1,7 @@
 """What is known of a language, and whether an answer is in it: scripts, letters, frequent words."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -65,6 +65,18 @@ class Language:
         """Return whether a word, in small letters, is one of this language and not of the other."""
         frequent = word in self.stops and word not in other.stops
         return frequent or (self._spells(word) and not other._spells(word))
+
+    def rival(self, found: Collection[str]) -> tuple[str, int, int]:
+        """Return the likeliest other language of these words, in small letters.
+
+        With its code stand the numbers of words that are frequent in this language alone of the
+        two, and in the other alone.
+        """
+        counts = []
+        for code, other in sorted(known().items()):
+            mine, theirs = self.stops - other.stops, other.stops - self.stops
+            counts.append((code, sum(w in mine for w in found), sum(w in theirs for w in found)))
+        return max(counts, key=lambda count: count[2] - count[1])
 
     def _spells(self, word: str) -> bool:
         return (self.letters or _PLAIN).issuperset(word)

@@ -11,7 +11,7 @@ from rapidfuzz import fuzz, process, utils
 from cases.builder.recipe import QuestionRules, Recipe, SpellingRules
 from cases.builder.work_folder import DraftItem, Values
 from evaluators.core import YES, UsageError
-from evaluators.languages import Language, has, known, language_of, words
+from evaluators.languages import Language, has, language_of, words
 from evaluators.statistics.intervals import wilson
 
 Fault = tuple[str, str]
@@ -55,8 +55,10 @@ def language_fault(text: str, language: Language, rules: SpellingRules) -> Fault
     found = words(text)
     if detail := _wrong_letters(letters, language, rules):
         return "letters", detail
-    if detail := _other_language([word.casefold() for word in found], language):
-        return "language", detail
+    code, mine, theirs = language.rival([word.casefold() for word in found])
+    if theirs >= mine + LEAD:
+        alone = f"{theirs} frequent words of {code!r} alone, {mine} of {language.code!r}"
+        return "language", alone
     patterns = [*rules.also, *([language.respelling.pattern] if language.respelling else ())]
     hits = [word for word in found if any(one.search(word) for one in patterns)]
     if len(hits) > rules.respelt * len(found):
@@ -74,22 +76,6 @@ def _wrong_letters(letters: list[str], language: Language, rules: SpellingRules)
     if len(letters) >= SHORT and expected < rules.expected * len(letters):
         return f"too few of {' '.join(sorted(language.expected))}"
     return ""
-
-
-def _other_language(found: Sequence[str], own: Language) -> str:
-    """Compare with each other language the frequent words that only one of the two has."""
-    counts = {
-        code: (
-            sum(word in own.stops and word not in other.stops for word in found),
-            sum(word in other.stops and word not in own.stops for word in found),
-        )
-        for code, other in sorted(known().items())
-    }
-    code = max(counts, key=lambda one: counts[one][1] - counts[one][0])
-    mine, theirs = counts[code]
-    if theirs < mine + LEAD:
-        return ""
-    return f"{theirs} frequent words of {code!r} alone, {mine} of {own.code!r}"
 
 
 def sentences(paragraph: str) -> list[str]:

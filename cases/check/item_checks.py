@@ -26,7 +26,7 @@ from evaluators.judges.lexical.analysis import Answer
 from evaluators.judges.lexical.judge import grade
 from evaluators.judges.lexical.match import find_matches
 from evaluators.kinds import MARKS
-from evaluators.languages import SCRIPTS, Language, has, known, language_of, words
+from evaluators.languages import SCRIPTS, Language, has, language_of, words
 from evaluators.text import INVISIBLE, listed, shown
 
 BUNDLED = Path(__file__).parents[1]
@@ -313,7 +313,7 @@ def other_language(subject: Subject) -> Iterator[Finding]:
             what = f"no {own.script} letter: {shown(text)}; is it in {own.code!r}?"
             yield error(row, f"the {field} has {what}")
             continue
-        best, mine, theirs = _likeliest_other(text, own)
+        best, mine, theirs = _rival(text, own)
         if theirs >= max(3, mine + 2):
             message = (
                 f"the {field} looks like {best!r}: {theirs} frequent words of that language alone "
@@ -322,18 +322,11 @@ def other_language(subject: Subject) -> Iterator[Finding]:
             yield (error if mine == 0 and theirs >= CLEAR else warning)(row, message)
 
 
-def _likeliest_other(text: str, own: Language) -> tuple[str, int, int]:
-    """Return another language's code, and how many words are frequent in one of the two alone.
-
-    The first number is of ``own``, the second of the other. In a short text both are 0.
-    """
+def _rival(text: str, own: Language) -> tuple[str, int, int]:
+    """Return ``own.rival`` of a text without what it quotes and names; no words if it is short."""
     found = words(_QUOTED.sub(" ", text))
     if len(found) < FEWEST_WORDS:
         return "", 0, 0
     small = {word for word in found if not word[0].isupper()}  # titles are often left as they are
     small.add(found[0].casefold())
-    counts = (
-        (code, len(small & own.stops - other.stops), len(small & other.stops - own.stops))
-        for code, other in known().items()
-    )
-    return max(counts, key=lambda count: count[2] - count[1])
+    return own.rival(small)
