@@ -59,6 +59,14 @@ class Form:
         """Whether it is a number or a date."""
         return self.quantity is not None or self.date is not None
 
+    @property
+    def bare_number(self) -> float | None:
+        """The number or year, where the form is nothing else; None with a unit or other words."""
+        one, date = self.quantity, self.date
+        if one and not one.unit and one.end - one.start == len(self.text.words):
+            return one.values[0]
+        return date.year if date and date.year and not date.month else None
+
 
 @lru_cache(maxsize=8192)
 def forms(gold: str, known: Tables) -> tuple[Form, ...]:

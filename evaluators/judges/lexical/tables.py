@@ -104,7 +104,8 @@ class Tables:
         """Number words below a thousand, ordinals among them."""
         self.scales = Inflected(_scales(locales), self.endings)
         """Words that multiply what is before them: thousand, mln."""
-        self.units = Inflected(_units(locales, small), self.endings)
+        british = [locale for locale in [_locale("en-GB")] if locale]  # metres, per cent
+        self.units = Inflected(_units([*locales, *british], small), self.endings)
         """Unit words with CLDR's name of the unit: "km" is length-kilometer."""
         lands = (name for code, name in locales[0]["territories"].items() if code.isalpha())
         self.countries = frozenset(map(_words, lands))
