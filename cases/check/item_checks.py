@@ -163,13 +163,21 @@ def ids(subject: Subject) -> Iterator[Finding]:
 
 
 def loose_golds(subject: Subject) -> Iterator[Finding]:
-    """Find the golds that sentences without an answer meet by the rules, as wrong answers would."""
+    """Find the forms that let wrong answers pass.
+
+    Sentences without an answer meet them by the rules, or they leave out another form's unit.
+    """
     slice_, language = subject.slice_, language_of(subject.slice_.language)
     if not language or not slice_.kind.by_rubric or slice_.kind.rated or not slice_.kind.answered:
         return
     for case in subject.cases:
         forms = [gold for gold in case.golds if not gold.startswith(MARKS)]
         text = Answer(replace(case, golds=tuple(forms)), _AND.join(language.empty))
+        gold = text.forms[0].quantity if text.forms else None
+        known = (gold.values[0], *(gold.limits or ())) if gold and gold.unit else ()
+        for number in known and {one.bare_number for one in text.forms}.intersection(known):
+            message = f"form {number:.15g} lacks the gold's unit, so that any unit passes; drop it"
+            yield error(case.row, message)
         if not any(next(find_matches(form, text), None) for form in text.forms):
             continue
         pairs = ((form, said) for form in forms for said in language.empty)
