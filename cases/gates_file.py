@@ -11,8 +11,7 @@ from evaluators.core import UsageError
 from evaluators.extra_metrics import CHECK, GEVAL, METRICS
 from evaluators.kinds import KINDS
 from evaluators.reading import Map, Settings, load_settings
-from evaluators.statistics.metrics import DROP, LABEL_SHARE, RATE, RISE, Range
-from evaluators.statistics.sample import is_repeated
+from evaluators.statistics.metrics import DROP, LABEL_SHARE, RATE, RISE, Range, is_repeated
 from evaluators.text import hint
 
 REPLACE = "replace"

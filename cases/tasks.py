@@ -8,8 +8,7 @@ from cases.dataset import PlannedItem, Slice
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Answerer, Case, Judge, Model, UsageError
 from evaluators.extra_metrics import MetricRunner
-from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudications
-from evaluators.judges.ensemble import CheckedJudge
+from evaluators.judges.ensemble import AdjudicatedJudge, Adjudications, CheckedJudge
 from evaluators.judges.factory import JudgeFactory, Place
 from evaluators.judges.offline import YesNoJudge
 from evaluators.rubric import Style

@@ -19,8 +19,8 @@ from evaluators.statistics.metrics import (
     Range,
     better_end,
     counts_every_item,
+    is_repeated,
 )
-from evaluators.statistics.sample import is_repeated
 from evaluators.text import hint, shown
 
 BAR_KEYS = ("min", "max", "evidence")

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from evaluators.core import Ask, AskedCase, CallError, Case, Message, Model, Reply, Request
 from evaluators.models.adapter import INCOMPLETE
 from evaluators.reading import parse_json
-from evaluators.rubric import Prompt
-from evaluators.template import chat_messages, fill
+from evaluators.rubric import Prompt, chat_messages, fill
 
 RECORDED = "recorded"
 

@@ -31,7 +31,7 @@ from evaluators.core import (
 )
 from evaluators.reading import parse_json
 from evaluators.replies.readers import Invalid, plain, spoken, unfinished, without_markup
-from evaluators.template import encode
+from evaluators.rubric import encode
 from evaluators.text import encodable, sendable
 
 BATCH = 5  # texts a request

@@ -25,8 +25,7 @@ from cases.builder.work_folder import (
 from evaluators.core import Ask, CallError, Model, RefusedError, Usage, UsageError
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
-from evaluators.models.keys import read_key_names, require_key
-from evaluators.models.spec import Spec, check_judge, parse
+from evaluators.models.spec import Spec, check_judge, parse, read_key_names, require_key
 from evaluators.output import StepProgress
 from evaluators.runtime.budget import money
 from evaluators.runtime.caller import Caller, CallSettings

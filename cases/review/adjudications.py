@@ -10,7 +10,7 @@ import yaml
 
 from cases.labels import grade_or_rating
 from evaluators.core import NO, UNANSWERED, YES, UsageError
-from evaluators.judges.adjudicated import FILE, Adjudication, Adjudications
+from evaluators.judges.ensemble import FILE, Adjudication, Adjudications
 from evaluators.output import write_texts
 from evaluators.reading import Map, Seq, Settings, load_yaml, problem, read_text
 from evaluators.text import shown

@@ -23,8 +23,7 @@ from evaluators.core import (
     Summed,
 )
 from evaluators.extra_metrics import MetricRunner
-from evaluators.judges.adjudicated import AdjudicatedJudge
-from evaluators.judges.ensemble import CascadeJudge, CheckedJudge, PanelJudge
+from evaluators.judges.ensemble import AdjudicatedJudge, CascadeJudge, CheckedJudge, PanelJudge
 from evaluators.models.spec import Spec
 from evaluators.runtime.budget import (
     Pricing,

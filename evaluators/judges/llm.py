@@ -19,8 +19,7 @@ from evaluators.core import (
 )
 from evaluators.replies.labels import blank, content_free
 from evaluators.replies.readers import Invalid, read_grade, read_rating, read_reason, read_scores
-from evaluators.rubric import BEST, Rubric, combined
-from evaluators.template import chat_messages, encode, fill, shortened
+from evaluators.rubric import BEST, Rubric, chat_messages, combined, encode, fill, shortened
 
 PARAMETERS = {"temperature": 0, "max_tokens": 2048}
 """The least random reply, with room for a reason."""

@@ -6,10 +6,13 @@ environment variables on import, so they are set first.
 
 import asyncio
 import os
+import threading
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 QUIET = {
@@ -28,16 +31,63 @@ from deepeval.models import DeepEvalBaseLLM  # noqa: E402
 from deepeval.test_case import LLMTestCase, SingleTurnParams  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
-from evaluators.core import Ask, Case, Judge, JudgeError, Model  # noqa: E402
+from evaluators.core import (  # noqa: E402
+    Ask,
+    Case,
+    Judge,
+    JudgeError,
+    Message,
+    Model,
+    QAError,
+    Reply,
+    Request,
+    Usage,
+    UsageError,
+    Verdict,
+)
 from evaluators.extra_metrics import METRICS, MetricSpec  # noqa: E402
-from evaluators.judges.deepeval_bridge import ask_model, ask_nobody, own_error  # noqa: E402
-from evaluators.judges.factory import Place, rubric_for  # noqa: E402
-from evaluators.judges.judge_session import Judged, JudgeSession  # noqa: E402
-from evaluators.secrets import mask, one_line  # noqa: E402
-from evaluators.template import encode, shortened  # noqa: E402
+from evaluators.judge_spec import PanelSpec  # noqa: E402
+from evaluators.judges.factory import Place, connect_judges, rubric_for  # noqa: E402
+from evaluators.judges.llm import ask_until_read  # noqa: E402
+from evaluators.models.spec import Spec, require_key  # noqa: E402
+from evaluators.reading import parse_json  # noqa: E402
+from evaluators.replies.readers import Invalid, spoken, unfinished  # noqa: E402
+from evaluators.rubric import encode, shortened  # noqa: E402
+from evaluators.runtime.caller import Caller, CallSettings, Meter  # noqa: E402
+from evaluators.runtime.session import CallSession, CallThread  # noqa: E402
+from evaluators.secrets import Key, mask, one_line  # noqa: E402
+from evaluators.text import sendable  # noqa: E402
 
 NOT_MEASURABLE = "not_measurable"
 FAILED = "metric_failed"
+PARAMETERS = {"temperature": 0, "max_tokens": 4096}
+"""The least random reply, with room for a list of statements."""
+FENCE = "```"
+
+
+def read_text(schema: type[BaseModel] | None, reply: Reply) -> str | Invalid:
+    """Return a reply's text; with a schema, the JSON that follows it exactly.
+
+    A Markdown fence around the whole text is taken off.
+    """
+    if cut := unfinished(reply.finish):
+        return cut
+    text = spoken(reply.text)
+    if text is None:
+        return Invalid("no answer outside of thoughts")
+    if schema is None:
+        return text
+    text = text.strip()
+    if len(text) >= 2 * len(FENCE) and text.startswith(FENCE) and text.endswith(FENCE):
+        inner = text[len(FENCE) : -len(FENCE)]
+        text = (inner[4:] if inner[:4].casefold() == "json" else inner).strip()
+    try:
+        parse_json(text)
+        schema.model_validate_json(text, strict=True)
+    except ValueError as error:
+        reason = str(error).partition(" [type=")[0]  # what follows repeats the reply
+        return Invalid(f"not as {schema.__name__} asks: {one_line(mask(reason), 120)}")
+    return text
 
 
 class Bridge(DeepEvalBaseLLM):  # type: ignore[no-untyped-call]
@@ -61,8 +111,18 @@ class Bridge(DeepEvalBaseLLM):  # type: ignore[no-untyped-call]
         raise NotImplementedError("this model is asked in an event loop only; use a_measure")
 
     async def a_generate(self, prompt: str, schema: type[BaseModel] | None = None) -> Any:
-        """Return the reply's text, or an instance of ``schema``. Raises CallError, JudgeError."""
-        return await ask_model(self._asked, self._ask, prompt, schema)
+        """Return the reply's text, or an instance of ``schema``.
+
+        Raises CallError, or JudgeError after three replies that do not follow the schema.
+        """
+        request = Request(
+            messages=(Message(role="user", content=sendable(prompt)),),
+            parameters=PARAMETERS,
+            version=f"deepeval {schema.__name__}" if schema else "deepeval",
+        )
+        read = partial(read_text, schema)
+        text, _ = await ask_until_read(self._asked, request, self._ask, read)
+        return text if schema is None else schema.model_validate_json(text, strict=True)
 
     async def a_generate_with_schema(
         self, *prompts: Any, schema: type[BaseModel] | None = None, **options: Any
@@ -87,7 +147,10 @@ class DeepEvalMetricRunner:
         except Exception as error:  # noqa: BLE001  # deepeval raises more than it documents
             kind = NOT_MEASURABLE if isinstance(error, MissingTestCaseParamsError) else FAILED
             line = one_line(mask(f"{type(error).__name__}: {error}"))
-            found = own_error(error) or JudgeError(f"{name}: {line}", kind=kind)
+            link: BaseException | None = error  # an error of ours may have caused deepeval's
+            while link is not None and not isinstance(link, QAError):
+                link = link.__cause__ or link.__context__
+            found = link or JudgeError(f"{name}: {line}", kind=kind)
         else:
             if isinstance(score, int | float) and 0 <= score <= 1:
                 return float(score)
@@ -99,6 +162,10 @@ def metric_runners_of(
     specs: Sequence[MetricSpec], model: Model
 ) -> tuple[DeepEvalMetricRunner, ...]:
     """Return what runs these metrics on this model."""
+
+    async def ask_nobody(model: Model, request: Request) -> Reply:
+        raise UsageError(f"{model.spec}: nobody is asked here")
+
     with warnings.catch_warnings():
         # deepeval warns once a process that scores were the other way round before 4.3.
         warnings.filterwarnings("ignore", "'.*' now scores in the same direction")
@@ -135,6 +202,53 @@ def _test_case(case: Case, answer: str) -> LLMTestCase:
     )
     made.multimodal = False  # an answer that names an image is still text
     return made
+
+
+Judged = tuple[Verdict, Usage]
+"""A verdict, and the usage of the replies behind it."""
+
+
+class JudgeSession:
+    """The models, ledger and limits of one judge; several metrics may share them.
+
+    Raises UsageError for an unknown SPEC, a missing key, or a cost limit that cannot be kept
+    because a price is unknown.
+    """
+
+    def __init__(self, judge: str, settings: CallSettings | None = None) -> None:
+        self.name = judge
+        self.settings = settings or CallSettings()
+
+        def key_of(spec: Spec) -> Key | None:
+            return None if self.settings.replay else require_key(spec)
+
+        self.judges = connect_judges(PanelSpec.parse(judge), key_of)
+        self._session = CallSession(
+            self.judges.models, self.judges.specs, self.settings, "max_cost"
+        )
+        self._lock = threading.Lock()
+        self._thread: CallThread | None = None
+
+    def ask(self, judge: Judge, case: Case, answer: str) -> Future[Judged]:
+        """Return the verdict's future, which raises what the judge or the call raised."""
+
+        async def judged(caller: Caller) -> Judged:
+            meter = Meter(price=caller.price)
+            verdict = await judge.judge(case, answer, caller.metered(meter))
+            return verdict, meter.usage
+
+        with self._lock:
+            if self._thread is None:
+                self._thread = CallThread(self._session)
+                weakref.finalize(self, self._thread.close)
+            return self._thread.submit(judged)
+
+    def close(self) -> None:
+        """Close connections and files; the next question opens them again."""
+        with self._lock:
+            if self._thread is not None:
+                self._thread.close()
+            self._thread = None
 
 
 class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]

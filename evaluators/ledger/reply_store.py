@@ -28,7 +28,7 @@ from evaluators.ledger.rows import (
 from evaluators.ledger.upkeep import save_unkept, take_unkept
 from evaluators.ledger_place import Place
 from evaluators.output import plural
-from evaluators.sent import REQUEST, TEXT, Document, key_of, parse_sent, texts_named
+from evaluators.text import REQUEST, TEXT, Document, key_of, parse_sent, texts_named
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from evaluators.core import QAError, Reply, ToolCall, UsageError
 from evaluators.secrets import Key
-from evaluators.sent import REQUEST, TEXT, Document
-from evaluators.text import canonical, digest, flat
+from evaluators.text import REQUEST, TEXT, Document, canonical, digest, flat
 
 SCHEMA = 1
 COLUMNS = "key, schema, at, spec, reply, checksum"

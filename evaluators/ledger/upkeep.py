@@ -35,8 +35,7 @@ from evaluators.ledger_place import Place, PostgresUrl
 from evaluators.output import plural, write_whole
 from evaluators.reading import parse_json
 from evaluators.secrets import one_line
-from evaluators.sent import REQUEST, TEXT
-from evaluators.text import canonical
+from evaluators.text import REQUEST, TEXT, canonical
 
 UNKEPT_FOLDER = Path(".qa")
 GROUP = 500  # lines of an import that are looked up and added at once

@@ -6,8 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from evaluators.core import Limits, Model, Reply, Request
-from evaluators.models.keys import no_key_sent
-from evaluators.models.spec import Spec
+from evaluators.models.spec import Spec, no_key_sent
 from evaluators.secrets import Key
 
 if TYPE_CHECKING:

@@ -97,7 +97,7 @@ def open_batches(key: Key, base_url: str, client: "AsyncClient") -> BatchApi:
     """Return a server's batches. The SDK sends each request once."""
     from anthropic import AsyncAnthropic
 
-    from evaluators.models.batch_apis import AnthropicBatches  # noqa: PLC0415  # aiohttp
+    from evaluators.models.batching import AnthropicBatches  # noqa: PLC0415  # aiohttp
 
     return AnthropicBatches(
         AsyncAnthropic(api_key=key.reveal(), base_url=base_url, http_client=client, max_retries=0)

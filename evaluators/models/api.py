@@ -21,8 +21,7 @@ from yarl import URL
 from evaluators.core import CallError, FatalError, Reply, Request, ToolCall, TransientError
 from evaluators.models import failures
 from evaluators.models.adapter import JsonObject, parse_body, refuse_body
-from evaluators.models.keys import no_key_sent
-from evaluators.models.spec import Spec
+from evaluators.models.spec import Spec, no_key_sent
 from evaluators.secrets import Key, mask, one_line
 
 NO_KEY = "no_key"

@@ -9,11 +9,11 @@ from typing import Any
 
 from evaluators.core import UsageError
 from evaluators.models.http_target import METHODS, PLACES, TOKENS, HttpTarget, check_path, places
-from evaluators.models.keys import VARIABLE
 from evaluators.models.spec import (
     HTTP,
     PROVIDERS,
     PYTHON,
+    VARIABLE,
     Prices,
     Spec,
     build,

@@ -147,7 +147,7 @@ def open_batches(path: str, key: Key, base_url: str, client: "AsyncClient") -> B
     """Return a server's batches for this path. The SDK sends each request once."""
     from openai import AsyncOpenAI
 
-    from evaluators.models.batch_apis import OpenAIBatches  # noqa: PLC0415  # aiohttp
+    from evaluators.models.batching import OpenAIBatches  # noqa: PLC0415  # aiohttp
 
     sdk = AsyncOpenAI(api_key=key.reveal(), base_url=base_url, http_client=client, max_retries=0)
     return OpenAIBatches(sdk, f"/v1/{path}")

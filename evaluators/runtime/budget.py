@@ -23,8 +23,7 @@ from uuid import uuid4
 from evaluators.core import Model, Reply, Request, StoppedError, UsageError
 from evaluators.ledger import Ledger
 from evaluators.models.spec import Prices, Spec, parse
-from evaluators.sent import Document
-from evaluators.text import flat
+from evaluators.text import Document, flat
 
 PER = 1_000_000  # prices are per million tokens
 MODELS_YAML = "models.yaml"

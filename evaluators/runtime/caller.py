@@ -27,8 +27,7 @@ from evaluators.ledger_place import Place
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.limits import NEVER, Admission, ModelQueue
 from evaluators.runtime.server import LONGEST_WAIT_S, RATE_LIMIT
-from evaluators.sent import documents_of
-from evaluators.text import fresh_key, request_key
+from evaluators.text import documents_of, fresh_key, request_key
 
 T = TypeVar("T")
 Fetched = tuple[Reply, int]  # with the number of requests sent for it

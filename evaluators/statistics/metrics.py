@@ -8,8 +8,9 @@ and commands read it from here. Usage metrics, such as seconds, are rows of ``US
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,14 +18,33 @@ from typing import TYPE_CHECKING, Any, Literal
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
 from evaluators.statistics import count_table as counts
 from evaluators.statistics.agreement import KAPPA, QUADRATIC_KAPPA, SPEARMAN, Coefficient
-from evaluators.statistics.count_table import PREMISE, RATINGS, CountTable, share
-from evaluators.statistics.sparse import class_interval, mean_interval
+from evaluators.statistics.count_table import (
+    PREMISE,
+    RATINGS,
+    CountTable,
+    Fill,
+    class_interval,
+    incorrect_label,
+    mean_interval,
+    passing_labels,
+    share,
+    unvaried_interval,
+    worst_case_fills,
+)
+from evaluators.statistics.intervals import (
+    UNDEFINED,
+    Estimate,
+    Interval,
+    clustered_rate,
+    percentile,
+    resample,
+    unseen_share,
+    wilson,
+)
 from evaluators.statistics.usage_estimates import UsageMetric
 from evaluators.statistics.youden import (
     attacks_passed,
     controls_lost,
-    incorrect_label,
-    passing_labels,
     precision_of,
     recall_of,
     youden_interval,
@@ -32,9 +52,8 @@ from evaluators.statistics.youden import (
 )
 
 if TYPE_CHECKING:
-    from evaluators.statistics.intervals import Array, Interval
-
-    Parts = tuple[Array, Array]
+    from evaluators.statistics.count_table import Parts, Ratio
+    from evaluators.statistics.intervals import Array
 
 Better = Literal["more", "less", "neither"]
 
@@ -66,7 +85,7 @@ class Metric:
 
     name: str
     title: str
-    parts: Callable[[CountTable], Parts]
+    parts: Ratio
     """Numerator and denominator; denominator 0 means undefined."""
     _: KW_ONLY
     range: Range | None = RATE
@@ -78,7 +97,7 @@ class Metric:
     every_item: bool = False
     """Whether the trials of a rate are all graded items."""
     bounded: bool = True
-    """Whether its extremes over ungraded items are known (``sparse.worst_case_fills``)."""
+    """Whether its extremes over ungraded items are known (``worst_case_fills``)."""
     headline: bool = False
     """Whether it is in the one-line summary of a slice."""
     column: int = 0
@@ -143,11 +162,11 @@ def _rows(*rows: Metric) -> dict[str, Metric]:
     return {row.name: row for row in rows}
 
 
-def _mean(name: str, title: str, parts: Callable[[CountTable], Parts], **more: Any) -> Metric:
+def _mean(name: str, title: str, parts: Ratio, **more: Any) -> Metric:
     return Metric(name, title, parts, interval=partial(mean_interval, parts), **more)
 
 
-def _of_classes(name: str, title: str, parts: Callable[[CountTable], Parts], **more: Any) -> Metric:
+def _of_classes(name: str, title: str, parts: Ratio, **more: Any) -> Metric:
     return Metric(name, title, parts, interval=partial(class_interval, parts), **more)
 
 
@@ -317,3 +336,123 @@ def better_end(name: str) -> Better:
         return "neither" if name.startswith((LABEL_SHARE, "tokens_")) else "less"
     row = _row(name)
     return row.better if row else "more"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Counted items: ``items[i]`` of them have the count table ``patterns.counts[i]``."""
+
+    kind: str
+    patterns: CountTable
+    items: Array
+    clustered: bool
+    """Whether an item was asked more than once."""
+
+    @property
+    def whole(self) -> CountTable:
+        """All items in one table."""
+        import numpy as np
+
+        return replace(self.patterns, counts=np.tensordot(self.items, self.patterns.counts, 1))
+
+    def value(self, name: str) -> float | None:
+        """Return one metric without interval, None if it is undefined."""
+        whole = self.whole
+        return metrics_of(self.kind, whole)[name].value(whole)
+
+    def estimates(self, names: Collection[str] = ()) -> dict[str, Estimate]:
+        """Return all metrics of the sample, or those named, with their intervals."""
+        whole = self.whole
+        rows = metrics_of(self.kind, whole)
+        wanted = {name: row for name, row in rows.items() if not names or name in names}
+        drawn = None
+        if len(self.items) and not all(row.rate or row.interval for row in wanted.values()):
+            drawn = replace(self.patterns, counts=resample(self.patterns.counts, self.items))
+        return {name: self._estimate(row, whole, drawn) for name, row in wanted.items()}
+
+    def _estimate(self, row: Metric, whole: CountTable, drawn: CountTable | None) -> Estimate:
+        value = row.value(whole)
+        top, bottom = row.parts(whole)
+        n = int(bottom if row.rate else whole.total)
+        if value is None:
+            return Estimate.of(None, None, n)
+        if row.interval:
+            interval = row.interval(self.patterns, self.items)
+        elif row.rate and self.clustered:
+            interval = clustered_rate(*row.parts(self.patterns), self.items)
+        elif row.rate:
+            interval = wilson(float(top), float(bottom))
+        else:
+            sizes = float(self.items.sum()), float(whole.total)
+            interval = percentile(*row.parts(drawn), *sizes) if drawn else None
+            interval = interval or self.unvaried_interval(row, whole)
+        return Estimate.of(value, interval, n)
+
+    def unvaried_interval(self, row: Metric, whole: CountTable) -> Interval:
+        """Return the interval of a bounded, defined metric that is equal in all resamples."""
+        return unvaried_interval(row.parts, whole, float(self.items.sum()))
+
+    def worst_case_bounds(self) -> tuple[Fill, ...]:
+        """Return the fills of ungraded items among which every bounded metric has its extremes."""
+        return worst_case_fills(self.patterns)
+
+    def self_agreement(self) -> Estimate:
+        """Return the share of pairs of judgements of one item that agree, clustered by item."""
+        counts = self.patterns.counts
+        asked = counts.sum(axis=(-2, -1))
+        hits = (counts * (counts - 1) / 2).sum(axis=(-2, -1))
+        sizes = asked * (asked - 1) / 2
+        pairs = float((self.items * sizes).sum())
+        agreed = float((self.items * hits).sum()) / pairs
+        return Estimate.of(agreed, clustered_rate(hits, sizes, self.items), round(pairs))
+
+
+ANY, ALL = "pass@", "pass^"
+_NAME = re.compile(r"pass[@^][1-9][0-9]?")
+
+
+def is_repeated(name: str) -> bool:
+    """Return whether a metric is about k tries of an item: ``pass@k`` or ``pass^k``, k to 99."""
+    return _NAME.fullmatch(name) is not None
+
+
+def tries_of(name: str) -> int:
+    """Return the k of ``pass@k`` or ``pass^k``."""
+    return int(name[len(ANY) :])
+
+
+def chance(name: str, tries: int, passed: int) -> float | None:
+    """Return the estimated chance that one (pass@k), or all (pass^k), of k further tries pass.
+
+    It is unbiased. pass@k is 1 - C(n - c, k) / C(n, k): Chen et al. (2021), Evaluating Large
+    Language Models Trained on Code, arXiv 2107.03374, section 2.1. pass^k is C(c, k) / C(n, k):
+    Yao et al. (2024), tau-bench, arXiv 2406.12045, section 3. None for fewer tries than k.
+    """
+    picked = tries_of(name)
+    ways = math.comb(tries, picked)
+    if not ways:
+        return None
+    if name.startswith(ALL):
+        return math.comb(passed, picked) / ways
+    return 1.0 - math.comb(tries - passed, picked) / ways
+
+
+def clustered_mean(clusters: Sequence[Sequence[float]]) -> Estimate:
+    """Return the mean of values from 0 to 1; undefined for none.
+
+    The interval is a bootstrap over whole clusters, and at least as wide as unseen clusters
+    require.
+    """
+    import numpy as np
+
+    n = sum(map(len, clusters))
+    if not n:
+        return UNDEFINED
+    mean = sum(map(sum, clusters)) / n
+    sums: Array = np.array([[sum(values), len(values)] for values in clusters], dtype=np.float64)
+    patterns, clusters_of = np.unique(sums, axis=0, return_counts=True)
+    drawn = resample(patterns, clusters_of.astype(np.float64))
+    share = unseen_share(len(clusters))
+    low, high = percentile(drawn[:, 0], drawn[:, 1], len(clusters), math.inf) or (mean, mean)
+    least = mean * (1 - share)
+    return Estimate.of(mean, (min(low, least), max(high, least + share)), n)

@@ -11,8 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evaluators.core import INCORRECT
-from evaluators.statistics.count_table import RATINGS, CountTable
+from evaluators.statistics.count_table import CountTable, passing_labels
 from evaluators.statistics.intervals import (
     UNDEFINED,
     Count,
@@ -75,12 +74,6 @@ class Separation:
         return min((one.trials for one in self.rates), default=0)
 
 
-def passing_labels(table: CountTable) -> tuple[str, ...]:
-    """Return the labels of a right answer: the rubric's, or the ratings from the bar on."""
-    rated = table.outcomes == RATINGS
-    return tuple(one for one in RATINGS if int(one) >= table.pass_bar) if rated else table.passing
-
-
 def precision_of(table: CountTable) -> tuple[Array, Array]:
     """Return the share of right answers among those that the judge let pass."""
     (passed, _), (refused, wrong) = _classes(table, passing_labels(table))
@@ -102,11 +95,6 @@ def controls_lost(table: CountTable) -> tuple[Array, Array]:
     """Return the share of right answers that the judge let fail."""
     passed, right = recall_of(table)
     return right - passed, right
-
-
-def incorrect_label(_: CountTable) -> tuple[str, ...]:
-    """Return the one label of a wrong answer."""
-    return (INCORRECT,)
 
 
 def youden_parts(table: CountTable, positive: Collection[str]) -> tuple[Array, Array]:

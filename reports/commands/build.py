@@ -21,7 +21,7 @@ from cases.review.form import spreadsheet_text, visible
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
 from evaluators.ledger_place import read_place
-from evaluators.models.keys import KEY_ENV, MODELS_FILE
+from evaluators.models.spec import KEY_ENV, MODELS_FILE
 from evaluators.output import markdown_table, say, write_texts
 from evaluators.statistics.metrics import METRICS
 from evaluators.text import shown

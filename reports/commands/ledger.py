@@ -21,8 +21,7 @@ from evaluators.ledger.upkeep import LedgerStats, RowFilter
 from evaluators.ledger_place import Place, read_place
 from evaluators.models import LazyModel
 from evaluators.models.catalogue import load_catalogue
-from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names, require_key
-from evaluators.models.spec import parse
+from evaluators.models.spec import KEY_ENV, MODELS_FILE, parse, read_key_names, require_key
 from evaluators.output import aligned_table, plural, say, write_whole
 from evaluators.runtime.budget import money, part_of_cost, pricer
 from evaluators.secrets import one_line

@@ -27,7 +27,7 @@ from evaluators.command_line import PROGRAMS, CommandParser
 from evaluators.core import UsageError
 from evaluators.ledger.reply_store import Ledger
 from evaluators.ledger.upkeep import UNKEPT_FOLDER
-from evaluators.models.keys import read_variable
+from evaluators.models.spec import read_variable
 from evaluators.output import say
 from evaluators.secrets import mask, one_line
 from evaluators.text import listed, shown

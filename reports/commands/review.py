@@ -14,7 +14,7 @@ from cases.review.form import FALLBACK, texts_in
 from cases.review.reviews import ISSUED, Issued, Review, agreement, load_issued
 from cases.review.sheet import load_criteria
 from evaluators.core import UsageError
-from evaluators.judges.adjudicated import FILE, Adjudications, answer_digest
+from evaluators.judges.ensemble import FILE, Adjudications, answer_digest
 from evaluators.output import plural, say, write_texts
 from evaluators.text import listed
 from reports.commands.recorded_runs import (

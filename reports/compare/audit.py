@@ -15,7 +15,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from evaluators.core import UsageError, Verdict
-from evaluators.judges.adjudicated import answer_digest
+from evaluators.judges.ensemble import answer_digest
 from evaluators.output import plural, write_texts
 from evaluators.reading import parse_json, read_text
 from evaluators.statistics.betting import ENOUGH, Observations, log_capital

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from cases.dataset import Dataset, Threshold
 from evaluators.kinds import Cluster
 from evaluators.output import plural
-from evaluators.statistics.count_table import CountTable, count_patterns
+from evaluators.statistics.count_table import CountTable, Fill, count_patterns
 from evaluators.statistics.intervals import (
     UNDEFINED,
     Estimate,
@@ -24,10 +24,8 @@ from evaluators.statistics.intervals import (
     cluster_sums,
     unseen_share,
 )
-from evaluators.statistics.metrics import USAGE, Metric, metrics_of
+from evaluators.statistics.metrics import USAGE, Metric, Sample, metrics_of
 from evaluators.statistics.paired import growth_needed, moved, moved_interval, resample_pairs
-from evaluators.statistics.sample import Sample
-from evaluators.statistics.sparse import Fill
 from evaluators.statistics.usage_estimates import UsageMetric
 from reports.compare.pairs import Hit, PairedDifference, PairedSlice, paired_difference, passes
 from reports.metrics.summary import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from cases.dataset import Slice
-from evaluators.judges.adjudicated import Adjudications
+from evaluators.judges.ensemble import Adjudications
 from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics.betting import Ends, Evidence

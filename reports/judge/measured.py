@@ -17,6 +17,7 @@ from evaluators.judge_spec import PanelSpec
 from evaluators.kinds import is_right
 from evaluators.output import plural
 from evaluators.statistics.agreement import alpha_of, kappas
+from evaluators.statistics.count_table import incorrect_label, passing_labels
 from evaluators.statistics.intervals import (
     UNDEFINED,
     Estimate,
@@ -25,7 +26,7 @@ from evaluators.statistics.intervals import (
     resample,
 )
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
-from evaluators.statistics.youden import Separation, class_rates, incorrect_label, passing_labels
+from evaluators.statistics.youden import Separation, class_rates
 from reports.metrics.gate import GateInputs, floor_gates, gate_inputs
 from reports.metrics.summary import summarise
 from reports.run.evidence import Calibration, PanelAgreement

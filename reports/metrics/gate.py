@@ -9,8 +9,14 @@ from evaluators.extra_metrics import CHECK
 from evaluators.output import plural
 from evaluators.statistics.count_table import PREMISE
 from evaluators.statistics.intervals import UNDEFINED, Estimate, Interval, figure, span_of
-from evaluators.statistics.metrics import USAGE, floor_ends, metrics_of
-from evaluators.statistics.sample import Sample, is_repeated, tries_of
+from evaluators.statistics.metrics import (
+    USAGE,
+    Sample,
+    floor_ends,
+    is_repeated,
+    metrics_of,
+    tries_of,
+)
 from reports.metrics.summary import gated_repeats, missing_extras, repeat_estimate, tabulate
 from reports.run.evidence import lacking, usage_estimate
 from reports.run.record import Record

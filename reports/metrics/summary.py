@@ -13,19 +13,21 @@ from evaluators.core import CORRECT, QAError
 from evaluators.kinds import NOT_CORRECT, TWO_WAY, Axes, Cluster, Kind, is_right
 from evaluators.output import plural
 from evaluators.statistics.betting import Ends, Evidence
-from evaluators.statistics.count_table import CountTable, count_patterns
+from evaluators.statistics.count_table import CountTable, Fill, count_patterns
 from evaluators.statistics.intervals import Estimate
-from evaluators.statistics.metrics import SELF_AGREEMENT, USAGE, Metric, metrics_of
-from evaluators.statistics.sample import (
+from evaluators.statistics.metrics import (
     ALL,
     ANY,
+    SELF_AGREEMENT,
+    USAGE,
+    Metric,
     Sample,
     chance,
     clustered_mean,
     is_repeated,
+    metrics_of,
     tries_of,
 )
-from evaluators.statistics.sparse import Fill
 from reports.run.evidence import ConfusionCell, usage_estimates
 from reports.run.record import Record
 from reports.run.report import Counts, SliceSummary

@@ -16,7 +16,7 @@ from evaluators.answerers import RECORDED
 from evaluators.command_line import REMOVED, CommandParser, removed
 from evaluators.core import UsageError
 from evaluators.ledger_place import Place, read_place
-from evaluators.models.keys import KEY_ENV, MODELS_FILE, read_key_names
+from evaluators.models.spec import KEY_ENV, MODELS_FILE, read_key_names
 from evaluators.reading import project_settings
 from evaluators.text import shown
 from reports.verdict.promoted import find_run

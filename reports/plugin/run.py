@@ -14,14 +14,13 @@ from cases.tasks import make_tasks
 from evaluators.answerers import RECORDED
 from evaluators.core import Model, Outcome, UsageError
 from evaluators.judge_spec import LEXICAL, PanelSpec, parse_judges
-from evaluators.judges.adjudicated import FILE, Adjudications
+from evaluators.judges.ensemble import FILE, Adjudications
 from evaluators.judges.factory import JudgeFactory, address, check_panel, resolve_judges
 from evaluators.judges.lexical.tables import own_files
 from evaluators.ledger import Ledger
 from evaluators.models import connect, load
 from evaluators.models.catalogue import load_catalogue
-from evaluators.models.keys import require_key
-from evaluators.models.spec import Spec, parse
+from evaluators.models.spec import Spec, parse, require_key
 from evaluators.reading import file_hash
 from evaluators.runtime.budget import BATCH, BUDGET
 from evaluators.runtime.caller import DEADLINE, Caller, CallSettings, Detour

@@ -12,7 +12,7 @@ from cases.review.reviews import AGREED, CONFLICT, IssuedItem, Review, Settled, 
 from cases.review.sheet import UNCLEAR, Question, Sheet, SheetItem, draw, verdict_question
 from evaluators.core import NO, UNANSWERED, YES, Verdict
 from evaluators.judge_spec import PanelSpec
-from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest
+from evaluators.judges.ensemble import Adjudication, Adjudications, answer_digest
 from evaluators.judges.factory import RUBRICS
 from evaluators.output import plural
 from evaluators.rubric import load_rubric

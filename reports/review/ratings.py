@@ -11,9 +11,8 @@ from evaluators.core import UsageError
 from evaluators.output import markdown_table, plural, write_texts
 from evaluators.reading import parse_json, problem, read_text
 from evaluators.statistics.agreement import alpha_of, kappas
-from evaluators.statistics.count_table import CountTable, count_patterns, mean_rating
+from evaluators.statistics.count_table import CountTable, count_patterns, mean_interval, mean_rating
 from evaluators.statistics.intervals import Estimate
-from evaluators.statistics.sparse import mean_interval
 from reports.run import clean
 from reports.run.json_data import decode
 

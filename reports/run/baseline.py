@@ -8,7 +8,7 @@ from pathlib import Path
 from cases.dataset import Slice
 from evaluators.answerers import RECORDED
 from evaluators.judge_spec import LEXICAL, PanelSpec, known_names
-from evaluators.judges.adjudicated import Adjudications
+from evaluators.judges.ensemble import Adjudications
 from evaluators.secrets import mask, one_line
 from reports.run.evidence import AuditPlan
 from reports.run.record import Record

@@ -16,8 +16,7 @@ from evaluators.core import Reply, Request, UsageError
 from evaluators.ledger import Ledger, LedgerError
 from evaluators.output import plural
 from evaluators.secrets import may_hold_key
-from evaluators.sent import encode, texts_named, whole
-from evaluators.text import flat, fresh_key, request_key
+from evaluators.text import encode, flat, fresh_key, request_key, texts_named, whole
 from reports.run.clean import masked
 from reports.run.json_data import decode
 from reports.run.record import Record, in_order
@@ -34,7 +33,7 @@ class Line(NamedTuple):
     """A line of the file: a long text under its digest, or a call under its key.
 
     ``json`` is ``{"text": digest, "content": …}`` or ``{"call": key, "sent": …, "reply": …}``:
-    ``sent`` is the request as ``evaluators.sent`` keeps it, null where none is kept, with
+    ``sent`` is the request as ``evaluators.text`` keeps it, null where none is kept, with
     ``"damaged": true`` after it where the ledger's is damaged; ``reply`` is null where the call
     failed.
     """

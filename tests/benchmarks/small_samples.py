@@ -16,8 +16,7 @@ import numpy.typing as npt
 from evaluators.core import GRADES, NO, YES
 from evaluators.kinds import kind_of
 from evaluators.statistics.count_table import RATINGS, CountTable, count_patterns
-from evaluators.statistics.metrics import ANSWERS
-from evaluators.statistics.sample import Sample
+from evaluators.statistics.metrics import ANSWERS, Sample
 
 Array = npt.NDArray[np.float64]
 

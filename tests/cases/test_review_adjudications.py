@@ -16,7 +16,7 @@ from cases.review.adjudications import (
 )
 from cases.tasks import make_tasks
 from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError, Verdict
-from evaluators.judges.adjudicated import AdjudicatedJudge, Adjudication, answer_digest
+from evaluators.judges.ensemble import AdjudicatedJudge, Adjudication, answer_digest
 from evaluators.judges.forecast import single_judges
 from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge

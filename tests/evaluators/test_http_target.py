@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from evaluators.core import AskedCase, CallError, RefusedError, Reply, UsageError
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.http_target import PLACES, check_path, places
-from evaluators.models.keys import require_key
-from evaluators.models.spec import Spec, parse
+from evaluators.models.spec import Spec, parse, require_key
 from tests.support.loopback import Answer, Loopback, Seen, loopback
 from tests.support.model_calls import ask, asked
 from tests.support.tables import kept, tabled

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.core import UsageError
-from evaluators.models.keys import read_key_names, require_key
-from evaluators.models.spec import parse
+from evaluators.models.spec import parse, read_key_names, require_key
 from evaluators.secrets import PLACEHOLDER, Key, mask, one_line
 from tests.support.tables import tabled
 
@@ -51,7 +50,7 @@ def test_a_missing_key_is_a_usage_problem(
 def env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the path of the ``.env`` that counts; nothing is there yet."""
     path = tmp_path / ".env"
-    monkeypatch.setattr("evaluators.models.keys.ENV_FILE", path)
+    monkeypatch.setattr("evaluators.models.spec.ENV_FILE", path)
     return path
 
 

@@ -13,7 +13,7 @@ from evaluators.core import UsageError
 from evaluators.ledger import Ledger, LedgerError, sqlite
 from evaluators.ledger.rows import VARIABLE, Signer, StoredDocument, StoredRow, seal, seal_document
 from evaluators.ledger.upkeep import save_unkept
-from evaluators.sent import Document
+from evaluators.text import Document
 from tests.support.places import ask, change, zero_page
 from tests.support.recorded import fill, key_of, put, reply_of, row_of
 from tests.support.tables import tabled

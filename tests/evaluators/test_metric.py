@@ -14,10 +14,9 @@ from pydantic import BaseModel
 
 from evaluators.core import Case, JudgeError, Model, Reply, Request, StoppedError, TransientError
 from evaluators.extra_metrics import METRICS, MetricSpec
-from evaluators.judges.deepeval_bridge import read_text
-from evaluators.judges.metric import QUIET, Bridge, JudgeMetric, metric_runners_of
+from evaluators.judges.metric import QUIET, Bridge, JudgeMetric, metric_runners_of, read_text
 from evaluators.replies.readers import Invalid
-from evaluators.template import encode
+from evaluators.rubric import encode
 from tests.support.scripted import Scripted, complete, make_case
 from tests.support.tables import kept, tabled
 

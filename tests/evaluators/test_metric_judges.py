@@ -13,8 +13,7 @@ from deepeval.errors import MissingTestCaseParamsError
 from deepeval.test_case import LLMTestCase
 
 from evaluators.core import CallError, JudgeError, StoppedError, UsageError
-from evaluators.judges.judge_session import JudgeSession
-from evaluators.judges.metric import JudgeMetric
+from evaluators.judges.metric import JudgeMetric, JudgeSession
 from evaluators.runtime.caller import CallSettings
 from tests.support.loopback import Answer, Loopback, loopback, plausible
 from tests.support.own_rules import POLITE

@@ -9,8 +9,7 @@ from evaluators.answerers import PromptedAnswer
 from evaluators.core import CallError, Case, Model, RefusedError, Reply, Request, UsageError
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
-from evaluators.models.keys import require_key
-from evaluators.models.spec import Spec
+from evaluators.models.spec import Spec, require_key
 from evaluators.rubric import Prompt
 from evaluators.secrets import Key
 from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, response

@@ -23,8 +23,7 @@ from evaluators.core import (
 )
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
-from evaluators.models.keys import require_key
-from evaluators.models.spec import Spec, parse
+from evaluators.models.spec import Spec, parse, require_key
 from evaluators.runtime.budget import cost_of, pricer
 from tests.support.model_calls import asked
 from tests.support.tables import kept, tabled

@@ -16,8 +16,19 @@ from cases.loading import load_cases
 from evaluators.answerers import answer_messages
 from evaluators.core import GRADES, Case, Message, UsageError
 from evaluators.judges.llm import judge_messages
-from evaluators.rubric import Rubric, check_language, load_prompt, load_rubric, load_template
-from evaluators.template import ANSWER_BYTES, canonical_places, encode, fill, places, shortened
+from evaluators.rubric import (
+    ANSWER_BYTES,
+    Rubric,
+    canonical_places,
+    check_language,
+    encode,
+    fill,
+    load_prompt,
+    load_rubric,
+    load_template,
+    places,
+    shortened,
+)
 from evaluators.text import INVISIBLE, UNSAFE, escaped, sendable
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, run_of

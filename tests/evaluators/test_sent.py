@@ -22,8 +22,7 @@ from evaluators.core import (
 )
 from evaluators.ledger import Ledger
 from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
-from evaluators.sent import REQUEST, TEXT, documents_of, texts_named, whole
-from evaluators.text import request_key
+from evaluators.text import REQUEST, TEXT, documents_of, request_key, texts_named, whole
 from reports.run.json_data import decode
 from tests.support.scripted import Scripted, ask_for
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.statistics.intervals import UNDEFINED
-from evaluators.statistics.sample import chance, clustered_mean, is_repeated
+from evaluators.statistics.metrics import chance, clustered_mean, is_repeated
 
 TRIES = st.lists(st.booleans(), min_size=1, max_size=8)
 

@@ -8,9 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.core import NO, YES
-from evaluators.statistics.count_table import RATINGS, CountTable, macro_f1, mean_rating
+from evaluators.statistics.count_table import (
+    RATINGS,
+    CountTable,
+    class_interval,
+    macro_f1,
+    mean_interval,
+    mean_rating,
+)
 from evaluators.statistics.metrics import ANSWERS
-from evaluators.statistics.sparse import class_interval, mean_interval
 from tests.benchmarks.small_samples import World, kappa, rare, ratings
 
 SKEWED = ratings("9, and 1 in 5%", [0.05, *[0] * 7, 0.95, 0])

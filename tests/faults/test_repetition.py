@@ -22,11 +22,11 @@ import evaluators
 import reports
 from cases.builder.sampling import clean
 from evaluators.core import Case, Reply
-from evaluators.judges.deepeval_bridge import read_text
 from evaluators.judges.lexical.judge import grade
+from evaluators.judges.metric import read_text
 from evaluators.judges.offline import rate
+from evaluators.rubric import encode
 from evaluators.secrets import mask, one_line
-from evaluators.template import encode
 from tests.support.tables import tabled
 
 LENGTH = 16_000  # characters

@@ -8,7 +8,7 @@ import pytest
 from cases.dataset import Threshold
 from cases.review.adjudications import save_adjudications
 from evaluators.core import CORRECT, INCORRECT
-from evaluators.judges.adjudicated import Adjudication
+from evaluators.judges.ensemble import Adjudication
 from evaluators.kinds import kind_of
 from reports.__main__ import main
 from reports.review.human_review import Pick, issue_verdicts, pick

@@ -3,7 +3,7 @@
 import pytest
 
 from cases.review.adjudications import save_adjudications
-from evaluators.judges.adjudicated import Adjudication, answer_digest
+from evaluators.judges.ensemble import Adjudication, answer_digest
 from reports.review.human_review import pick
 from reports.run.run_json import load_report
 from tests.plugin.test_plugin_judges import spec, truthful

@@ -14,7 +14,7 @@ from cases.dataset import AUDIT_SHARE as SHARE
 from cases.dataset import Threshold
 from cases.gates_file import load_gates, with_gates
 from evaluators.core import CORRECT, INCORRECT, UsageError, Vote
-from evaluators.judges.adjudicated import Adjudication, Adjudications, answer_digest
+from evaluators.judges.ensemble import Adjudication, Adjudications, answer_digest
 from evaluators.statistics.betting import ENOUGH
 from reports.compare.audit import AuditedPair, audit_of
 from reports.compare.pairs import PairedSlice, pair_records

@@ -12,7 +12,7 @@ from cases.review.form import texts_in
 from cases.review.reviews import IssuedItem, load_issued
 from cases.review.sheet import SheetItem, verdict_question
 from evaluators.core import CORRECT, INCORRECT, Vote
-from evaluators.judges.adjudicated import Adjudication
+from evaluators.judges.ensemble import Adjudication
 from evaluators.judges.factory import RUBRICS
 from evaluators.kinds import kind_of
 from evaluators.ledger import Ledger

@@ -12,8 +12,7 @@ from evaluators.core import Message, Reply, Request, ToolCall, UsageError
 from evaluators.ledger import Ledger, PaidReply
 from evaluators.ledger.rows import VARIABLE
 from evaluators.ledger_place import Place, PostgresUrl
-from evaluators.sent import REQUEST, TEXT, documents_of
-from evaluators.text import request_key
+from evaluators.text import REQUEST, TEXT, documents_of, request_key
 from reports.__main__ import main
 from reports.render.writer import write
 from reports.run.record import Record

@@ -9,7 +9,7 @@ import pytest
 
 from cases.review.adjudications import load_adjudications
 from evaluators.core import State
-from evaluators.judges.adjudicated import Adjudications, answer_digest
+from evaluators.judges.ensemble import Adjudications, answer_digest
 from reports.__main__ import main
 from reports.run.record import Record
 from reports.run.run_json import load_report

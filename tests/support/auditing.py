@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cases.dataset import Fail, Threshold
 from evaluators.core import CORRECT, INCORRECT
-from evaluators.judges.adjudicated import Adjudication, answer_digest
+from evaluators.judges.ensemble import Adjudication, answer_digest
 from reports.run.record import Record
 from tests.support.made_runs import answered
 

@@ -8,7 +8,7 @@ from typing import Any
 from cases.review.adjudications import load_adjudications
 from cases.review.reviews import Review
 from cases.review.sheet import Sheet, SheetItem, verdict_question
-from evaluators.judges.adjudicated import Adjudication
+from evaluators.judges.ensemble import Adjudication
 from reports.__main__ import main
 
 

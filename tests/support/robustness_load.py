@@ -15,7 +15,7 @@ from cases.loading import load_cases  # noqa: E402
 from cases.tables import read_table  # noqa: E402
 from evaluators.core import UsageError  # noqa: E402
 from evaluators.kinds import kind_of  # noqa: E402
-from evaluators.models import catalogue, keys, spec  # noqa: E402
+from evaluators.models import catalogue, spec  # noqa: E402
 from evaluators.reading import (  # noqa: E402
     Map,
     Settings,
@@ -83,7 +83,7 @@ def _provider(name: str) -> None:
 
 
 def _variable(name: str) -> None:
-    if not keys.VARIABLE.fullmatch(name):
+    if not spec.VARIABLE.fullmatch(name):
         raise UsageError(
             "the name of an environment variable is needed (what stands here is not shown)"
         )
