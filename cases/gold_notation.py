@@ -3,9 +3,8 @@
 import re
 from decimal import Decimal
 
-from evaluators.judges.lexical.fold import read
 from evaluators.judges.lexical.numbers import PERCENT, Quantity, find_quantities
-from evaluators.judges.lexical.tables import tables
+from evaluators.judges.lexical.tables import read, tables
 from evaluators.kinds import MARKS
 from evaluators.text import shown
 

@@ -23,9 +23,8 @@ from evaluators.core import (
     Verdict,
 )
 from evaluators.judge_spec import LEXICAL, PYTHON
-from evaluators.judges.lexical.fold import read, within_limit
 from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.lexical.tables import Tables, tables
+from evaluators.judges.lexical.tables import Tables, read, tables, within_limit
 from evaluators.replies.readers import Invalid, read_yes_no
 from evaluators.rubric import Style
 from evaluators.secrets import mask, one_line

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED, Case, Model, Reply, Request
-from evaluators.judges.lexical.fold import FOLDER, LIMIT
 from evaluators.judges.lexical.judge import LexicalJudge, grade
+from evaluators.judges.lexical.tables import FOLDER, LIMIT
 from evaluators.reading import load_yaml
 from tests.benchmarks.lexical import SETS, judge, measure
 from tests.support.near_misses import LANGUAGES, answers, premises

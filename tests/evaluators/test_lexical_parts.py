@@ -9,11 +9,19 @@ from hypothesis import strategies as st
 
 from evaluators.core import CORRECT, Case
 from evaluators.judges.lexical.analysis import Answer
-from evaluators.judges.lexical.fold import FOLDER, fold, plain, read, sound, without
 from evaluators.judges.lexical.judge import grade
 from evaluators.judges.lexical.match import Tolerance
 from evaluators.judges.lexical.numbers import Date, find_dates, find_quantities, in_figures
-from evaluators.judges.lexical.tables import has_tables, tables
+from evaluators.judges.lexical.tables import (
+    FOLDER,
+    fold,
+    has_tables,
+    plain,
+    read,
+    sound,
+    tables,
+    without,
+)
 from evaluators.reading import Map, load_yaml
 from tests.support.tables import tabled
 

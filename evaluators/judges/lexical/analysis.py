@@ -8,9 +8,8 @@ from itertools import combinations, pairwise
 
 from evaluators.core import Case
 from evaluators.judges.lexical import numbers
-from evaluators.judges.lexical.fold import Text, fold, read, within_limit, without
 from evaluators.judges.lexical.numbers import DASHES, YEAR, Date, Quantity, in_figures
-from evaluators.judges.lexical.tables import Tables, tables
+from evaluators.judges.lexical.tables import Tables, Text, fold, read, tables, within_limit, without
 
 Span = tuple[int, int]  # word positions, end excluded
 
@@ -238,13 +237,6 @@ class Answer:
     def asks(self, key: str) -> bool:
         """Return whether the question holds a word of this list."""
         return self.tables.any_of(key, self.question_words)
-
-    def asks_year(self) -> bool:
-        """Return whether the question asks for a year alone: a gold's month and day are extra."""
-        words, units = self.question.words, self.tables.units
-        kinds = ("duration-day", "duration-month")
-        finer = any((units.get(word) or "").startswith(kinds) for word in words)
-        return self.tables.phrases["years"].within(words) and not finer
 
 
 def _capitals(answer: str) -> frozenset[str]:

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise, zip_longest
 
 from evaluators.judges.lexical.analysis import BREAK, Answer, Form, Span
-from evaluators.judges.lexical.fold import Text, sound
 from evaluators.judges.lexical.numbers import DASHES, Date, Quantity
-from evaluators.judges.lexical.tables import Tables
+from evaluators.judges.lexical.tables import Tables, Text, sound
 
 _PLACES = 8  # mentions of one gold that are looked at
 _DISTINCT = 3000  # distinct words of an answer that are compared one by one
@@ -47,8 +46,8 @@ class Tolerance:
         if _inflected(wanted, word, self.tables.endings):
             return True
         heard = self.scripts and min(map(len, (wanted, word, sound(wanted) + "."))) > 3
-        by_sound = heard and _mistyped(sound(wanted), sound(word), 5)
-        return by_sound or (self.names and _mistyped(wanted, word, 5))
+        by_sound = heard and _mistyped(sound(wanted), sound(word))
+        return by_sound or (self.names and _mistyped(wanted, word))
 
     def places_of(self, wanted: str, answer: Text) -> list[int]:
         """Return the positions of words alike to the wanted one; only equal ones if any is."""
@@ -71,12 +70,12 @@ def _inflected(one: str, other: str, endings: frozenset[str]) -> bool:
     return any(one[place:] in endings and other[place:] in endings for place in cuts)
 
 
-def _mistyped(one: str, other: str, letters: int) -> bool:
-    """Return whether words of so many letters differ by one error, or two where they are long."""
+def _mistyped(one: str, other: str) -> bool:
+    """Return whether words of five letters differ by one error, or two where they are long."""
     from rapidfuzz.distance import OSA  # noqa: PLC0415  # 40 ms, and few answers need it
 
     shortest = min(len(one), len(other))
-    if one == other or shortest < letters or one[0] != other[0] or abs(len(one) - len(other)) > 2:
+    if one == other or shortest < 5 or one[0] != other[0] or abs(len(one) - len(other)) > 2:
         return one == other
     if one.startswith(other) or other.startswith(one):
         return False  # another ending makes another word
@@ -118,11 +117,15 @@ def find_matches(form: Form, answer: Answer) -> Iterator[Match]:
 
 def _dates(gold: Date, answer: Answer) -> Iterator[Date]:
     """Yield dates that have all parts of the gold and agree with a finer form of it."""
-    wanted = replace(gold, month=None, day=None) if gold.year and answer.asks_year() else gold
+    wanted, asked, units = gold, answer.question.words, answer.tables.units
+    finer_kinds = ("duration-day", "duration-month")
+    finer = any((units.get(word) or "").startswith(finer_kinds) for word in asked)
+    if gold.year and answer.tables.phrases["years"].within(asked) and not finer:
+        wanted = replace(gold, month=None, day=None)  # the gold's month and day are extra
     golds = (other.date for other in answer.forms if other.date)
-    finer = [other for other in golds if other.covers(gold) and not gold.covers(other)]
+    fuller = [other for other in golds if other.covers(gold) and not gold.covers(other)]
     for date in answer.dates:
-        if date.covers(wanted) and (not finer or any(date.agrees(one) for one in finer)):
+        if date.covers(wanted) and (not fuller or any(date.agrees(one) for one in fuller)):
             yield date
 
 
@@ -154,8 +157,9 @@ def _runs(wanted: tuple[str, ...], answer: Text) -> Iterator[Span]:
 
 def _loose(form: Form, answer: Answer) -> Iterator[Match]:
     """Yield places that hold the gold's words in other forms, in another order, or fewer."""
-    if _is_score(form):
-        return
+    joined = zip(form.text.words, form.text.gaps[1:], form.text.words[1:], strict=False)
+    if any(a.isdecimal() and b.isdecimal() and gap in DASHES | {":"} for a, gap, b in joined):
+        return  # a score: the order of its numbers counts
     text, own = answer.text, answer.own_words
     scripts = form.named and (form.text.cyrillic or text.cyrillic)
     capitals = answer.capitals if form.named else frozenset[str]()
@@ -179,16 +183,6 @@ def _loose(form: Form, answer: Answer) -> Iterator[Match]:
         yield Match(form, 0, len(text.words), "the answer is the gold in fewer words")
     if form.named and not form.items and 1 < len(form.content) <= _NAME:
         yield from _person(form, answer, tolerance)
-
-
-def _is_score(form: Form) -> bool:
-    """Return whether two numbers are joined by a dash or a colon: their order counts."""
-    words, gaps = form.text.words, form.text.gaps
-    joined = zip(words, gaps[1:], words[1:], strict=False)
-    return any(
-        one.isdecimal() and other.isdecimal() and gap in DASHES | {":"}
-        for one, gap, other in joined
-    )
 
 
 def _person(form: Form, answer: Answer, tolerance: Tolerance) -> Iterator[Match]:

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from evaluators.judges.lexical.fold import Text
-from evaluators.judges.lexical.tables import Tables, factors
+from evaluators.judges.lexical.tables import Tables, Text, worth
 
 DASHES = frozenset("-–—\u2010\u2011")
 PERCENT = "concentr-percent"
@@ -19,14 +18,14 @@ _SLACK = 0.05  # the most that rounding forgives, as a share of the value
 _CONVERTED = 0.01  # the same between two units
 _EXACT = 3  # significant figures from which a measurement may differ by source
 _REACH = 3  # words between the parts of one date
-_NOTE = 6  # digits of a year with a footnote glued to it
 _MARKS = ({"-"}, {"."}, {"/"}, {""})  # between the numbers of one date
 _FIGURE = re.compile(r"(?:\d{1,3}(?:[ '\u202f]\d{3}(?!\d)){1,8}|\d+)(?:[.,]\d+){0,8}")
 _WHOLE = re.compile(r"\d+|\d{1,3}(?:([.,' \u202f])\d{3})(?:\1\d{3})*")
 _POINTED = re.compile(r"(?P<whole>.+)(?P<mark>[.,])(?P<rest>\d+)")
 YEAR = re.compile(r"[12]\d{3}")
 """A year of our era with four digits."""
-_DAY = re.compile(r"0?[1-9]|[12]\d|3[01]")
+_NOTED_YEAR = re.compile(r"[12]\d{3,5}")  # perhaps with a footnote glued to it
+_DAY, _MONTH = re.compile(r"0?[1-9]|[12]\d|3[01]"), re.compile(r"0?[1-9]|1[0-2]")
 _MEASURED = ("length", "mass", "temperature")
 
 
@@ -59,10 +58,8 @@ def _spelt(text: Text, place: int, tables: Tables) -> tuple[int, str]:
         apart = any(gap.strip(" -") for gap in text.gaps[end : end + 1 + joined])
         if following is None or apart or (joined and following >= 100):
             break
-        scale = following >= 1000 or (following == 100 > last)
-        if not (
-            scale or last >= 1000 or last >= 100 > following or (last >= 20 and following < 10)
-        ):
+        scale, ones = following >= 1000 or (following == 100 > last), last >= 20 and following < 10
+        if not (scale or ones or last >= 1000 or last >= 100 > following):
             break
         values.append(following)
         end += 1 + joined
@@ -105,9 +102,9 @@ class Quantity:
         half = min(gold.step / 2, abs(value) * _SLACK or gold.step)
         if not self.shares_unit(gold):
             kinds = {unit.partition("-")[0] for unit in (self.unit, gold.unit)}
-            if len(kinds) > 1 or not {self.unit, gold.unit} <= factors().keys():
+            if len(kinds) > 1 or not (worth(self.unit) and worth(gold.unit)):
                 return False
-            ratio = factors()[self.unit] / factors()[gold.unit]
+            ratio = worth(self.unit) / worth(gold.unit)
             readings, step = tuple(ratio * one for one in readings), ratio * step
             half = min(max(half, step / 2), max(half, abs(value) * _CONVERTED))
         if gold.limits:
@@ -139,7 +136,12 @@ def find_quantities(text: Text, tables: Tables) -> list[Quantity]:
 
 
 def _quantity(text: Text, place: int, end: int, raw: str, tables: Tables) -> Quantity | None:
-    readings, gap = _readings(raw, tables.decimal), text.gaps[place]
+    gap, digits = text.gaps[place], re.sub(r"\D", "", raw)
+    readings = [float(digits)] if _WHOLE.fullmatch(raw) else []
+    met = _POINTED.fullmatch(raw)
+    if met and met["mark"] not in met["whole"] and _WHOLE.fullmatch(met["whole"]):
+        pointed = float(re.sub(r"\D", "", met["whole"]) + "." + met["rest"])
+        readings.insert(0 if met["mark"] == tables.decimal else 1, pointed)  # by its language first
     glued = "" if text.gaps[end] else "".join(text.words[end : end + 1])
     named = len(glued) == 1 and glued not in tables.units and glued not in tables.scales
     if named or not readings or len(raw) > _LONGEST:
@@ -147,23 +149,13 @@ def _quantity(text: Text, place: int, end: int, raw: str, tables: Tables) -> Qua
     minus = gap[-1:] in {"-", "\u2212"} and (place == 0 or gap[-2:-1].isspace() or ".." in gap)
     currency = _SIGNS.get(gap[-1:], "")
     factor, unit, last = _tail(text, end, tables, money=bool(currency))
-    value, digits = readings[0], re.sub(r"\D", "", raw).lstrip("0")
+    value, digits = readings[0], digits.lstrip("0")
     whole = value == int(value)
     significant = max(1, len(digits.rstrip("0") if whole and value * factor >= 1000 else digits))
     decimals = len(re.split(r"\D", raw)[-1])
     step = 10.0 ** (len(str(int(value))) - significant) if whole else 10.0**-decimals
     values = tuple((-factor if minus else factor) * reading for reading in readings)
     return Quantity(values, factor * step, unit or currency, place, last, significant)
-
-
-def _readings(raw: str, decimal: str) -> list[float]:
-    """Return the values a number may have: by its language first, then by the other custom."""
-    whole = [float(re.sub(r"\D", "", raw))] if _WHOLE.fullmatch(raw) else []
-    met = _POINTED.fullmatch(raw)
-    if not met or met["mark"] in met["whole"] or not _WHOLE.fullmatch(met["whole"]):
-        return whole
-    pointed = [float(re.sub(r"\D", "", met["whole"]) + "." + met["rest"])]
-    return pointed + whole if met["mark"] == decimal else whole + pointed
 
 
 def _tail(text: Text, end: int, tables: Tables, *, money: bool) -> tuple[float, str, int]:
@@ -245,12 +237,7 @@ def _around(text: Text, place: int, tables: Tables) -> Date:
             word = text.words[spot] if 0 <= spot < len(text.words) else ""
             if day is None and (year is None or start < place < spot) and _DAY.fullmatch(word):
                 day = int(word)  # after a month also where the year came first
-            elif (
-                year is None
-                and YEAR.fullmatch(word[:4])
-                and word.isdecimal()
-                and len(word) <= _NOTE
-            ):
+            elif year is None and _NOTED_YEAR.fullmatch(word):
                 year = int(word[:4])
             elif word in fillers or word in tables.weekdays:
                 continue
@@ -269,10 +256,5 @@ def _numeric(text: Text) -> Iterator[Date]:
         if one.isdecimal() and {gap.strip() for gap in text.gaps[place + 1 : place + 3]} in _MARKS:
             orders = [(one, middle, last), (last, middle, one), (last, one, middle)]
             for year, month, day in dict.fromkeys(orders):
-                if (
-                    YEAR.fullmatch(year)
-                    and _DAY.fullmatch(day)
-                    and _DAY.fullmatch(month)
-                    and int(month) <= 12
-                ):
+                if YEAR.fullmatch(year) and _DAY.fullmatch(day) and _MONTH.fullmatch(month):
                     yield Date(int(year), int(month), int(day), place, place + 3)

@@ -1,14 +1,117 @@
 """What the judge knows of a language: its words from YAML, and CLDR's data through babel."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
-from evaluators.judges.lexical.fold import FOLDER, fold, read
 from evaluators.reading import Seq, load_settings, load_yaml, project_settings
-from evaluators.text import shown
+from evaluators.text import shown, without_invisible
+
+FOLDER = Path(__file__).parent
+LIMIT = 32_000
+"""Characters of an answer that are read."""
+_EXPANSION = 18  # characters that one can become in NFKC
+_STACK = re.compile(r"[^\w\s\x00-\x7f]{32,}")
+_MARKS = re.compile("[\u0300-\u036f]")
+_APOSTROPHE = re.compile(r"(?<=\w)'s\b|(?<=\w)'(?=\w)")
+_CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
+_CYRILLIC = re.compile("[\u0400-\u04ff]")
+_VOWELS = frozenset("aeiouy")
+_WORD = re.compile(r"([\u3040-\u30ff\u3400-\u9fff]|[^\W\d_\u3040-\u30ff\u3400-\u9fff]+|\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A folded text as words and what stands between them."""
+
+    words: tuple[str, ...]
+    """Runs of letters and runs of digits; a Chinese or Japanese character is a word."""
+    gaps: tuple[str, ...]
+    """``gaps[i]`` is before ``words[i]``; there is one gap more than words."""
+    cyrillic: bool = False
+
+
+def within_limit(text: str) -> str:
+    """Return the beginning of a text that is read: at most 32,000 characters, in NFKC too."""
+    cut = text[:LIMIT]
+    grown = not cut.isascii() and len(unicodedata.normalize("NFKC", cut)) > LIMIT
+    return cut[: LIMIT // _EXPANSION] if grown else cut
+
+
+def plain(text: str) -> str:
+    """Return the text in compatibility form without case, outer marks and doubled spaces."""
+    return " ".join(_compatible(text).casefold().split()).strip(" .,;:!?\"'*`“”„«»")
+
+
+def fold(text: str) -> str:
+    """Return the text without case, diacritics, Cyrillic letters and apostrophes inside words."""
+    text = _CAMEL.sub(" ", text)
+    if not text.isascii():
+        text = _compatible(text).casefold().translate(_letters())
+        text = _MARKS.sub("", unicodedata.normalize("NFKD", text))
+    return _APOSTROPHE.sub("", text.casefold())
+
+
+def _compatible(text: str) -> str:
+    """Return the text in NFKC without invisible characters."""
+    text = text.replace("Â\u00a0", " ")  # a no-break space that was read in the wrong encoding
+    # Normalising sorts the marks on one letter in quadratic time: towers of them are cut.
+    short = _STACK.sub(lambda tower: tower[0][:32], without_invisible(text))
+    return unicodedata.normalize("NFKC", short)
+
+
+def read(text: str) -> Text:
+    """Return the folded text with its words."""
+    parts = _WORD.split(fold(text))
+    cyrillic = not text.isascii() and _CYRILLIC.search(text) is not None
+    return Text(words=tuple(parts[1::2]), gaps=tuple(parts[0::2]), cyrillic=cyrillic)
+
+
+def without(text: Text, dropped: frozenset[str]) -> Text:
+    """Return the text without these words, their gaps joined; unchanged if none would be left."""
+    words: list[str] = []
+    gaps = [text.gaps[0]]
+    for word, gap in zip(text.words, text.gaps[1:], strict=True):
+        part = gap.startswith((".", "-", "+")) or (words and not gaps[-1])  # "A.", "3a"
+        if word in dropped and not part:
+            gaps[-1] += gap
+        else:
+            words.append(word)
+            gaps.append(gap)
+    return replace(text, words=tuple(words), gaps=tuple(gaps)) if words else text
+
+
+@cache
+def sound(word: str) -> str:
+    """Return a folded word without spelling habits and inner vowels.
+
+    Two spellings of one name in two scripts mostly agree in it.
+    """
+    if word[:1] == "u" and word[1:2] in _VOWELS:
+        word = "v" + word[1:]
+    for spelling, spoken in table("letters")["sounds"].items():
+        word = word.replace(spelling, spoken)
+    first = "a" if word[:1] in _VOWELS else word[:1]
+    rest = "".join(letter for letter in word[1:] if letter not in _VOWELS)
+    return re.sub(r"(.)\1+", r"\1", first + rest)
+
+
+@cache
+def table(name: str) -> Mapping[str, Any]:
+    """Return one of this folder's YAML files."""
+    return cast("Mapping[str, Any]", load_yaml(FOLDER / f"{name}.yaml"))
+
+
+@cache
+def _letters() -> dict[int, str]:
+    known = table("letters")
+    marks = dict.fromkeys(known["apostrophes"], "'")
+    return str.maketrans({**marks, **known["latin"], **known["cyrillic"]})
+
 
 Value = TypeVar("Value")
 Locale = Mapping[str, Any]  # CLDR's data of a language
@@ -72,7 +175,7 @@ class Tables:
 
     def __init__(self, language: str, own: Path | None = None) -> None:
         names = dict.fromkeys([language, _BASE])
-        bundled = [_file(name) for name in names if _bundled(name).is_file()]
+        bundled = [table(name) for name in names if _is_bundled(name)]
         files = [_own_file(own), *bundled] if own else bundled
         mine = files[: max(1, len(files) - 1)]  # English alone, or what stands before it
         locales = [locale for name in names if (locale := _locale(name))]
@@ -170,37 +273,34 @@ def _units(locales: Sequence[Locale], small: frozenset[str]) -> dict[str, str]:
 
 def has_tables(language: str) -> bool:
     """Return whether there is a word list of this very language."""
-    return _own_path(language) is not None or _bundled(language).is_file()
+    return language in _own_paths(Path.cwd()) or _is_bundled(language)
+
+
+def _is_bundled(language: str) -> bool:
+    return (FOLDER / f"{language}.yaml").is_file()
 
 
 def tables(language: str) -> Tables:
     """Return what is known of a language; of one that is not known, what English gives."""
-    return _tables(language, _own_path(language))
+    return _tables(language, _own_paths(Path.cwd()).get(language))
 
 
-@cache
-def _tables(language: str, own: Path | None) -> Tables:
-    return Tables(language, own)
+_tables = cache(Tables)
 
 
-def own_files() -> dict[str, Path]:
+def own_files() -> Mapping[str, Path]:
     """Return the user's own word lists by language, of the folder in ``[tool.qagate] words``.
 
     Raises UsageError for a folder that is not there, and for a list that cannot be used.
     """
-    found = dict(_own_paths(Path.cwd()))
+    found = _own_paths(Path.cwd())
     for path in found.values():
         _own_file(path)
     return found
 
 
-def _own_path(language: str) -> Path | None:
-    return _own_paths(Path.cwd()).get(language)
-
-
 @cache
 def _own_paths(here: Path) -> Mapping[str, Path]:
-    """Return the user's own word lists by language."""
     settings = project_settings(here)
     if not (name := settings.text("words")):
         return {}
@@ -213,14 +313,13 @@ def _own_paths(here: Path) -> Mapping[str, Path]:
 @cache
 def _own_file(path: Path) -> Mapping[str, Any]:
     """Return a word list with keys and values as in ``en.yaml``. Raises UsageError."""
-    settings, base = load_settings(path), _file(_BASE)
+    settings, base = load_settings(path), table(_BASE)
     settings.check_keys(base)
     wanted = {"str": "words in one text", "Seq": "a list of phrases", "Map": "a table of numbers"}
     for key, value in settings.values.items():
         if type(value) is not type(base[key]):
-            raise settings.problem(
-                key, f"want {wanted[type(base[key]).__name__]}, got {shown(value)}"
-            )
+            what = f"want {wanted[type(base[key]).__name__]}, got {shown(value)}"
+            raise settings.problem(key, what)
         if isinstance(value, Seq):
             settings.words(key)
     for number in (numbers := settings.part("numbers")).values:
@@ -230,15 +329,6 @@ def _own_file(path: Path) -> Mapping[str, Any]:
     return settings.values
 
 
-def _bundled(language: str) -> Path:
-    return FOLDER / f"{language}.yaml"
-
-
-@cache
-def _file(name: str) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", load_yaml(_bundled(name)))
-
-
 def _locale(language: str) -> Locale | None:
     from babel.localedata import LocaleDataDict, exists, load  # noqa: PLC0415  # 30 ms
 
@@ -246,7 +336,6 @@ def _locale(language: str) -> Locale | None:
     return LocaleDataDict(cast("Any", load(name))) if exists(name) else None
 
 
-@cache
-def factors() -> Mapping[str, float]:
-    """Return what units that convert are worth in the base unit of their kind."""
-    return {unit: float(worth) for unit, worth in _file("units").items()}
+def worth(unit: str) -> float:
+    """Return what a unit is worth in the base unit of its kind; 0 for one that does not convert."""
+    return float(table("units").get(unit, 0))
