@@ -3,17 +3,18 @@
 Responses serves the same models, and some that have nothing else.
 """
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from evaluators.core import Message, Reply, Request, ToolCall
+from evaluators.core import CallError, Message, Reply, Request, ToolCall, TransientError
 from evaluators.models.adapter import (
     INCOMPLETE,
     MAY_BE_EMPTY,
     BatchApi,
     Batching,
+    BatchStatus,
     JsonObject,
     ProviderAdapter,
     offline_client,
@@ -24,6 +25,7 @@ from evaluators.secrets import Key
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
+    from openai.types import Batch
 
 FINISHES: Mapping[str, str] = {"function_call": "tool_calls"}
 FILTERED = "content_filter"
@@ -143,18 +145,91 @@ def _cut_short(content: JsonObject, items: list[JsonObject]) -> str:
     return FILTERED if reason == FILTERED else INCOMPLETE
 
 
-def open_batches(path: str, key: Key, base_url: str, client: "AsyncClient") -> BatchApi:
-    """Return a server's batches for this path. The SDK sends each request once."""
-    from openai import AsyncOpenAI
+OVER = frozenset({"completed", "expired", "cancelled", "failed"})
+LABEL = "qagate"
+"""The metadata key of a batch's name."""
 
-    from evaluators.models.batching import OpenAIBatches  # noqa: PLC0415  # aiohttp
 
-    sdk = AsyncOpenAI(api_key=key.reveal(), base_url=base_url, http_client=client, max_retries=0)
-    return OpenAIBatches(sdk, f"/v1/{path}")
+class OpenAIBatches(BatchApi):
+    """Batches by OpenAI's SDK, also at servers that speak its protocol: files of calls.
+
+    The SDK sends each request once.
+    """
+
+    def __init__(self, path: str, key: Key, base_url: str, client: "AsyncClient") -> None:
+        from openai import AsyncOpenAI
+
+        secret = key.reveal()
+        sdk = AsyncOpenAI(api_key=secret, base_url=base_url, http_client=client, max_retries=0)
+        super().__init__(sdk, sdk.batches)
+        self._endpoint: Any = f"/v1/{path}"
+
+    def line(self, key: str, body: Mapping[str, object]) -> Mapping[str, object]:
+        """Return a call as a line of the file."""
+        return {"custom_id": key, "method": "POST", "url": self._endpoint, "body": body}
+
+    async def upload(self, name: str, lines: Sequence[bytes]) -> str:
+        """Return the id of the uploaded file."""
+        content = b"\n".join(lines) + b"\n"
+        file = await self._sdk.files.create(file=(f"{name}.jsonl", content), purpose="batch")
+        return str(file.id)
+
+    async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
+        """Create a batch whose metadata hold its name; return its id."""
+        batch = await self._batches.create(
+            input_file_id=file,
+            endpoint=self._endpoint,
+            completion_window="24h",
+            metadata={LABEL: name},
+        )
+        return str(batch.id)
+
+    def may_be(self, batch: "Batch", name: str, calls: int) -> bool:
+        """Return whether a batch has this name."""
+        return (batch.metadata or {}).get(LABEL) == name
+
+    async def status(self, batch: str) -> BatchStatus:
+        """Return how far a batch is."""
+        found = await self._batches.retrieve(batch)
+        counts = found.request_counts
+        problems = (found.errors.data if found.errors else None) or []
+        said = [f"{one.code}: {one.message}" for one in problems[:3]]
+        said = said or ["it did not pass the provider's checks"]
+        return BatchStatus(
+            is_over=found.status in OVER,
+            done=counts.completed if counts else 0,
+            failed=counts.failed if counts else 0,
+            refusal="; ".join(said) if found.status == "failed" else "",
+        )
+
+    async def results(self, batch: str) -> AsyncIterator[bytes]:
+        """Yield the contents of the files of replies and of errors."""
+        found = await self._batches.retrieve(batch)
+        for file in filter(None, (found.output_file_id, found.error_file_id)):
+            async with self._sdk.files.with_streaming_response.content(file) as response:
+                async for part in response.iter_bytes():
+                    yield part
+            yield b"\n"
+
+    def read(self, line: JsonObject) -> tuple[str, JsonObject | CallError]:
+        """Return a line's key, and the body of its reply or its error."""
+        from evaluators.models import failures  # noqa: PLC0415  # aiohttp
+
+        key = line.text("custom_id")
+        if line.get("response") is not None:
+            response = line.mapping("response")
+            status, body = response.count("status_code"), response.mapping("body")
+            if 200 <= status < 300:
+                return key, body
+            return key, failures.of_failed_call(status, body)
+        problem = line.mapping("error")
+        code = str(problem.get("code") or "batch_error")
+        kind = "expired" if "expired" in code else "batch_error"
+        return key, TransientError(kind, f"{code}: {problem.get('message')}")
 
 
 def _batching(path: str) -> Batching:
-    return Batching(calls=50_000, size=200_000_000, open=partial(open_batches, path))
+    return Batching(calls=50_000, size=200_000_000, open=partial(OpenAIBatches, path))
 
 
 CHAT, RESPONSES = "chat/completions", "responses"
