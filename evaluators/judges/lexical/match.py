@@ -222,9 +222,10 @@ def is_denied(match: Match, answer: Answer) -> bool:
 
 
 def is_of_another(match: Match, answer: Answer) -> bool:
-    """Return whether the gold's name has another numeral, or only says whose somebody is.
+    """Return whether the gold's name has another numeral or given name, or says whose somebody is.
 
-    "Elizabeth II" is not Elizabeth I; "Jan Brandt, a friend of Chełmoński" names Brandt.
+    "Elizabeth II" is not Elizabeth I, "Earl Warren" not Robert Warren, who may be called Warren;
+    "Jan Brandt, a friend of Chełmoński" names Brandt.
     """
     alike = Tolerance(tables=answer.tables).alike
     golds = {pair for form in answer.forms for pair in form.numerals}
@@ -232,7 +233,31 @@ def is_of_another(match: Match, answer: Answer) -> bool:
         value == said for name, value in golds for word, said in answer.numerals
         if alike(name, word)
     }  # fmt: skip
-    return same == {False} or (match.form.named and _follows_another(match, answer))
+    other = match.form.named and (_follows_another(match, answer) or _is_namesake(match, answer))
+    return same == {False} or other
+
+
+def _is_namesake(match: Match, answer: Answer) -> bool:
+    """Return whether a part of the gold's name stands after a name that no form has."""
+    words, gaps, name, tables = (
+        answer.text.words,
+        answer.text.gaps,
+        match.form.content,
+        answer.tables,
+    )
+    fuller = [form.content for form in answer.forms if form.named and {*name} < {*form.content}]
+    places = [match.start - 1] if match.start and not gaps[match.start].strip() else []
+    if tables.family_first and len(answer.own_words) == 2 and not gaps[match.end].strip():
+        places.append(match.end)
+    found = {word for place in places for word in words[place : place + 1]}
+    found &= answer.capitals.intersection(answer.own_words) - tables.words["titles"]
+    given = {word for form in fuller for word in form}
+    alike = Tolerance(tables=tables, names=True, scripts=True).alike
+    known = {
+        word for word in found for one in given
+        if alike(one, word) or (1 in (len(one), len(word)) and one[0] == word[0])
+    }  # fmt: skip
+    return bool(fuller and found - known)
 
 
 def _follows_another(match: Match, answer: Answer) -> bool:
