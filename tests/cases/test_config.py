@@ -1,9 +1,15 @@
 """dataset.yaml becomes a dataset, and a wrong key is told with file, line and key."""
 
+import re
+from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from cases.config import load_dataset, with_items
-from cases.dataset import Threshold
+from cases.dataset import Slice, Threshold
+from cases.loading import load_cases
+from evaluators.kinds import MARKS
 from tests.support.declaring import (
     GRADED,
     JUDGED,
@@ -91,6 +97,36 @@ def test_every_bundled_language_has_a_margin_of_its_own() -> None:
             few = one.name == "simpleqa_hard:be"  # 42 items, where others have 120
             wanted = [0.25 if few else margin]
             assert [gate.max for gate in one.thresholds if gate.name == "drop"] == wanted
+
+
+def bundled(name: str, language: str) -> Slice:
+    return load_dataset(Path(f"cases/{name}/dataset.yaml")).slices[language]
+
+
+@pytest.mark.parametrize("language", ["en", "bg", "pl", "hu", "be"])
+def test_bundled_questions_are_what_their_datasheet_says(language: str) -> None:
+    """Two kinds of hard ones; premises, most with one wrong detail, and some that nobody knows.
+
+    Round numbers are ranges, English asks directly, and Belarusian answers in Russian are gated.
+    """
+    own = bundled("simpleqa", language)
+    hard, cases = load_cases(bundled("simpleqa/simpleqa_hard", language)), load_cases(own)
+    kinds = Counter(case.metadata["kind"] for case in hard)
+    assert sorted(kinds.values()) == ([16, 26] if language == "be" else [60, 60])
+    premises = [case for case in cases if case.golds[0].startswith(MARKS)]
+    details = [case for case in premises if case.id.startswith("premise-")]
+    assert len(premises) >= 30
+    assert len(details) >= len(premises) / 2
+    assert any(case.golds[0].startswith(MARKS[1]) for case in premises)
+    numbers = [case.golds for case in cases if case.metadata["answer_type"] == "Number"]
+    rounded = re.compile(r"\W*\d+(?:[ ,]\d{3})*(?<=\d0)\b(?![.,]\d)")
+    assert not [some for some in numbers if rounded.match(some[0]) and ".." not in f"{some}"]
+    asked = re.compile(r"(\w+\W+){0,3}(who|what|which|when|where|how)", re.IGNORECASE)
+    every = [*cases, *hard, *load_cases(bundled("smoke", language))]
+    assert not [one.id for one in every if one.language == "en" and not asked.match(one.question)]
+    bars = {bar.text for bar in own.thresholds}
+    assert "premise_accepted <= 0.75" in bars
+    assert ("check_language >= 0.9" in bars) == (language == "be")
 
 
 def test_other_kinds(folder: Path) -> None:
