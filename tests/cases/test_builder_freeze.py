@@ -65,6 +65,12 @@ def test_a_new_folder_becomes_a_dataset(tmp_path: Path) -> None:
     assert "the more frequent answer is right in 0.52 of the items" in told
     assert "# test alone: --languages be/test" in told
     cases = load_cases(slice_)
+    parts = [
+        load_cases(replace(slice_, path=main.with_suffix(f".{one}.jsonl")))
+        for one in ("train", "test")
+    ]
+    assert {case.id for case in cases} == {case.id for part in parts for case in part}
+    assert "10.0.0.1" not in main.read_text("utf-8"), "no server's address"
     assert [case.label for case in cases] == [item.answer for item in ITEMS]
     assert cases[0].metadata["split"] == "train"
     (folder / "dataset.yaml").write_text("mine", encoding="utf-8")

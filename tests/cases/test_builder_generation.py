@@ -67,15 +67,6 @@ def sizes(model: Scripted) -> list[int]:
     return [len(texts(request)) for request in model.requests]
 
 
-@pytest.mark.parametrize("wrap", [as_text, as_call], ids=["text", "call"])
-def test_a_good_list_is_read(wrap: Callable[[object], Reply]) -> None:
-    """Both wire forms give each number its question and its meaning."""
-    assert read_listing(wrap(GOOD), 2, LABELS) == {
-        1: Written(question="Ці так?", answer=YES),
-        2: Written(question="Ці не так?", answer=NO),
-    }
-
-
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
@@ -247,7 +238,6 @@ def test_a_model_that_gives_nothing_is_given_up(tmp_path: Path) -> None:
 
 
 WRITE = "Напішы пяць пытанняў.\n" + "".join(f"{n}. {{{{paragraph_{n}}}}}\n" for n in range(1, 6))
-CHECK = "Тэкст: {{paragraph}}\nПытанне: {{question}}\nАдказ: {{ answer }}\n"
 
 
 def recipe_with(folder: Path, **templates: str) -> Path:

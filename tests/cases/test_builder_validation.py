@@ -41,29 +41,34 @@ def validated(
     return found, model
 
 
-@pytest.mark.parametrize("grade", ["CORRECT", "Правільны"])
-def test_a_confirmed_item_is_kept(tmp_path: Path, grade: str) -> None:
-    """Verdict and explanation are kept with the item, and who gave them."""
-    reply = replace(said(reason="Вынікае.", grade=grade), model="scripted-2026")
-    found, model = validated(tmp_path, lambda _: reply)
-    assert found.state == "kept"
-    assert found.validator["verdict"] == "CORRECT"
-    assert found.validator["explanation"] == "Вынікае."
-    assert found.validator["prompt"] == RUBRIC.version
-    assert found.validator["returned"] == "scripted-2026"
-    assert len(model.requests) == 1
-
-
 @pytest.mark.parametrize(
-    ("reason", "grade"), [("reason", "INCORRECT"), ("explanation", "Няправільны")]
+    ("names", "grade", "fate"),
+    [
+        (("reason", "grade"), "CORRECT", ("kept", "", "")),
+        (("reason", "grade"), "Правільны", ("kept", "", "")),
+        (("reason", "grade"), "INCORRECT", ("dropped", "not_confirmed", "Так.")),
+        (("explanation", "verdict"), "Няправільны", ("dropped", "not_confirmed", "Так.")),
+    ],
 )
-def test_what_is_not_confirmed_is_dropped(tmp_path: Path, reason: str, grade: str) -> None:
-    """The validator's words say why the item is gone."""
-    verdict = "grade" if reason == "reason" else "verdict"
-    reply = said(**{reason: "Супярэчыць тэксту.", verdict: grade})
-    found, _ = validated(tmp_path, lambda _: reply)
-    fate = (found.state, found.reason, found.detail)
-    assert fate == ("dropped", "not_confirmed", "Супярэчыць тэксту.")
+def test_only_a_confirmed_item_is_kept(
+    tmp_path: Path, names: tuple[str, str], grade: str, fate: tuple[str, str, str]
+) -> None:
+    """Verdict and explanation are kept with the item, and who gave them; they say why it is gone.
+
+    The validator sees text, question, both labels and the answer, and nothing of the generator.
+    """
+    item = replace(ITEM, answer=NO, wanted=YES, generator={"model": "openai:writer"})
+    reply = replace(said(**dict(zip(names, ("Так.", grade), strict=True))), model="scripted-2026")
+    found, model = validated(tmp_path, lambda _: reply, item=item)
+    assert (found.state, found.reason, found.detail) == fate
+    told = [found.validator[name] for name in ("verdict", "explanation", "prompt", "returned")]
+    verdict = "CORRECT" if found.state == "kept" else "INCORRECT"
+    assert told == [verdict, "Так.", RUBRIC.version, "scripted-2026"]
+    (request,) = model.requests
+    asked = request.messages[-1].content
+    assert all(part in asked for part in (item.paragraph, item.question, '["Так", "Не"]'))
+    assert 'Прапанаваны адказ: "Не"' in asked
+    assert "writer" not in asked
 
 
 @pytest.mark.parametrize(
@@ -75,22 +80,6 @@ def test_an_unreadable_verdict_is_no_confirmation(tmp_path: Path, text: str) -> 
     found, model = validated(tmp_path, lambda _: Reply(text=text))
     assert (found.state, found.reason) == ("dropped", "unreadable")
     assert [request.attempt for request in model.requests] == [0, 1, 2]
-
-
-def test_the_validator_sees_nothing_of_the_generator(tmp_path: Path) -> None:
-    """Text, question, both labels and the answer; not what was wanted or who wrote it."""
-    item = make_item(
-        1,
-        question="Ці маглі тут жыць?",
-        answer=NO,
-        wanted=YES,
-        generator={"model": "openai:writer"},
-    )
-    _, model = validated(tmp_path, lambda _: said(reason="Так.", grade="CORRECT"), item=item)
-    asked = model.requests[0].messages[-1].content
-    assert all(part in asked for part in (item.paragraph, item.question, '["Так", "Не"]'))
-    assert 'Прапанаваны адказ: "Не"' in asked
-    assert "writer" not in asked
 
 
 @tabled("answer", "grade", "fate", "contested")

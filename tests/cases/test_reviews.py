@@ -202,18 +202,6 @@ def test_agreement_is_bounded_and_perfect_only_without_a_difference(tables: list
             assert figure.low - 1e-9 <= figure.value <= figure.high + 1e-9
 
 
-def test_agreement_is_that_of_the_books() -> None:
-    """Cohen's kappa of his own form: 20 yes-yes, 15 no-no, 5 and 10 that differ give 0.4."""
-    cells = ["YY"] * 20 + ["YN"] * 5 + ["NY"] * 10 + ["NN"] * 15
-    reviews = reviews_of({f"q{n}": letters for n, letters in enumerate(cells)})
-    (every,) = agreement(reviews)
-    (pair,) = every.pairs
-    assert (pair.first, pair.second) == ("Boris", "Ана")
-    assert pair.kappa.value == pytest.approx(0.4)
-    assert every.raw.value == pytest.approx(0.7)
-    assert every.raw.n == 50
-
-
 def test_agreement_by_group_and_of_ratings() -> None:
     """A line a group, by name; ratings one step apart agree far beyond labels that differ."""
     table = {"a": "YY", "b": "YN", "c": "NN", "d": "NN"}

@@ -107,21 +107,6 @@ def test_only_a_recorded_answer_is_judged_again() -> None:
     assert repeats("graded", None) == [1, 1]
 
 
-@pytest.mark.parametrize(
-    ("judge", "asks"),
-    [
-        (LEXICAL, False),
-        (ASKING, True),
-        (judges(BOTH, models=[MODEL]), True),
-        (judges("lexical", MODEL.spec, models=[MODEL]), True),
-        (judges("lexical", "lexical"), False),
-    ],
-)
-def test_whether_a_model_may_decide(judge: JudgeFactory, asks: bool) -> None:
-    """Rules alone need no trust that would have to be measured."""
-    assert (judge.first_model is MODEL) is asks
-
-
 def test_the_answers_under_judgement_are_always_the_recorded_ones() -> None:
     """A model under test answers every kind but ``judged``, where the judge is the thing tested."""
     assert isinstance(make_tasks([item("graded")], MODEL, LEXICAL)["k"].answerer, PromptedAnswer)

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import re
 import subprocess
 import sys
@@ -23,7 +22,6 @@ from tests.support.building_site import (
     Fill,
     Row,
     Site,
-    agreeing,
     answers_of,
     back_from_both,
     every_third_wrong,
@@ -181,34 +179,3 @@ def test_models_are_compared_by_their_runs(tmp_path: Path, capsys: Captured) -> 
         assert message in capsys.readouterr().err
     assert main(["build", "boolq", "--language", "en", "evaluate", given["bad"]]) == 4
     assert "0 yes/no slices in 'en'" in capsys.readouterr().err
-
-
-def frozen_rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def test_a_frozen_set_is_balanced_split_and_the_same_again(reviewed: Site) -> None:
-    """Half yes and half no in every source and split, no article twice; the same bytes again."""
-    work, answers = reviewed.path / "work", answers_of(reviewed.path / "work")
-    files = back_from_both(reviewed, agreeing(answers))
-    assert reviewed.build("accept", *files) == 0
-    to = reviewed.path / "mine"
-    words = ["freeze", "--to", str(to)]
-    assert reviewed.build(*words) == 0
-    made = {path.name: path.read_bytes() for path in to.iterdir()}
-    (work / "freeze.jsonl").unlink()
-    (to / "README.md").unlink()
-    assert reviewed.build(*words) == 0
-    assert {path.name: path.read_bytes() for path in to.iterdir()} == made
-    found = frozen_rows(to / "be.jsonl")
-    for source in ("encyclopaedia", "news"):
-        for split in ("train", "test"):
-            said = [r["answer"] for r in found if (r["source"], r["split"]) == (source, split)]
-            assert said.count("Так") == said.count("Не") > 0
-    assert len({row["url"] for row in found}) == len(found)
-    parts = [*frozen_rows(to / "be.train.jsonl"), *frozen_rows(to / "be.test.jsonl")]
-    assert sorted(row["id"] for row in parts) == [row["id"] for row in found]
-    sheet = (to / "README.md").read_text("utf-8")
-    assert "CC BY-SA 4.0" in sheet
-    assert "127.0.0.1" not in sheet + (to / "be.jsonl").read_text("utf-8"), "no server's address"
-    assert "Ганна" not in sheet + (to / "be.jsonl").read_text("utf-8"), "no person's name"

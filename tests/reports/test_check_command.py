@@ -1,7 +1,5 @@
 """``qagate check``: what it reads, prints and returns."""
 
-import io
-import json
 from pathlib import Path
 
 import pytest
@@ -135,22 +133,3 @@ def test_wrong_arguments_are_one_line(
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
-
-
-def test_an_ascii_terminal_gets_escapes(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Printing a finding never fails."""
-    spoil(project / "bg.csv", "Къде", "Къдe")
-    raw = io.BytesIO()
-    stream = io.TextIOWrapper(raw, encoding="ascii")
-    monkeypatch.setattr("sys.stdout", stream)
-    assert main(["facts"]) == 1
-    stream.flush()
-    assert b"\\u041a\\u044a\\u0434e" in raw.getvalue()
-
-
-def test_json_items_are_checked_too(project: Path, capsys: Captured) -> None:
-    """Rows are counted from 1 in every format."""
-    row = {"passage": "It rains here.", "question": "Does it rain?", "answer": "Yes"}
-    (project / "b.json").write_text(json.dumps([row, row]), encoding="utf-8")
-    assert main(["--as", "boolq:en", "facts/b.json"]) == 1
-    assert "facts/b.json: row 2: duplicate: error" in capsys.readouterr().out

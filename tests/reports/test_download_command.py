@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.config import load_dataset, with_items
+from cases.download.labelled_sets import load_labelled_sets
 from cases.download.public_files import (
     DATA_FOLDER,
     DownloadError,
@@ -20,6 +21,7 @@ from cases.download.public_files import (
     load_benchmarks,
     without_query,
 )
+from cases.labels import Scale
 from cases.loading import load_cases
 from evaluators.core import UsageError
 from reports.commands.download import main
@@ -241,18 +243,27 @@ def test_messages_hold_no_query() -> None:
         fetch("http://127.0.0.1:1/x?\x00", "")
 
 
-def test_the_table_is_as_the_publishers_have_it() -> None:
-    """Addresses are https, files do not collide, SimpleQA is pinned, slices exist.
+def test_the_tables_are_as_the_publishers_have_it() -> None:
+    """Addresses are https, files do not collide, licences are named, SimpleQA and sets are pinned.
 
-    Other people's data lands in an ignored folder, and is not committed by accident.
+    Slices exist. Other people's data lands in an ignored folder, and is not committed by accident.
     """
     ignored = (CASES.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
     assert f"{DATA_FOLDER.parts[0]}/" in ignored
-    benchmarks = load_benchmarks()
-    assert set(benchmarks) == {"simpleqa", "husimpleqa", "boolq"}
+    benchmarks, sets = load_benchmarks(), load_labelled_sets()
+    assert {*benchmarks, *sets} == {"simpleqa", "husimpleqa", "boolq", "evouna-nq", "evouna-tq",
+                                    "nq301", "mohler"}  # fmt: skip
+    parts = [file for one in sets.values() for file in (one, one.golds) if file]
+    assert all(any(len(part) == 40 for part in one.url.split("/")) for one in parts)
     assert len(benchmarks["simpleqa"].sha256) == 64
-    assert len({one.file for one in benchmarks.values()}) == len(benchmarks)
-    for one in benchmarks.values():
+    files = [*benchmarks.values(), *parts]
+    assert len({one.file for one in files}) == len(files)
+    for one in files:
         assert one.url.startswith("https://")
         check_address(one.url)
+        assert one.licence
+        assert one.hint
+    for one in benchmarks.values():
         assert one.language in load_dataset(CASES / one.dataset / "dataset.yaml").slices
+    for labelled in sets.values():
+        Scale.parse(labelled.scale or "0:1")

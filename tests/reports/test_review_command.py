@@ -280,25 +280,10 @@ def test_names_from_files_cannot_write_on_the_terminal(tmp_path: Path, capsys: C
 
 
 def test_verdicts_become_labelled_items(tmp_path: Path, capsys: Captured) -> None:
-    """The file loads as a judged dataset; the answer, its gold and its label stand in it."""
-    made = IssuedRun(tmp_path, run(tmp_path / "run", "ci"))
-    one, two = made.items
-    assert made.accept(made.back("Ana", {one: CORRECT, two: "NOT_ATTEMPTED"})) == 0
-    capsys.readouterr()
-    out = tmp_path / "out.jsonl"
-    assert main(["review", "--export-judges", str(out), str(made.to), str(made.run)]) == 0
-    assert f"pytest cases/judges --items judges:en={out}" in capsys.readouterr().out
-    judged = Slice(dataset="judges", language="en", kind=kind_of("judged"), path=out)
-    cases = load_cases(judged)
-    assert [(case.label, case.recorded, case.expected) for case in cases] == [
-        (CORRECT, "c: an answer to 0", "Sofia"),
-        ("NOT_ATTEMPTED", "i: an answer to 1", "Sofia"),
-    ]
-    assert {case.metadata["label_source"] for case in cases} == {"adjudicated by people"}
+    """The file loads as a judged dataset; the answer, its gold and its label stand in it.
 
-
-def test_labels_keep_why_their_answers_were_picked(tmp_path: Path) -> None:
-    """What stood out was certain to be picked; of five others a sample of two was drawn."""
+    And why it was picked: what stood out for certain, of five others a sample of two.
+    """
     records = answered("cccccc")
     records[0] = replace(records[0], votes=VOTES)
     report = run_of(records, judge="a b")
@@ -316,8 +301,15 @@ def test_labels_keep_why_their_answers_were_picked(tmp_path: Path) -> None:
     save_adjudications(by_digest, target)
     words = ["review", "--export-judges", str(tmp_path / "out.jsonl"), str(target), str(path)]
     assert main([*words, "--sample", "2"]) == 0
-    lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    out = tmp_path / "out.jsonl"
+    assert f"pytest cases/judges --items judges:en={out}" in capsys.readouterr().out
+    lines = out.read_text(encoding="utf-8").splitlines()
     assert [json.loads(line) for line in lines] == rows
+    judged = Slice(dataset="judges", language="en", kind=kind_of("judged"), path=out)
+    cases = load_cases(judged)
+    assert {(case.label, case.expected) for case in cases} == {(CORRECT, "Sofia")}
+    assert [case.recorded for case in cases] == [one.record.answer for one in picks]
+    assert {case.metadata["label_source"] for case in cases} == {"adjudicated by people"}
 
 
 def test_languages_and_scales_are_exported_apart(tmp_path: Path) -> None:
