@@ -94,7 +94,10 @@ def as_judged(table: Table, slice_: Slice) -> Table:
         "label": columns.label,
         **{f"label_{number}": name for number, name in enumerate(columns.raters, 1)},
     }
-    gone = {*names, *names.values(), *MISREAD, *_shared_ids(rows), columns.language}
+    # An id that several answers have is that of their question.
+    shared = (one for one in ("id", "qid")
+              if len({str(row.values.get(one)) for row in rows}) < len(rows))  # fmt: skip
+    gone = {*names, *names.values(), *MISREAD, *shared, columns.language}
     kept = [one for one in table.names if one not in gone and not OWN_RATER.fullmatch(one)]
     given = ["label", *(f"label_{number}" for number in range(1, len(columns.raters) + 1))]
     records = []
@@ -104,12 +107,6 @@ def as_judged(table: Table, slice_: Slice) -> Table:
         records.append(replace(row, values=values | dict(zip(given, labels, strict=True))))
     spelt = {name: table.names.get(column, column) for name, column in names.items()}
     return replace(table, names={one: table.names[one] for one in kept} | spelt, records=records)
-
-
-def _shared_ids(rows: Sequence[TableRow]) -> list[str]:
-    """Return the id columns that name questions: several answers have the same one."""
-    return [name for name in ("id", "qid")
-            if len({str(row.values.get(name)) for row in rows}) < len(rows)]  # fmt: skip
 
 
 def _all_labels(

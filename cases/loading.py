@@ -58,7 +58,12 @@ def load_rows(slice_: Slice) -> list[tuple[ItemRow, Case]]:
 
 
 def _case(slice_: Slice, row: ItemRow) -> Case:
-    context = _context(row)
+    column, value = row.find("context")
+    if "context" in row.layout.required:
+        column = row.required("context")
+    elif value in (None, ""):
+        column = ""
+    context = row.text(column) if column else ""
     golds, label = _golds_and_label(slice_, row)
     question = row.text(row.required("question"))
     recorded = recorded_of(row)
@@ -78,13 +83,6 @@ def _case(slice_: Slice, row: ItemRow) -> Case:
         metadata=_metadata(slice_, row),
         digest=hashed,
     )
-
-
-def _context(row: ItemRow) -> str:
-    if "context" in row.layout.required:
-        return row.text(row.required("context"))
-    column, value = row.find("context")
-    return "" if value in (None, "") else row.text(column)
 
 
 def _golds_and_label(slice_: Slice, row: ItemRow) -> tuple[tuple[str, ...], str | None]:

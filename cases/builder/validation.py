@@ -223,7 +223,12 @@ class ProbeStep(BuildStep):
             found = [said.get(item.id, item) for item in found]
         names = ", ".join(str(self.values[role]).partition("@")[0] for role in self.models)
         detail = f"answered right without its text by {names}"
-        return [item.dropped(KNOWN, detail) if known_without(item) else item for item in found]
+        return [
+            item.dropped(KNOWN, detail)
+            if item.state == "kept" and {*item.probe.values()} == {item.answer}
+            else item
+            for item in found
+        ]
 
     async def _probed(
         self, items: Sequence[DraftItem], model: Model, calls: StepCalls
@@ -253,9 +258,3 @@ class ProbeStep(BuildStep):
             return replace(item, probe={**item.probe, model.spec: said})
 
         return await calls.ask_items("probe", items, [partial(one, item) for item in items])
-
-
-def known_without(item: DraftItem) -> bool:
-    """Return whether every model that was asked gave the right answer without the text."""
-    said = item.probe.values()
-    return item.state == "kept" and bool(said) and all(one == item.answer for one in said)

@@ -12,7 +12,7 @@ from cases.check.set_checks import DIFFICULTY_DATE
 from cases.config import FILE, load_dataset, with_items
 from cases.dataset import Dataset, Slice
 from evaluators.core import UsageError
-from evaluators.reading import Settings, load_settings
+from evaluators.reading import load_settings
 from evaluators.text import hint, shown
 
 BUNDLED = Path(__file__).parents[1]
@@ -146,7 +146,12 @@ def _check_dataset(dataset: Dataset) -> CheckResult:
     waive.check_keys((*SLICE_CHECKS, *DATASET_CHECKS, *DATED_CHECKS, *GONE))
     reasons = {name: waive.text(name) for name in waive.values if name not in GONE}
     result, subjects = _check_slices(dataset.slices.values())
-    dated = _findings(DATED_CHECKS, own.path, subjects, _date(own))
+    try:
+        text = own.text(DIFFICULTY_DATE)
+        measured = date.fromisoformat(text) if text else None
+    except ValueError:
+        raise own.problem(DIFFICULTY_DATE, f"want a date YYYY-MM-DD, got {shown(text)}") from None
+    dated = _findings(DATED_CHECKS, own.path, subjects, measured)
     findings = result.findings.union(check_dataset(dataset, subjects), dated)
     counts = Counter(finding.check for finding in findings)
     return replace(
@@ -157,15 +162,6 @@ def _check_dataset(dataset: Dataset) -> CheckResult:
             for name, reason in reasons.items()
         ),
     )
-
-
-def _date(own: Settings) -> date | None:
-    """Return when the models behind ``difficulty`` answered. Raises UsageError."""
-    text = own.text(DIFFICULTY_DATE)
-    try:
-        return date.fromisoformat(text) if text else None
-    except ValueError:
-        raise own.problem(DIFFICULTY_DATE, f"want a date YYYY-MM-DD, got {shown(text)}") from None
 
 
 def _check_slices(slices: Collection[Slice]) -> tuple[CheckResult, dict[str, Subject]]:

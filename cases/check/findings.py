@@ -45,21 +45,18 @@ class Subject:
 def read_subject(slice_: Slice) -> Subject:
     """Return a slice with its items. Raises UsageError where the file cannot be loaded."""
     loaded = load_rows(slice_)
-    return Subject(
-        slice_=slice_,
-        cases=tuple(_cut(case) for _, case in loaded),
-        ids={case.row: id_of(row) for row, case in loaded},
+    cut = (
+        replace(
+            case,
+            question=case.question[:LOOKED_AT],
+            context=case.context[:LOOKED_AT],
+            golds=tuple(gold[:LOOKED_AT] for gold in case.golds),
+            recorded=case.recorded and case.recorded[:LOOKED_AT],
+        )
+        for _, case in loaded
     )
-
-
-def _cut(case: Case) -> Case:
-    return replace(
-        case,
-        question=case.question[:LOOKED_AT],
-        context=case.context[:LOOKED_AT],
-        golds=tuple(gold[:LOOKED_AT] for gold in case.golds),
-        recorded=case.recorded and case.recorded[:LOOKED_AT],
-    )
+    ids = {case.row: id_of(row) for row, case in loaded}
+    return Subject(slice_=slice_, cases=tuple(cut), ids=ids)
 
 
 def error(row: int, message: str) -> Finding:

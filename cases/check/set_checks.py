@@ -3,6 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from difflib import SequenceMatcher
 
@@ -161,7 +162,8 @@ def twins(subject: Subject) -> Iterator[Finding]:
                 message = f"{field} {shown(name)} is that of {len(pair)} rows ({rows})"
                 yield error(pair[0].row, f"{message}; twins are two")
                 continue
-            likeness = _likeness(*pair)
+            one, two = (case.context.split() for case in pair)
+            likeness = SequenceMatcher(None, one, two, autojunk=False).ratio()
             if pair[0].label == pair[1].label:
                 message = f"the twins {shown(name)} (rows {rows}) have the same answer"
                 yield error(pair[1].row, f"{message}; change the fact that decides it")
@@ -171,12 +173,6 @@ def twins(subject: Subject) -> Iterator[Finding]:
                 what = "are the same" if likeness == 1 else "differ in more than a fact"
                 message = f"the passages of the twins {shown(name)} (rows {rows}) {what}"
                 yield warning(pair[1].row, f"{message}; change one fact of one passage")
-
-
-def _likeness(first: Case, second: Case) -> float:
-    """Return the share of the words of two passages that are the same in the same order."""
-    one, two = first.context.split(), second.context.split()
-    return 1.0 if one == two else SequenceMatcher(None, one, two, autojunk=False).ratio()
 
 
 def unclustered(subject: Subject) -> Iterator[Finding]:
@@ -213,11 +209,11 @@ def too_easy(subject: Subject) -> Iterator[Finding]:
     given = {case.row: text for case in subject.cases if (text := _value(case, DIFFICULTY))}
     known = []
     for row, text in given.items():
-        share = _share(text)
-        if share is None:
-            yield error(row, f"{DIFFICULTY!r} is {shown(text)}; write a share right, from 0 to 1")
-        else:
-            known.append(share)
+        with suppress(ValueError):
+            if 0 <= float(text) <= 1:
+                known.append(float(text))
+                continue
+        yield error(row, f"{DIFFICULTY!r} is {shown(text)}; write a share right, from 0 to 1")
     who = f"published models are right, by the mean {DIFFICULTY!r},"
     if not known:
         who = "recorded answers are right"
@@ -229,15 +225,6 @@ def too_easy(subject: Subject) -> Iterator[Finding]:
             f"{CEILING:.0%}; add items that a good model misses"
         )
         yield warning(0, message)
-
-
-def _share(text: str) -> float | None:
-    """Return a share from 0 to 1, None for any other text."""
-    try:
-        share = float(text)
-    except ValueError:
-        return None
-    return share if 0 <= share <= 1 else None
 
 
 def _is_right(slice_: Slice, case: Case) -> bool:

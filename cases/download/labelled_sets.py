@@ -101,13 +101,17 @@ def labelled_rows(one: LabelledSet, table: Table, golds: Table | None = None) ->
     """
     own = (one.question, *one.answers, *one.answers.values(), *one.raters, *one.leave_out)
     _check_columns(table, own if golds else (*own, one.gold))
-    elsewhere = _golds_by_question(one, golds) if golds else None
-    rows: list[Mapping[str, object]] = []
-    left_out: Counter[str] = Counter()
+    elsewhere: dict[str, list[str]] = {}
+    if golds:
+        _check_columns(golds, (one.question, one.gold))
+        for row in golds.records:
+            elsewhere[_cell(golds, row, one.question) or ""] = _forms(one, golds, row)
+    rows, left_out = list[Mapping[str, object]](), Counter[str]()
     for row in table.records:
         question = _cell(table, row, one.question) or ""
-        forms = _forms(one, table, row) if elsewhere is None else elsewhere.get(question, [])
-        out = _left_out(one, table, row)
+        forms = elsewhere.get(question, []) if golds else _forms(one, table, row)
+        values = ((column, _cell(table, row, column)) for column in one.leave_out)
+        out = next((f"{name} {text}" for name, text in values if text in one.leave_out[name]), "")
         for column, label_column in one.answers.items():
             answer = _cell(table, row, column)
             label = "" if out or answer is None else _label(one, table, row, label_column)
@@ -122,19 +126,13 @@ def labelled_rows(one: LabelledSet, table: Table, golds: Table | None = None) ->
                 left_out[why] += 1
                 continue
             made = {"question": question, "gold": forms, "predicted_answer": answer, "label": label}
-            source = {"language": one.language, "label_source": f"people ({one.name})"}
             for number, rater in enumerate(one.raters, 1):
                 made[f"label_{number}"] = _label(one, table, row, rater)
-            rows.append({**made, **source})
+            made |= {"language": one.language, "label_source": f"people ({one.name})"}
+            rows.append(made)
     if not rows:
         raise UsageError(f"{table.path}: no labelled answer in it; left out: {dict(left_out)}")
     return LabelledRows(rows=tuple(rows), left_out=left_out)
-
-
-def _left_out(one: LabelledSet, table: Table, row: TableRow) -> str:
-    """Return why a whole row is not used, empty where it is."""
-    values = ((column, _cell(table, row, column)) for column in one.leave_out)
-    return next((f"{name} {text}" for name, text in values if text in one.leave_out[name]), "")
 
 
 def _label(one: LabelledSet, table: Table, row: TableRow, column: str) -> str:
@@ -150,12 +148,6 @@ def _label(one: LabelledSet, table: Table, row: TableRow, column: str) -> str:
     except ValueError as error:
         raise table.problem(row, normal(column), str(error)) from None
     return text
-
-
-def _golds_by_question(one: LabelledSet, table: Table) -> Mapping[str, list[str]]:
-    _check_columns(table, (one.question, one.gold))
-    rows = table.records
-    return {_cell(table, row, one.question) or "": _forms(one, table, row) for row in rows}
 
 
 def _forms(one: LabelledSet, table: Table, row: TableRow) -> list[str]:

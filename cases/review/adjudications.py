@@ -1,7 +1,7 @@
 """``adjudications.yaml``: what people decided, item by item, kept with the data."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -45,14 +45,10 @@ def load_adjudications(path: Path) -> dict[str, Adjudication]:
         one = _read(Settings(path, "", entry))
         if one.digest in found:
             raise problem(path, line, f"digest {one.digest} stands twice; keep one verdict")
-        found[one.digest] = replace(one, about=_comments_above(text, line))
+        above = takewhile(bool, map(_ABOUT.fullmatch, reversed(text[: line - 1])))
+        about = tuple(match[1] for match in above if match)[::-1]
+        found[one.digest] = replace(one, about=about)
     return found
-
-
-def _comments_above(text: Sequence[str], line: int) -> tuple[str, ...]:
-    """Return the comments directly above an entry, which begins in this line."""
-    above = takewhile(bool, (_ABOUT.fullmatch(one) for one in reversed(text[: line - 1])))
-    return tuple(match[1] for match in above if match)[::-1]
 
 
 def _read(settings: Settings) -> Adjudication:
@@ -64,8 +60,10 @@ def _read(settings: Settings) -> Adjudication:
     if not DIGEST.fullmatch(digest):
         what = f"32 hexadecimal digits are needed, not {shown(digest)}"
         raise problem(settings.path, settings.values.lines["digest"], f"digest: {what}")
+    given = settings.text("verdict")
+    label = given.strip().upper()
     try:
-        label = _label(settings.text("verdict"))
+        label = label if label in (YES, NO, UNANSWERED) else grade_or_rating(given)
     except ValueError as error:
         line = settings.values.lines["verdict"]
         raise problem(settings.path, line, f"verdict: {error}") from None
@@ -84,11 +82,6 @@ def _read(settings: Settings) -> Adjudication:
         probability=settings.number("probability", 0, 1) or 0.0,
         pair=str(optional["pair"]),
     )
-
-
-def _label(text: str) -> str:
-    word = text.strip().upper()
-    return word if word in (YES, NO, UNANSWERED) else grade_or_rating(text)
 
 
 def merged(

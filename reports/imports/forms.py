@@ -26,7 +26,13 @@ def load(path: Path, word: str, choice: Choice) -> ForeignRun:
     """
     if path.name == RUN or (path / RUN).is_file():
         raise problem(path, "a run of qagate itself; say `qagate gate RUN --baseline OLD`")
-    forms = [(_forms(one), one) for one in map(document, _files(path))]
+    files = [path]
+    if path.is_dir():
+        every = sorted(path.rglob("*"))
+        files = [one for one in every if one.suffix in _SUFFIXES and one.is_file()]
+    if not files:
+        raise problem(path, f"no file ending in {', '.join(_SUFFIXES)} there")
+    forms = [(_forms(one), one) for one in map(document, files)]
     for name, read in FORMS.items():
         own = [one for some, one in forms if name in some]
         if not own or word not in ("", name) or (name == "table" and path.is_dir()):
@@ -59,12 +65,3 @@ def _forms(found: ResultFile) -> set[str]:
         "table": data is None or isinstance(data, list),
     }
     return {name for name, holds in signs.items() if holds}
-
-
-def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    files = [one for one in sorted(path.rglob("*")) if one.suffix in _SUFFIXES and one.is_file()]
-    if not files:
-        raise problem(path, f"no file ending in {', '.join(_SUFFIXES)} there")
-    return files

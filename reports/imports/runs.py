@@ -136,7 +136,12 @@ class ImportedRun:
             extra = list(_labelled(labels, records))
             records += extra
             whole |= Counter(f"{one.dataset}:{one.language}" for one in extra)
-            datasets.append(_judged(datasets, {one.language for one in extra}))
+            known = {one.language for one in extra}
+            every = (part for one in datasets for part in one.slices.values())
+            floor: Any = {"kind": JUDGED, "floor": {"agreement": FLOOR}, "thresholds": ()}
+            parts = {one.language: replace(one, dataset=LABELS, metrics=(), **floor)
+                     for one in every if one.language in known}  # fmt: skip
+            datasets.append(Dataset(name=LABELS, folder=Path(), kind=JUDGED, slices=parts))
         return ReportInputs(datasets=tuple(datasets), records=tuple(records), whole=whole)
 
     def _records(self) -> Iterator[Record]:
@@ -270,11 +275,3 @@ def _labelled(path: Path, records: Sequence[Record]) -> Iterator[Record]:
                 outcome=agrees if record.is_graded else record.outcome,
                 measures={},
             )
-
-
-def _judged(datasets: Sequence[Dataset], parts: set[str]) -> Dataset:
-    """Return the data set of the labels: a slice for each slice that has any."""
-    floor: Any = {"kind": JUDGED, "floor": {"agreement": FLOOR}, "thresholds": (), "metrics": ()}
-    every = (part for one in datasets for part in one.slices.values() if part.language in parts)
-    slices = {part.language: replace(part, dataset=LABELS, **floor) for part in every}
-    return Dataset(name=LABELS, folder=Path(), kind=JUDGED, slices=slices)
