@@ -1,11 +1,14 @@
 """``qagate COMMAND``: the table of all commands, and one line for every error."""
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
 from typing import NoReturn
 
 from evaluators.core import QAError, UsageError
@@ -27,6 +30,16 @@ REMOVED: Mapping[str, str] = {
     "--batch-rest": "run again without --batch: what has no reply is then asked directly",
 }
 """Removed options, with what to use instead."""
+
+
+VALUED = frozenset((
+    "--adjudications", "--anchor", "--baseline", "--batch-wait", "--calibration",
+    "--concurrency", "--deadline", "--fresh", "--gates", "--items", "--judge", "--key-env",
+    "--languages", "--ledger", "--limit", "--max-cost", "--model", "--models", "--prompt",
+    "--repeats", "--report-dir", "--rpm", "--seed", "--shard", "-c", "-k", "-m", "-n", "-o",
+    "-p", "-W", "--dist", "--junitxml", "--maxfail",
+))  # fmt: skip
+"""Options of a run that take the word after them, where no '=' binds it: ours, and pytest's."""
 
 
 def removed(option: str) -> str:
@@ -67,6 +80,14 @@ class Program:
             say(sys.stderr, str(error).replace("\n", "\\n"))
             kinds = {UsageError: USAGE, UnwrittenError: UNWRITTEN}
             return next((kinds[kind] for kind in kinds if isinstance(error, kind)), FAILED)
+        except OSError as error:
+            if not error.filename:  # of a stream, such as after `| head`: drop what it holds back
+                with suppress(OSError, ValueError):
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if not isinstance(error, BrokenPipeError):
+                where = error.filename or "output"
+                say(sys.stderr, f"{where}: cannot be written or read ({error.strerror or error})")
+            return UNWRITTEN
         except KeyboardInterrupt:
             say(sys.stderr, "interrupted")
             return INTERRUPTED
@@ -106,6 +127,18 @@ class CommandParser(argparse.ArgumentParser):
         if option := next((word for word in words if word in REMOVED), ""):
             raise UsageError(removed(option))
         raise UsageError(f"{message}; see `{self.prog} --help`")
+
+    def parse_with_run(self, words: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+        """Return the command's own options, and the words that go to a run, each with its value."""
+        own, rest, left = list[str](), list[str](), iter(words)
+        for word in left:
+            name, equals, _ = word.partition("=")
+            if name not in VALUED or name in self._option_string_actions:
+                own.append(word)
+            else:
+                rest += [word] if equals else [word, *islice(left, 1)]
+        options, others = self.parse_known_args(own)
+        return options, [*rest, *others]
 
 
 def _own(**helps: str) -> dict[str, Command]:

@@ -388,8 +388,7 @@ def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
         return Key(PLACEHOLDER)
     above = [url for url in names if f"{spec.base_url}/".startswith(f"{url}/")]
     variable = names[max(above, key=len)] if above else spec.api_key_env
-    key = read_variable(variable)
-    if key.is_empty and spec.is_loopback:
+    if spec.is_loopback and not above and read_variable(variable).is_empty:
         return Key(PLACEHOLDER)
     if not variable:
         raise UsageError(
@@ -404,8 +403,9 @@ def no_key_sent(spec: Spec, key: Key | None) -> str:
     """Return how to name the key of a server that got none; empty where it got one."""
     if key is None or key.reveal() != PLACEHOLDER:  # of a server of this machine
         return ""
-    option = f"--key-env {spec.base_url}=NAME"
-    return f"no key was sent to {urlsplit(spec.base_url).netloc}; if it wants one: {option}"
+    option = f"if it wants one: --key-env {spec.base_url}=NAME"
+    advice = f"set {spec.api_key_env} if it wants one" if spec.api_key_env else option
+    return f"no key was sent to {urlsplit(spec.base_url).netloc}; {advice}"
 
 
 def _checked(spec: Spec, variable: str, form: str = KEY_FORM) -> Key:

@@ -128,7 +128,7 @@ class ModelQueue:
         count = len(self.refusals)
         self.hopeless = FatalError(
             error.kind,
-            f"{error}; the first {plural(count, 'call')} were all refused so, and none succeeded: "
+            f"{error}; the first {plural(count, 'call')} all failed so, and none succeeded: "
             f"{self.limits.advice} ({self.server.name})",
         )
         return error if count < REFUSED_ALIKE else self.hopeless

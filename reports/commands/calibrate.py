@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
 
     Raises UsageError for wrong arguments or files.
     """
-    options, words = _parser().parse_known_args(argv)
+    options, words = _parser().parse_with_run(argv)
     folder = _data_set(options)
     if options.limit:
         words = [f"--limit={options.limit}", "--seed=0", *words]
@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> CommandParser:
     parser = CommandParser(
         prog="qagate calibrate",
         description="Measure a judge against labelled answers. All options of a run are known too.",

@@ -5,11 +5,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cases.check.checks import check_datasets, check_files
+from cases.check.checks import BUNDLED, check_datasets, check_files
 from cases.config import FILE
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
 from evaluators.output import plural, say
+from reports.plugin.run_paths import dataset_files
 
 CLEAN, FOUND, USAGE = 0, 1, 4
 
@@ -22,7 +23,7 @@ def main(argv: Sequence[str]) -> int:
     """Check data sets, print a line for each finding and a summary, and return the exit code."""
     try:
         options = _parser().parse_args(argv)
-        paths = [Path(name) for name in options.files]
+        paths = [Path(name) for name in options.files] or ([] if options.as_ else _own())
         result = check_files(paths, options.as_) if options.as_ else check_datasets(paths)
     except UsageError as problem:
         say(sys.stderr, str(problem))
@@ -39,6 +40,12 @@ def main(argv: Sequence[str]) -> int:
     return FOUND if errors or (options.strict and warnings) else CLEAN
 
 
+def _own() -> list[Path]:
+    """Return the data sets below the working folder that are not the bundled ones."""
+    here = Path.cwd()
+    return [one for one in dataset_files(["."], here, here) if not one.is_relative_to(BUNDLED)]
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="qagate check",
@@ -50,7 +57,8 @@ def _parser() -> argparse.ArgumentParser:
         "files",
         nargs="*",
         metavar="FILE",
-        help=f"a {FILE}, or a folder with some below it; the bundled datasets where none is given",
+        help=f"a {FILE}, or a folder with some below it (default: those below the working folder; "
+        "the bundled ones where it has none)",
     )
     parser.add_argument(
         "--as",

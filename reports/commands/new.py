@@ -9,7 +9,7 @@ from typing import Any, cast
 from cases.config import LANGUAGE
 from evaluators import command_line
 from evaluators.core import UsageError
-from evaluators.output import say
+from evaluators.output import say, write_texts
 from evaluators.reading import load_yaml
 from evaluators.text import listed, shown
 
@@ -37,19 +37,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise UsageError(
             f"{folder}: is there already; choose another name, or write into it by hand"
         )
-    folder.mkdir(parents=True)
     kind, languages = known["kinds"][options.kind], known["languages"]
     own, rubric = languages.get(language, languages["en"]), kind["rubric"]
     in_english = rubric and not (_RUBRICS / f"{rubric}.{language}.yaml").is_file()
     names = {"name": name, "language": language}
     names["rubric_language"] = ", rubric_language: en" if in_english else ""
-    for file, text in _files(known["files"], kind, {**own, **names}).items():
-        (folder / file).write_text(text, encoding="utf-8")
+    files = _files(known["files"], kind, {**own, **names})
+    write_texts((folder / file, text) for file, text in files.items())
+    for file, text in files.items():
         here = [] if language in languages else _lines_of(own, text)
-        todo = f": translate line {', '.join(map(str, here))}" if here else ""
-        say(sys.stdout, f"{folder / file}{todo}")
+        lines = f"line{'s' * (len(here) > 1)} {', '.join(map(str, here))}"
+        say(sys.stdout, f"{folder / file}{f': translate {lines}' if here else ''}")
     if in_english:
-        say(sys.stdout, f"its rubric is in English: there is no {rubric}.{language}.yaml")
+        say(sys.stdout, f"the judge reads English rules: there is no {rubric}.{language}.yaml")
     if added := _ignore(options.to):
         say(sys.stdout, added)
     say(sys.stdout, f"put your rows in place of these, then: qagate run {folder}")

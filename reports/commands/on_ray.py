@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -92,6 +93,8 @@ def _run(home: Path, words: Sequence[str], variables: Mapping[str, str]) -> str:
 def main(argv: Sequence[str]) -> int:
     """Run all shards, merge their reports and return the exit code of the whole."""
     given, words, here = *_parse(argv), Path.cwd()
+    if find_spec("ray") is None:
+        raise UsageError("--on ray: Ray is not installed; pip install 'ray>=2.55'")
     earlier = {name: run for name in ("baseline", "anchor") if (run := getattr(given, name))}
     for role, run in earlier.items():
         check_apart(find_run(run, here), here / given.report_dir, role)
@@ -193,8 +196,6 @@ def _join(address: str, folder: str) -> Any:
         if host and port.isdigit():  # Ray itself would try for minutes
             socket.create_connection((host, int(port)), 5.0).close()
         ray.init(**how)
-    except ImportError:
-        raise UsageError("--on ray: Ray is not installed; pip install 'ray>=2.55'") from None
     except (OSError, OverflowError, ValueError, RuntimeError) as error:
         why = f"no cluster answers at {address or 'this machine'} ({shown(str(error))})"
         advice = "start it, or unset RAY_ADDRESS for one on this machine"

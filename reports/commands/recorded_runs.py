@@ -308,7 +308,8 @@ def promote(argv: Sequence[str]) -> int:
     verdict = run.get("verdict")
     if verdict != "PASS" and not options.anyway:
         raise UsageError(
-            f"{options.run}: its verdict is {verdict}, and what shipped passed; or say --anyway"
+            f"{options.run}: its verdict is {verdict}, and a baseline is a run that passed; say "
+            "--anyway to keep it all the same"
         )
     if to.exists() and not options.replace:
         raise UsageError(

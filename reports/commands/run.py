@@ -50,5 +50,5 @@ def rejudge(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("run", metavar="RUN", help="a report folder, or a promoted run's name")
     parser.add_argument("--report-dir", metavar="DIR", default="reports/rejudged")
-    given, words = parser.parse_known_args(arguments)
+    given, words = parser.parse_with_run(arguments)
     return main([f"--model=recorded:{given.run}", f"--report-dir={given.report_dir}", *words])

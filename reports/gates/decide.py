@@ -126,7 +126,7 @@ def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
         or _passed(gates, facts)
     )
     losses = [f"{'but ' * (code == OK)}{listed(facts.lost)}"] if facts.lost else []
-    rest = [] if outside or facts.shards else [*losses, *facts.cautions]
+    rest = [] if outside or facts.shards or code == USAGE else [*losses, *facts.cautions]
     return Decision(
         gates=tuple(gates), code=code, line="; ".join(filter(None, [line, *rest, facts.left]))
     )

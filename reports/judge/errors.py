@@ -190,11 +190,11 @@ def drift_notes(
             right = sum(bool(pair.old.passes()) for pair in sides[name].graded) / found.n
             said = f"agreement {right:.3f} then, {right + found.value:.3f} now"
             said += f", new - old {found.estimate.text()}, over {plural(found.n, 'pair')}"
-        elif then and now and old and _labels(old) == _labels(one):
+        elif then and now and old and _labels(old) == _labels(one) and then != now:
             said = f"agreement {then.text()} then, {now.text()} now"
         else:
             continue
-        yield f"judge beside the baseline, on the labelled items of {name}: {said}"
+        yield f"judge compared with the baseline's, on the labelled items of {name}: {said}"
 
 
 def calibrations_in(run: Mapping[str, object]) -> Iterator[Calibration]:

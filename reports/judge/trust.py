@@ -70,7 +70,8 @@ def calibration_notes(calibrations: Sequence[Calibration]) -> list[str]:
         if not one.measures:
             notes.append(f"judge not measured in {one.language} (for {slices}): {one.reason}")
             continue
-        figures = ", ".join(f"{name} {found.text()}" for name, found in one.measures.items())
+        told = {name: one.measures.get(name) for name in ("agreement", "youden", *one.floor)}
+        figures = ", ".join(f"{name} {found.text()}" for name, found in told.items() if found)
         earlier = ", measured earlier" if one.source == "ledger" else ""
         lost = f", {one.ungraded} without a grade" if one.ungraded else ""
         trust = f"; {one.reason}" if one.reason else "" if one.floor else "; it has no floor"

@@ -275,7 +275,7 @@ def totals(whole: Forecast, odds: Sequence[str]) -> Iterator[str]:
     """
     yield f"calls: {whole.calls - whole.kept:,} to make, {whole.kept:,} recorded"
     if whole.cost is None or whole.most is None:
-        yield "USD: unknown, as a price is"
+        yield "USD: unknown, for want of a price"
     else:
         cached = whole.cached not in (None, whole.cost)
         less = f", {money(whole.cached or 0.0)} with the provider's cache" if cached else ""
@@ -325,4 +325,4 @@ def assumptions(specs: Mapping[str, Spec], prices: Mapping[str, Pricing | None])
         yield f"prices: {', '.join(sources)}"
     unknown = [text for text, pricing in prices.items() if pricing is None]
     if unknown:
-        yield f"price unknown: {', '.join(unknown)}; give prices in evaluators/models.yaml"
+        yield f"price unknown: {', '.join(unknown)}; give prices in a models file (--models)"

@@ -9,9 +9,12 @@ from pathlib import Path
 from reports.render.words import headline, run_name, urgent
 from reports.run.report import Report
 
+FEW_LABELS = 30
+"""Labelled answers below which the next step is to label more: `qagate new` asks for as many."""
 _NARROWING = ("-k", "-m", "--limit", "--shard", "--languages")
 """Options that leave items out."""
 _REST = "    # asks only for what is missing"
+_MENDED = "    # once that is mended"
 
 
 def next_step(report: Report, folder: Path) -> list[str]:
@@ -28,7 +31,8 @@ def _steps(report: Report, folder: Path) -> Iterator[str]:
     if code == 1:
         yield _after_fail(report, home)
     elif code in (2, 4) and again:
-        yield again + _REST
+        key = re.search(r"--key-env \S+=NAME", line)
+        yield f"{again} {key.group()}" if key else again + (_REST if code == 2 else _MENDED)
     elif report.shards:
         yield f"qagate merge {shlex.quote(_near(folder.parent) + '/*')} --to reports/out"
     elif line.startswith(("NO GATE", "NO drop")):
@@ -91,6 +95,9 @@ def _after_doubt(report: Report, home: str, again: str) -> Iterator[str]:
         yield again + _REST
     if again and "name a model as the judge" in why:
         yield f"{again} --judge anthropic:claude-opus-4-1 --dry-run"
+    few = re.search(r"judge (?:not trusted|measured too little) in .*?\(n=(\d+)", why)
+    if again and few and int(few.group(1)) < FEW_LABELS:
+        yield f"{again}    # after you labelled {FEW_LABELS} answers or more; now {few.group(1)}"
     if "label" in lacks or "judge" in lacks:
         yield f"qagate review {home} --to review    # people judge what matters most"
     if again and (rows := re.search(r"about [\d,]+ more (pair|item)s for [^;]+", lacks)):

@@ -28,6 +28,18 @@ def test_wrong_arguments_exit_with_4(words: list[str], message: str, capsys: Cap
     assert (out, err.count("\n")) == ("", 1)
 
 
+def test_check_takes_what_lies_below_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    """The user's own data sets where there are any; `--as` still asks for a file."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "folk", "--to", "deep"]) == 0
+    assert main(["check"]) == 0
+    assert "0 errors, 1 warning: 1 item in 1 file" in capsys.readouterr().out
+    assert main(["check", "--as", "simpleqa:bg"]) == 4
+    assert "no file given" in capsys.readouterr().err
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX here")
 def test_ctrl_c_ends_quietly(tmp_path: Path) -> None:
     """Exit code 130, no traceback and no part of a file."""

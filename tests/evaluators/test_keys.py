@@ -66,9 +66,9 @@ def test_a_key_may_be_noted_in_a_file(env_file: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("ANTHROPIC_API_KEY", "")
     with pytest.raises(UsageError, match=r"ANTHROPIC_API_KEY, or note it in \.env"):
         require_key(claude)
-    named = {"https://third.example/v1": "EMPTY"}
-    with pytest.raises(UsageError, match="set the environment variable EMPTY"):
-        require_key(THIRD, named)
+    for spec, url in ((THIRD, "https://third.example/v1"), (LOCAL, LOCAL.base_url)):
+        with pytest.raises(UsageError, match="set the environment variable EMPTY"):
+            require_key(spec, {url: "EMPTY"})
     assert require_key(LOCAL).reveal() == PLACEHOLDER
 
 

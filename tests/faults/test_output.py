@@ -93,12 +93,13 @@ def test_a_stream_without_a_file_is_left_alone() -> None:
         (QAError("it failed"), 1),
         (UsageError("a wrong option"), 4),
         (WriteError(Path("out"), 9, OSError(28, "No space left on device")), 3),
+        (OSError(30, "Read-only file system", "out/x"), 3),
     ],
 )
 def test_a_command_ends_with_the_code_of_its_error(
-    error: QAError, code: int, monkeypatch: pytest.MonkeyPatch
+    error: Exception, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A full disk under `reports merge` is no FAIL of a gate (R12)."""
+    """One line; a full disk under `reports merge` is no FAIL of a gate (R12)."""
 
     def fail(self: Command, words: object) -> int:
         raise error
@@ -106,3 +107,21 @@ def test_a_command_ends_with_the_code_of_its_error(
     monkeypatch.setattr(Command, "run", fail)
     program = Program(what="", commands={"do": Command("", "")}, note="")
     assert program.run(["do"]) == code
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("make", "said"), [(closed_pipe, ""), (full_disk, "output: cannot be")])
+def test_a_command_without_a_reader_shows_no_traceback(
+    make: Callable[[], int], said: str, tmp_path: Path
+) -> None:
+    """`qagate list | head -1` is silent; `> /dev/full` is one line."""
+    out = make()
+    command = [sys.executable, "-m", "reports", "list"]
+    known = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        command, cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True, env=known, check=False
+    )
+    os.close(out)
+    assert done.returncode == 3
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == bool(said)

@@ -97,7 +97,9 @@ NEXT = r"""
 - [GATES FAIL, {state: PASS}, ""]
 - [GATES PASS, {state: PASS}, ""]
 - [INTERRUPTED, {state: INCONCLUSIVE}, "pytest -n 8 cases/    # asks only for what is missing"]
-- [NOTHING GRADED, {state: INCONCLUSIVE}, "pytest -n 8 cases/    # asks only for what is missing"]
+- [NOTHING GRADED, {state: INCONCLUSIVE}, "pytest -n 8 cases/    # once that is mended"]
+- ["NOTHING GRADED; no key was sent; if it wants one: --key-env http://a/v1=NAME): No",
+  {state: INCONCLUSIVE}, "pytest -n 8 cases/ --key-env http://a/v1=NAME"]
 - [NO GATES, {}, "echo '{simpleqa: {en: {correct: {min: 0.5}}}}' > gates.yaml; \
   qagate gate OUT --gates gates.yaml --to reports/decided"]
 - [NO drop OR rise GATE for a, {state: PASS}, "echo '{simpleqa: {en: {drop: {max: 0.05}}}}' > \
@@ -115,6 +117,10 @@ NEXT = r"""
   "qagate review OUT --baseline='v1' --until-decided --to audit"]
 - [G, {reason: floor; name a model as the judge (--judge), remedy: another judge},
   pytest -n 8 cases/ --judge anthropic:claude-opus-4-1 --dry-run]
+- [G, {reason: "judge not trusted in sk: agreement 0.3 is below 0.9 (n=3)", remedy: another judge},
+  "pytest -n 8 cases/    # after you labelled 30 answers or more; now 3"]
+- [G, {reason: "judge not trusted in sk: agreement 0.3 is below 0.9 (n=30)", remedy: another judge},
+  "qagate review OUT --to review    # people judge what matters most"]
 - [G, {remedy: about 40 more labels},
   "qagate review OUT --to review    # people judge what matters most"]
 - [G, {remedy: "about 1,200 more pairs"},
@@ -142,7 +148,7 @@ def test_the_command_that_goes_on(
     missed = (record(1, outcome="failed", grade="INCORRECT"),)
     own = report(
         missed,
-        decision=Decision(gates=gates, code=CODES.get(line, 6), line=line),
+        decision=Decision(gates=gates, code=CODES.get(line.partition(";")[0], 6), line=line),
         run={"command": given.get("command", "pytest -n 8 cases/")},
         baseline=str(tmp_path / "reports" / "baselines" / "v1"),
         anchor="/far/v0",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.command_line import REMOVED, CommandParser, removed
+from evaluators.command_line import REMOVED, VALUED, CommandParser, removed
 from evaluators.core import UsageError
 from reports.plugin.options import NAMES, shares
 from reports.plugin.run import connect_models
@@ -73,6 +73,8 @@ def test_there_are_at_most_thirty_options(capitals: Project) -> None:
     ours = listed.partition("question answering: may this model ship?")[2].partition("\n\n")[0]
     assert len(NAMES) <= 30
     assert set(re.findall(r"^  --([a-z-]+)", ours, re.MULTILINE)) == set(NAMES)
+    valued = re.findall(r"^  (--[a-z-]+)[ =]\S", ours, re.MULTILINE)
+    assert {one for one in VALUED if one.strip("-") in NAMES} == set(valued)
 
 
 @pytest.mark.parametrize(

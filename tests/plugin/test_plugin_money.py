@@ -237,6 +237,6 @@ def test_a_dry_run_says_what_has_no_price(capitals: Project, catalogue: Catalogu
         catalogue(server, priced="deadline: 9")
         shown = plan(capitals)
     assert "cost unknown" in shown
-    assert "to make, 0 recorded\nUSD: unknown, as a price is\nodds: " in shown
+    assert "to make, 0 recorded\nUSD: unknown, for want of a price\nodds: " in shown
     assert "price unknown: answerer, judge; give prices" in shown
     assert "$0.00" not in shown

@@ -226,7 +226,7 @@ def test_lines_to_translate_are_named(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "dataset.yaml: translate line 7" in said
     assert "fr.csv: translate line 2\n" in said
     new.main(["kids", "--lang", "fr", "--to", str(tmp_path)])
-    assert "its rubric is in English: there is no simpleqa.fr.yaml" in capsys.readouterr().out
+    assert "the judge reads English rules: there is no simpleqa.fr.yaml" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("before", [None, "", "*.log", "*.log\nreports/out/\n"])

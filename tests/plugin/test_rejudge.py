@@ -115,7 +115,7 @@ def test_nothing_can_be_chosen_by_judging_anew(edited: Project) -> None:
 def test_rejudge_is_a_run_by_another_name(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The run is named first; its folder is ``reports/rejudged`` unless another one is given."""
+    """The run may follow options and their values; ``reports/rejudged`` is the default folder."""
     given: list[Sequence[str]] = []
 
     def run(words: Sequence[str]) -> int:
@@ -124,11 +124,12 @@ def test_rejudge_is_a_run_by_another_name(
 
     monkeypatch.setattr("reports.commands.run.main", run)
     assert qagate.main(["rejudge", "OLD", "qa"]) == 0
-    assert qagate.main(["rejudge", "OLD", "--report-dir=mine", "qa"]) == 0
+    words = ["--judge", "J", "-k=a b", "-n", "2", "OLD", "--report-dir", "mine", "qa", "-q"]
+    assert qagate.main(["rejudge", *words]) == 0
     first = "--model=recorded:OLD"
     assert given == [
         [first, "--report-dir=reports/rejudged", "qa"],
-        [first, "--report-dir=mine", "qa"],
+        [first, "--report-dir=mine", "--judge", "J", "-k=a b", "-n", "2", "qa", "-q"],
     ]
     assert qagate.main(["rejudge"]) == 4
     assert "RUN" in capsys.readouterr().err

@@ -41,7 +41,7 @@ def server() -> Iterator[FileServer]:
 
 
 def measure(*words: str, judge: str = "lexical") -> int:
-    return calibrate([*words, "--judge", judge, *QUIETLY])
+    return calibrate(["--judge", judge, *words, *QUIETLY])
 
 
 def cards() -> dict[str, Any]:

@@ -238,8 +238,8 @@ def test_a_judge_that_reads_the_same_labels_otherwise_is_named() -> None:
     now = measured(new)
     (paired,) = drift_notes([now], {"labels:bg": side(new, old)}, None)
     assert paired.startswith(
-        "judge beside the baseline, on the labelled items of labels:bg: agreement 0.850 then, "
-        "0.760 now, new - old -0.090 [-0.1"
+        "judge compared with the baseline's, on the labelled items of labels:bg: agreement 0.850 "
+        "then, 0.760 now, new - old -0.090 [-0.1"
     )
     assert paired.endswith(", over 100 pairs")
     cells = summarise(old, JUDGED).confusion
@@ -247,7 +247,7 @@ def test_a_judge_that_reads_the_same_labels_otherwise_is_named() -> None:
     now = replace(now, confusion=summarise(new, JUDGED).confusion)
     (unpaired,) = drift_notes([now], {}, before(then, {"odd": 1}))
     assert unpaired == (
-        "judge beside the baseline, on the labelled items of labels:bg: agreement 0.850 "
+        "judge compared with the baseline's, on the labelled items of labels:bg: agreement 0.850 "
         "[0.767, 0.907] then, 0.760 [0.668, 0.833] now"
     )
     other = {**then, "confusion": then["confusion"][1:]}

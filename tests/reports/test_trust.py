@@ -163,7 +163,7 @@ def test_a_judge_at_its_floor_is_trusted(labels: Slice) -> None:
         ConfusionCell(label=INCORRECT, grade=INCORRECT, count=10),
     )
     (note,) = calibration_notes([one])
-    assert note.startswith("judge in bg (for d:bg): agreement 1.000 [0.839, 1.000], kappa 1.000")
+    assert note.startswith("judge in bg (for d:bg): agreement 1.000 [0.839, 1.000], youden 1")
     assert note.endswith("over 20 unit tests of the judge (labels)")
     people = replace(one, constructed=1)
     assert calibration_notes([people])[0].endswith("over 20 labelled items (labels)")
