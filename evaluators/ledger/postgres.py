@@ -384,23 +384,29 @@ class PostgresLink:
         self._url = url
         self._lock = threading.Lock()
         self._connection: Connection | None = None
+        self._is_given_up = False
 
     def run(self, work: Callable[[Connection], T], timeout: float) -> T:
         """Return what ``work`` returns; if the connection is lost, run it again on a new one.
 
         Running ``work`` twice must be like running it once. Raises StoreError once ``timeout``
-        seconds are over.
+        seconds are over; then no call waits again before the server has answered.
         """
         end = time.monotonic() + timeout
         with self._lock:
+            if self._is_given_up:
+                end = 0.0
             while True:
                 was_open = self._connection is not None
                 try:
                     if self._connection is None:
                         self._connection = _connect(self._url)
-                    return work(self._connection)
+                    found = work(self._connection)
+                    self._is_given_up = False
+                    return found
                 except psycopg.Error as error:
                     if not self._may_pass(error) or time.monotonic() >= end:
+                        self._is_given_up |= timeout > 0.0
                         raise _store_error(error) from None
                     is_collision = (error.sqlstate or "").startswith(_COLLISION)
                 if not (was_open and (is_collision or self._connection is None)):

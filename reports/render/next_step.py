@@ -34,7 +34,8 @@ def _steps(report: Report, folder: Path) -> Iterator[str]:
         key = re.search(r"--key-env \S+=NAME", line)
         yield f"{again} {key.group()}" if key else again + (_REST if code == 2 else _MENDED)
     elif report.shards:
-        yield f"qagate merge {shlex.quote(_near(folder.parent) + '/*')} --to reports/out"
+        merge = f"qagate merge {shlex.quote(_near(folder.parent) + '/*')} --to reports/out"
+        yield again and (again + _REST if code else merge)  # a merged report has no command
     elif line.startswith(("NO GATE", "NO drop")):
         file = f"echo '{_first_gates(report, change=line.startswith('NO drop'))}' > gates.yaml"
         yield f"{file}; qagate gate {home} --gates gates.yaml --to reports/decided"

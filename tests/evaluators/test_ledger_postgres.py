@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from evaluators.__main__ import main
 from evaluators.core import UsageError
 from evaluators.ledger import Ledger, LedgerError, postgres, upkeep
-from evaluators.ledger.rows import VARIABLE
+from evaluators.ledger.rows import VARIABLE, StoreError
 from evaluators.ledger_place import PostgresUrl, read_place
 from tests.support.places import ask, change, text_of
 from tests.support.postgres import NO_POOLER, Cluster, running
@@ -350,6 +351,28 @@ def test_without_a_server_nothing_more_is_asked(
         assert sum("1 row taken in from .qa/unkept-" in note for note in ledger.notes) == 2
         assert [*tmp_path.glob(".qa/*")] == []
         assert [ledger.get(key_of(number)) for number in (2, 3)] == [reply_of(2), reply_of(3)]
+
+
+def test_a_server_that_stays_away_is_waited_for_once(
+    cluster: Cluster, place: PostgresUrl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Replies that come after the minute do not begin another one; once it is back, all is well."""
+    monkeypatch.setattr(postgres, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(postgres, "RECONNECT_PAUSE_S", 0.1)
+    monkeypatch.setattr(postgres, "RENEW_S", 99.0)
+    connect = Mock(side_effect=postgres._connect)
+    monkeypatch.setattr(postgres, "_connect", connect)
+    with Ledger(place) as ledger:
+        cluster.stop()
+        counts = []
+        for _ in range(2):
+            connect.reset_mock()
+            with pytest.raises(StoreError):
+                ledger.store.change([])
+            counts.append(connect.call_count)
+        cluster.start()
+        ledger.store.change([])
+    assert counts[0] > counts[1] == 1
 
 
 TROUBLE = {

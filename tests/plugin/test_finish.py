@@ -89,7 +89,7 @@ def test_an_estimate_is_shown_with_its_interval() -> None:
     assert Estimate(value=None, low=None, high=None, n=0).text() == "undefined"
 
 
-CODES = {"GATES FAIL": 1, "INTERRUPTED": 2, "NOTHING GRADED": 4, "GATES PASS": 0}
+CODES = {"GATES FAIL": 1, "INTERRUPTED": 2, "NOTHING GRADED": 4, "GATES PASS": 0, "SHARD": 0}
 NEXT = r"""
 - [GATES FAIL, {state: FAIL}, qagate show simpleqa-en-1 OUT]
 - [GATES FAIL, {state: FAIL, change: true}, qagate compare v1 OUT]
@@ -126,7 +126,9 @@ NEXT = r"""
 - [G, {remedy: "about 1,200 more pairs"},
   "pytest -n 8 cases/    # after you added about 1,200 more pairs for simpleqa:en"]
 - [G, {remedy: "about 1,200 more pairs", command: ""}, ""]
-- [G, {shards: true}, qagate merge 'OUT/../*' --to reports/out]
+- [SHARD, {shards: true}, qagate merge 'OUT/../*' --to reports/out]
+- [G, {shards: true}, "pytest -n 8 cases/    # asks only for what is missing"]
+- [G, {shards: true, command: ""}, ""]
 """
 
 
