@@ -34,7 +34,7 @@ from evaluators.secrets import mask, one_line
 from evaluators.text import listed, shown
 from reports.commands.recorded_runs import merge
 from reports.commands.run import module
-from reports.plugin.options import RunOptions, read_whole, read_words
+from reports.plugin.options import RunOptions, read_whole, read_words, shares
 from reports.plugin.run import RUN, connect_models
 from reports.run.report_folder import check_apart, claim
 from reports.verdict.promoted import find_run
@@ -86,8 +86,8 @@ def _run(home: Path, words: Sequence[str], variables: Mapping[str, str]) -> str:
             process.wait()
         said.seek(0)
         lines = [line.strip() for line in said if line.strip()] or [""]
-    why = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
-    return f"exit {process.returncode}: {why[0]}"
+    why = next((line for line in lines if line.startswith("ERROR")), lines[-1])
+    return f"exit {process.returncode}: {why}"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -95,10 +95,14 @@ def main(argv: Sequence[str]) -> int:
     given, words, here = *_parse(argv), Path.cwd()
     if find_spec("ray") is None:
         raise UsageError("--on ray: Ray is not installed; pip install 'ray>=2.55'")
-    earlier = {name: run for name in ("baseline", "anchor") if (run := getattr(given, name))}
-    for role, run in earlier.items():
-        check_apart(find_run(run, here), here / given.report_dir, role)
+    to_merge = [f"--to={given.report_dir}"]
+    for role in ("baseline", "anchor"):
+        if run := getattr(given, role):
+            check_apart(find_run(run, here), here / given.report_dir, role)
+            to_merge.append(f"--{role}={run}")
     options, _ = read_words([*words, f"--ledger={given.ledger}", "--shard=1/100000"], here)
+    if options.dry_run:
+        raise UsageError("--on ray: a dry run asks nothing; leave --on and --shards out")
     if any(UNKEPT_FOLDER.glob("unkept-*")) and not options.replay:
         Ledger(options.ledger).close()  # takes them in; shards do not see this folder
     words.append(f"--ledger={getattr(options.ledger, 'url', options.ledger)}")
@@ -111,14 +115,15 @@ def main(argv: Sequence[str]) -> int:
             if machines > 1 and isinstance(options.ledger, Path):
                 raise UsageError(f"--on ray: {machines} machines need a --ledger postgresql://…")
             of = given.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
+            every = (read_words([*words, f"--shard={n}/{of}"], here)[0] for n in range(1, of + 1))
+            say(sys.stderr, *(line for shard in every for line in shares(shard)))
             start = partial(_start, ray, [words, variables, ray.put(luggage)])
-            reports = [*map(str, _reports(ray, start, of, Path(folder)))]
+            reports = [str(report) for report in _reports(ray, start, of, Path(folder))]
         finally:
             ray.shutdown()
         if not reports:
             raise UsageError("--on ray: no shard has a report; see the lines above")
-        to_merge = {"to": given.report_dir, **earlier}.items()
-        return merge([*reports, *(f"--{name}={value}" for name, value in to_merge)])
+        return merge([*reports, *to_merge])
 
 
 def _parse(argv: Sequence[str]) -> tuple[Any, list[str]]:

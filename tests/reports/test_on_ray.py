@@ -1,11 +1,13 @@
 """``qagate run --on ray``: shards as tasks of Ray, on a real cluster of two raylets."""
 
+import io
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -30,8 +32,6 @@ MODELS = """
   parameters: {{max_tokens: 10}}}}
 """
 SLOW: str = kept(__file__, "slow")
-
-
 CARRIED: str = kept(__file__, "carried")
 
 
@@ -85,6 +85,7 @@ def test_the_report_is_that_of_pytest(
     out, err = made.communicate()
     assert made.returncode == 0, out + err
     assert "MB of at most 100, without '.env'" in err
+    assert "shard 3 of 3: --concurrency 5" in err.splitlines()
     assert out.splitlines()[-1].startswith("GATES PASS (2 of 2): exit 0")
     assert len([*project.path.glob(".qa/unkept-*")]) == 3
     monkeypatch.chdir(project.path)
@@ -205,6 +206,18 @@ def shards_of(project: Project) -> list[str]:
         with suppress(OSError):
             found.append(file.read_text(encoding="utf-8", errors="replace"))
     return [line for line in found if f"--ledger={project.path}" in line]
+
+
+def test_a_task_needs_nothing_of_its_machine(project: Project) -> None:
+    """It runs the product that it carries, not a package of the user's with one of its names."""
+    (project.path / "pytest.ini").unlink()
+    project.dataset("capital", {"en": [RIGHT]}, graded({"en": "correct: {min: 0.5}"}))
+    project.write("reports/__init__.py", "raise ImportError")
+    project.write("conftest.py", CARRIED)
+    words = ["qa", "--shard=1/1", "--ledger=ledger.sqlite3"]
+    packed = on_ray.run_shard(on_ray._luggage(project.path), words, {})
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        assert {"./run.json", "./records.jsonl"} <= {*tar.getnames()}
 
 
 @tabled("words", "message")
