@@ -1,9 +1,10 @@
-"""Claims about gates: which verdict, why, and that no fate of ungraded items overturns it."""
+"""Claims about single gates, and about the exit code and last line that follow from all of them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations_with_replacement, product
+from pathlib import Path
 
 import pytest
 import yaml
@@ -13,11 +14,13 @@ from hypothesis import strategies as st
 from cases.dataset import Evidence, Slice, Threshold
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, YES
 from evaluators.statistics.count_table import RATINGS
+from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.metrics import ANSWERS, METRICS, metrics_of
+from reports.gates.decide import SessionFacts, decide
 from reports.metrics.gate import evaluate, floor_gates, slice_gates
 from reports.metrics.summary import summarise, tabulate
 from reports.run.record import Record
-from reports.run.report import GateResult
+from reports.run.report import GateResult, GateState
 from tests.support.made_records import graded, inputs_of, make_slice, numbered
 from tests.support.tables import kept
 
@@ -60,6 +63,7 @@ def test_marked_golds_are_counted_apart_and_gated() -> None:
 
 
 SENTENCES: str = kept(__file__, "sentences")
+
 """For each rule, counts of correct, incorrect, not attempted and ungraded items: the verdict."""
 
 
@@ -341,3 +345,77 @@ def check(result: GateResult, found: Sequence[float | None]) -> None:
         values = [value for value in found if value is not None]
         ends = sorted((result.worst, result.best))
         assert ends == pytest.approx([min(values), max(values)], abs=1e-12)
+
+
+STATES: dict[str, GateState] = {"P": "PASS", "F": "FAIL", "I": "INCONCLUSIVE"}
+
+
+def gates(*states: GateState) -> list[GateResult]:
+    return [
+        GateResult(
+            dataset="simpleqa",
+            language="bg",
+            threshold=Threshold(measure=f"m{number}", min=0.3),
+            state=state,
+            estimate=Estimate(value=None, low=None, high=None, n=0),
+            worst=None,
+            best=None,
+            reason="",
+        )
+        for number, state in enumerate(states)
+    ]
+
+
+TABLE = Path(__file__).with_name("decide.txt").read_text(encoding="utf-8")
+
+
+def rows() -> Iterator[tuple[list[GateState], SessionFacts, str]]:
+    """Yield the gates' states, the session's facts and the last line of each row."""
+    text = re.sub(r"\n {4,}", "\t", re.sub("(?m)^#.*\n", "", TABLE)).strip()
+    tuples = "ungated", "unmet", "unpaired", "lost", "cautions"
+    for row in text.splitlines():
+        head, _, line = row.partition("\t")
+        letters, _, given_facts = head.partition(" ")
+        known = yaml.safe_load(given_facts)
+        known |= {name: tuple(known.get(name, ())) for name in tuples}
+        states = [STATES[one] for one in letters if one in STATES]
+        yield states, SessionFacts(**{"selected": 500, **known}), line.replace("\t", " ")
+
+
+@pytest.mark.parametrize(("states", "session", "line"), list(rows()))
+def test_exit_code_and_last_line(
+    states: Sequence[GateState], session: SessionFacts, line: str
+) -> None:
+    """The contract, row by row; each line names its exit code."""
+    given_gates = gates(*states)
+    decision = decide(given_gates, session)
+    assert decision.line == line
+    assert re.findall(r"\bexit (\d+)", line) == [str(decision.code)]
+    assert decision.gates == tuple(given_gates)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from([*STATES.values()]), max_size=4),
+    st.builds(
+        SessionFacts,
+        **{
+            name: st.integers(0, 2)
+            for name in ("selected", "misses", "other_failures", "errors", "missing")
+        },
+        **{
+            name: st.lists(st.just("simpleqa:pl"), max_size=1).map(tuple)
+            for name in ("ungated", "unmet", "unpaired")
+        },
+        interrupted=st.booleans(),
+        pytest_code=st.sampled_from([0, 1, 2]),
+    ),
+)
+def test_zero_means_that_everything_passed(states: list[GateState], session: SessionFacts) -> None:
+    """Exit 0 with items selected: at least one gate, all PASS, and no slice without one."""
+    decision = decide(gates(*states), session)
+    if decision.code == 0 and session.selected:
+        assert set(states) == {"PASS"}
+        assert not (session.other_failures or session.ungated or session.interrupted)
+        assert not (session.unmet or session.unpaired)
+    assert f"exit {decision.code}" in decision.line

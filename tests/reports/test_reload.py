@@ -1,25 +1,30 @@
-"""A run read back: the same value and the same bytes, or an error that says what is wrong."""
+"""What a run names of its origin, and that it comes back from its files as it was."""
 
 import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from cases.dataset import Slice, Threshold
-from evaluators.core import UsageError, Vote
+from cases.dataset import Plan, PlannedItem, Selection, Slice, Threshold
+from evaluators.core import Outcome, UsageError, Vote
 from evaluators.statistics.intervals import Estimate
 from reports.render.writer import write
+from reports.run import provenance as made
 from reports.run.evidence import Comparison, Judging, LanguageGap
 from reports.run.json_data import decode
+from reports.run.provenance import OutcomeFacts, dump_datasets, load_datasets
 from reports.run.report import Report, SessionStatus
 from reports.run.run_json import load_report, load_run
-from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
+from tests.support.made_runs import RUBRIC, answered, facts_dataset, graded_slice, run_of, written
 from tests.support.samples import full, record, rendered, report
+from tests.support.scripted import make_case
 
 DROP = Threshold(measure="drop", max=0.1, evidence="confident")
+
 POOLED = replace(DROP, pool=True)
 
 
@@ -210,3 +215,44 @@ def test_a_line_of_another_version_is_named(folder: Path, line: str, message: st
     rewrite(folder, (folder / "records.jsonl").read_text(encoding="utf-8") + line + "\n")
     with pytest.raises(UsageError, match=message):
         load_run(folder)
+
+
+def test_a_run_names_what_could_change_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models as returned, data, rubric and package versions; only of slices that were run."""
+    monkeypatch.setattr(made, "PACKAGES", ("pytest", "no-such-package"))
+    slices = {one.language: one for one in (graded_slice("en"), graded_slice("bg"))}
+    items = {
+        f"k{n}": PlannedItem(key=f"k{n}", slice=one, case=make_case(n), repeat=1)
+        for n, one in enumerate(slices.values())
+    }
+    hashes = {"facts:en": "ab", "facts:bg": "cd"}
+    plan = Plan(datasets=(facts_dataset(*slices.values()),), items=items, hashes=hashes)
+    outcome = Outcome(key="k0", state="passed", model="new-1", judge="judge-1")
+    facts = OutcomeFacts.of([(items["k0"], outcome)])
+    found = made.provenance(plan, Selection(seed=7), facts, {"model": {"name": "new"}})
+    assert found["models_returned"] == ["new-1"]
+    assert found["judges_returned"] == ["judge-1"]
+    assert found["slices"] == {
+        "facts:en": {
+            "file": "en.csv",
+            "data_sha256": "ab",
+            "prompt": "",
+            "rubric": RUBRIC.version,
+            "pass_bar": None,
+            "metrics": [],
+            "checks": [],
+        }
+    }
+    assert (found["model"], found["seed"], found["limit"]) == ({"name": "new"}, 7, None)
+    assert found["packages"] == {"pytest": version("pytest"), "no-such-package": "not installed"}
+
+
+def test_what_was_declared_comes_back() -> None:
+    """Rules, floors, bars and what the rubric is: all that gates need, without paths and texts."""
+    one = graded_slice("en", DROP, floor={"kappa": 0.5}, pass_bar=7, penalty=2.0, by=("topic",))
+    dataset = facts_dataset(one, pooled=(POOLED,), holm=True, require_calibration=True)
+    (found,) = load_datasets(json.loads(json.dumps(dump_datasets([dataset]))))
+    assert (found.pooled, found.holm, found.require_calibration) == ((POOLED,), True, True)
+    assert found.slices == {"en": one}
+    bare = facts_dataset(graded_slice("en", rubric=None))
+    assert load_datasets(dump_datasets([bare]))[0].slices["en"].rubric is None

@@ -15,7 +15,7 @@ from reports.run import clean
 from reports.run.evidence import Change, Comparison, ConfusionCell, Judging, RulesAudit
 from reports.run.record import Record
 from reports.run.report import Decision, Report
-from tests.reports.test_judging import judged_dataset, labelled
+from tests.reports.test_votes import judged_dataset, labelled
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.pages import Page, items
