@@ -1,22 +1,30 @@
-"""Failures of calls: every status, redirects, echoed keys, announced waits, messages of errors."""
+"""Failures of calls: statuses, echoed keys, announced waits; and services of the user's own."""
 
 import asyncio
+import json
 import logging
 import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from evaluators.core import FatalError
+from evaluators.core import AskedCase, CallError, FatalError, RefusedError, Reply, UsageError
 from evaluators.models import connect
 from evaluators.models.api import open_endpoint
+from evaluators.models.catalogue import load_catalogue
 from evaluators.models.failures import MAX_RESET_S, message_of, reset_after, retry_after
+from evaluators.models.http_target import PLACES, check_path, places
+from evaluators.models.spec import Spec, parse, require_key
 from evaluators.secrets import Key
-from tests.support.loopback import Answer, loopback
-from tests.support.model_calls import SECRET, asked, both, error_body, failure, spec_of
-from tests.support.tables import tabled
+from tests.support.loopback import Answer, Loopback, Seen, loopback
+from tests.support.model_calls import SECRET, ask, asked, both, error_body, failure, spec_of
+from tests.support.tables import kept, tabled
 
 
 @tabled("headers", "seconds")
@@ -154,3 +162,163 @@ def test_a_redirect_is_not_followed(provider: str, status: int) -> None:
         error = failure(provider, Answer(status=status, headers=place))
         assert other.count == 0
     assert (type(error), error.kind) == (FatalError, "redirect")
+
+
+ENTRY = kept(__file__, "entry")
+GET = kept(__file__, "get")
+CASE = AskedCase(
+    question="Столица {context}?", context="c", language="bg", metadata={"topic": "geo"}
+)
+GOOD = {"out": [{"text": "Sofia"}], "usage": {"in": 7, "out": 2, "usd": 0.5}}
+
+
+def entry(tmp_path: Path, text: str, url: str = "http://127.0.0.1:1/ask") -> Spec:
+    path = tmp_path / "models.yaml"
+    path.write_text(text.format(url=url), encoding="utf-8")
+    return parse("http:rag", load_catalogue(path))
+
+
+def asked_of(spec: Spec, case: AskedCase | None = CASE) -> Reply:
+    return ask(spec, replace(asked(), case=case), require_key(spec).reveal())
+
+
+def seen_by(server: Loopback) -> Seen:
+    (seen,) = server.requests
+    return seen
+
+
+def test_the_template_is_filled_and_the_reply_read(tmp_path: Path) -> None:
+    """In one pass: what a question holds in braces stays; a place alone keeps its type."""
+    with loopback(Answer(body=GOOD)) as server:
+        reply = asked_of(entry(tmp_path, ENTRY, f"{server.url}/ask"))
+        seen = seen_by(server)
+    assert (seen.method, seen.path) == ("POST", "/ask")
+    assert "authorization" not in seen.headers
+    assert seen.body == {
+        "q": "Q: Столица {context}? (bg)",
+        "top_k": 3,
+        "of": {
+            "about": {"topic": "geo"},
+            "deep": [
+                "c",
+                [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who?"}],
+            ],
+        },
+        "prompt": "Be brief.\n\nWho?",
+    }
+    assert (reply.text, reply.model, reply.cost) == ("Sofia", "rag@5", 0.5)
+    assert (reply.input_tokens, reply.output_tokens) == (7, 2)
+
+
+def test_a_get_has_its_body_as_query(tmp_path: Path) -> None:
+    """Beside the query of the entry itself."""
+    with loopback(Answer(body={"answer": 42})) as server:
+        reply = asked_of(entry(tmp_path, GET, server.url), replace(CASE, question="a&b=ж ?"))
+        seen = seen_by(server)
+    assert seen.method == "GET"
+    query = dict(parse_qsl(seen.path.partition("?")[2]))
+    assert query == {"v": "1", "q": "a&b=ж ?", "of": '{"topic": "geo"}'}
+    assert reply.text == "42"
+
+
+def test_keys_come_from_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several headers, each by its variable; a reply that echoes one does not keep it."""
+    headers = "  headers: {{Authorization: RAG_TOKEN, X-Tenant: RAG_TENANT}}\n"
+    monkeypatch.setenv("RAG_TOKEN", "Token 0123456789ab")
+    monkeypatch.delenv("RAG_TENANT", raising=False)
+    with pytest.raises(UsageError, match="set the environment variable RAG_TENANT"):
+        require_key(entry(tmp_path, ENTRY + headers))
+    monkeypatch.setenv("RAG_TENANT", "tenant-77")
+
+    def echo(seen: Seen) -> Answer:
+        sent = f"{seen.headers['authorization']} of {seen.headers['x-tenant']}"
+        return Answer(body=GOOD | {"out": [{"text": sent}]})
+
+    with loopback(handler=echo) as server:
+        reply = asked_of(entry(tmp_path, ENTRY + headers, server.url))
+        assert seen_by(server).headers["authorization"] == "Token 0123456789ab"
+    assert reply.text == "Token *** of ***"
+    bearer = "  api_key_env: RAG_KEY\n"
+    monkeypatch.setenv("RAG_KEY", "k-123456")
+    with loopback(Answer(body=GOOD)) as server:
+        asked_of(entry(tmp_path, ENTRY + bearer, server.url))
+        assert seen_by(server).headers["authorization"] == "Bearer k-123456"
+
+
+def test_a_providers_own_key_is_not_for_a_service(tmp_path: Path) -> None:
+    """Neither as the key nor in a header."""
+    for line in ("api_key_env: OPENAI_API_KEY", "headers: {{X-Key: ANTHROPIC_API_KEY}}"):
+        with pytest.raises(UsageError, match="goes to https://api"):
+            entry(tmp_path, f"{ENTRY}  {line}\n", "https://rag.example/ask")
+
+
+@tabled("body", "said")
+def test_a_reply_of_another_form_is_no_answer(
+    tmp_path: Path, body: dict[str, Any], said: str
+) -> None:
+    """It is an error that says which path led nowhere, and what there was."""
+    with loopback(Answer(body=GOOD | body)) as server, pytest.raises(CallError) as caught:
+        asked_of(entry(tmp_path, ENTRY, server.url))
+    assert said in str(caught.value)
+
+
+def test_several_values_are_no_answer(tmp_path: Path) -> None:
+    """The first of two would be a choice that nobody made."""
+    text = ENTRY.replace("$.out[0].text", "$.out[*].text")
+    body = GOOD | {"out": [{"text": "a"}, {"text": "b"}]}
+    with loopback(Answer(body=body)) as server, pytest.raises(RefusedError, match="to 2 values"):
+        asked_of(entry(tmp_path, text, server.url))
+
+
+def test_it_answers_items_alone(tmp_path: Path) -> None:
+    """Without an item there is no question to send; a body of the prompt alone may be a judge."""
+    with loopback() as server:
+        spec = entry(tmp_path, ENTRY, server.url)
+        with pytest.raises(RefusedError, match="only answer items"):
+            asked_of(spec, None)
+        assert server.count == 0
+    assert spec.limits.takes_case
+    plain = ENTRY.replace("{{question}} ({{language}})", "{{prompt}}")
+    plain = plain.replace('"{{metadata}}"', "1").replace('"{{context}}"', "2")
+    assert not entry(tmp_path, plain).limits.takes_case
+
+
+def test_the_identity_is_version_and_form(tmp_path: Path) -> None:
+    """Another version, or another way to ask, is another model to the ledger."""
+    one = entry(tmp_path, ENTRY).identity
+    assert json.dumps(one, sort_keys=True)
+    for old, new in (('"5"', '"6"'), ("top_k: 3", "top_k: 4"), ("[0].text", "[0].alt")):
+        assert entry(tmp_path, ENTRY.replace(old, new)).identity != one
+
+
+@tabled("old", "new", "said")
+def test_a_wrong_entry_is_said_in_one_line(tmp_path: Path, old: str, new: str, said: str) -> None:
+    """File, line, key, what was got and what to do."""
+    assert old in ENTRY
+    with pytest.raises(UsageError) as caught:
+        entry(tmp_path, ENTRY.replace(old, new, 1))
+    assert said in str(caught.value)
+    assert "models.yaml:" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_name_is_guessed(tmp_path: Path) -> None:
+    """``http:`` stands before an entry's name, which works alone too."""
+    entry(tmp_path, ENTRY)
+    catalogue = load_catalogue(tmp_path / "models.yaml")
+    assert parse("rag", catalogue).identity == parse("http:rag", catalogue).identity
+    with pytest.raises(UsageError, match=r"did you mean 'http:rag'\?"):
+        parse("http:rga", catalogue)
+
+
+@given(st.text(max_size=30))
+def test_any_path_is_read_or_refused(path: str) -> None:
+    """No text raises out of the check."""
+    assert isinstance(check_path(path), str)
+
+
+@given(st.recursive(st.text(max_size=8), lambda inner: st.lists(inner, max_size=3), max_leaves=5))
+def test_places_are_found_at_any_depth(template: object) -> None:
+    """A name in braces is a place wherever it stands."""
+    assert "question" in set(places({"a": [template, {"b": "x {question} y"}]}))
+    assert "question" in PLACES

@@ -1,21 +1,36 @@
-"""What is sent to both APIs, and over which connections."""
+"""What is sent, over which connections and proxies; the shipped entries for Azure, Bedrock, Gemini."""
 
 import asyncio
 import json
 import subprocess
 import sys
+from base64 import b64encode
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
-from evaluators.core import Message, Request
+from evaluators.answerers import PromptedAnswer
+from evaluators.core import (
+    CallError,
+    Case,
+    FatalError,
+    Message,
+    Model,
+    RefusedError,
+    Reply,
+    Request,
+    UsageError,
+)
 from evaluators.models import connect
-from evaluators.models.spec import parse
+from evaluators.models.catalogue import load_catalogue
+from evaluators.models.spec import Spec, parse, require_key
+from evaluators.rubric import Prompt
 from evaluators.secrets import Key
-from tests.support.loopback import loopback, reply
+from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, reply, response
 from tests.support.model_calls import SECRET, TOOL, ask, asked, both, spec_of
 from tests.support.projects import ROOT
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
 
 @both
@@ -146,3 +161,250 @@ def test_the_loopback_server_by_hand() -> None:
             assert ask(parse(f"openai:m@{url}", {}), asked("[[answer=x]]")).text == "x"
         finally:
             process.terminate()
+
+
+CATALOGUE = load_catalogue()
+
+
+@dataclass(frozen=True)
+class Documented:
+    """What a provider documents: the URL's path and query, and the header that holds the key."""
+
+    path: str
+    header: str
+    key: str
+    variable: str
+    returned: str
+
+
+ENTRIES = {name: Documented(**row) for name, row in kept(__file__, "entries").items()}
+each = pytest.mark.parametrize("name", ENTRIES)
+
+
+def here(name: str, server: Loopback) -> Spec:
+    """The shipped entry, its host alone put on this machine."""
+    spec = CATALOGUE[name]
+    return replace(spec, base_url=server.url + "/" + spec.base_url.split("/", 3)[3])
+
+
+@each
+def test_a_documented_request(name: str) -> None:
+    """Path, query and the key's header are those of the provider's documentation."""
+    documented = ENTRIES[name]
+
+    def handle(seen: Seen) -> Answer:
+        return Answer(body=completion(seen, "София") | {"model": documented.returned})
+
+    with loopback(handler=handle) as server:
+        got = ask(here(name, server), asked("Capital?"))
+        (seen,) = server.requests
+    assert (seen.method, seen.path) == ("POST", documented.path)
+    assert seen.headers[documented.header] == documented.key.replace("SECRET", SECRET)
+    assert [one for one, value in seen.headers.items() if SECRET in value] == [documented.header]
+    assert seen.body["model"] == CATALOGUE[name].name
+    assert (got.text, got.model) == ("София", documented.returned)
+
+
+@each
+def test_the_key_is_its_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each reads a variable of its own, and never OpenAI's."""
+    spec = CATALOGUE[name]
+    assert spec.batching is None or not spec.headers, "a batch would carry the key another way"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another")
+    variable = ENTRIES[name].variable
+    monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(UsageError, match=f"set the environment variable {variable}"):
+        require_key(spec)
+    monkeypatch.setenv(variable, "k-1")
+    assert require_key(spec).reveal() == "k-1"
+
+
+def test_gemini_ends_a_forced_call_with_stop_and_may_filter() -> None:
+    """Its finish reasons are read as what they say; its errors come as a list."""
+
+    def forced(seen: Seen) -> Answer:
+        return Answer(body=completion(seen, "", {"grade": "CORRECT"}))
+
+    def filtered(seen: Seen) -> Answer:
+        body = completion(seen, "")
+        body["choices"][0] |= {"finish_reason": "content_filter: SAFETY"}
+        body["choices"][0]["message"] = {"role": "assistant"}
+        return Answer(body=body)
+
+    with loopback(handler=forced) as server:
+        got = ask(here("gemini-2.5-flash", server), asked(tool=TOOL))
+    assert [call.name for call in got.calls] == ["grade"]
+    with loopback(handler=filtered) as server:
+        assert ask(here("gemini-2.5-flash", server), asked()).finish == "content_filter"
+    wrong = [{"error": {"code": 400, "message": "no such thing", "status": "INVALID_ARGUMENT"}}]
+    with loopback(Answer(status=400, body=wrong)) as server, pytest.raises(RefusedError) as caught:
+        ask(here("gemini-2.5-flash", server), asked())
+    assert "HTTP 400 (bad_request): no such thing" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["Sof", ""])
+def test_an_incomplete_response_is_an_error_and_no_answer(text: str) -> None:
+    """Half an answer is nothing to grade, whatever is there of it."""
+
+    def handle(seen: Seen) -> Answer:
+        incomplete = {"incomplete_details": {"reason": "max_output_tokens"}}
+        return Answer(body=response(seen, text) | {"status": "incomplete"} | incomplete)
+
+    async def put(model: Model, request: Request) -> Reply:
+        return await model.complete(request)
+
+    async def answer(spec: Spec) -> str:
+        model = connect(spec, Key(SECRET))
+        asking = PromptedAnswer(model=model, prompt=PROMPT)
+        try:
+            return await asking.answer(CASE, 1, put)
+        finally:
+            await model.close()
+
+    with loopback(handler=handle) as server, pytest.raises(CallError) as caught:
+        asyncio.run(answer(spec_of("openai-responses", server)))
+    assert caught.value.kind == "cut"
+
+
+PROMPT = Prompt(name="answer", language="en", version="1", system="", user="{question}")
+CASE = Case(
+    id="1", dataset="d", language="en", row=1, question="Capital of Bulgaria?", golds=("Sofia",)
+)
+
+
+OPENAI = "https://models.invalid/v1"
+ELSEWHERE = {"openai": OPENAI, "openai-responses": OPENAI, "anthropic": "https://models.invalid"}
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+def called(provider: str = "openai") -> Reply:
+    """What a model on another machine answers."""
+    return ask(parse(f"{provider}:m@{ELSEWHERE[provider]}", {}), asked())
+
+
+def seen_by(proxy: Loopback, provider: str = "openai") -> list[Seen]:
+    """The requests of one call that reach a proxy, which refuses to serve."""
+    with pytest.raises(CallError):
+        called(provider)
+    return proxy.requests
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_proxies_of_the_environment_are_not_for_loopback(
+    monkeypatch: pytest.MonkeyPatch, name: str, host: str
+) -> None:
+    """A local server is reached past a proxy that is set for the rest of the world."""
+    with loopback() as server, loopback(Answer(status=502)) as proxy:
+        monkeypatch.setenv(name, proxy.url)
+        spec = parse(f"openai:m@{server.url.replace('127.0.0.1', host)}/v1", {})
+        assert ask(spec, asked("[[answer=ok]]")).text == "ok"
+        assert proxy.count == 0
+
+
+@both
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
+def test_a_proxy_of_the_environment_serves_other_hosts(
+    monkeypatch: pytest.MonkeyPatch, provider: str, name: str
+) -> None:
+    """Requests to other machines go through it; the key stays in the tunnel, unseen by it."""
+    with loopback(Answer(status=407)) as proxy:
+        monkeypatch.setenv(name, proxy.url)
+        (seen,) = seen_by(proxy, provider)
+    assert (seen.method, seen.path) == ("CONNECT", "models.invalid:443")
+    assert SECRET not in str(seen)
+    assert not {"authorization", "proxy-authorization", "x-api-key"} & set(seen.headers)
+
+
+def test_a_proxy_may_ask_for_a_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    """User and password of a proxy's URL are sent to it, and stand in no message (F18)."""
+    with loopback(Answer(status=407)) as proxy:
+        address = proxy.url.removeprefix("http://")
+        monkeypatch.setenv("HTTPS_PROXY", f"us%40er:pass5ord@{address}")
+        with pytest.raises(CallError) as caught:
+            called()
+        (seen,) = proxy.requests
+    assert seen.headers["proxy-authorization"] == f"Basic {b64encode(b'us@er:pass5ord').decode()}"
+    assert "pass5ord" not in str(caught.value)
+
+
+@pytest.mark.parametrize("listed", ["models.invalid", ".invalid", "a.example, models.invalid", "*"])
+def test_no_proxy(monkeypatch: pytest.MonkeyPatch, listed: str) -> None:
+    """Hosts that NO_PROXY lists are called past the proxy."""
+    with loopback() as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        monkeypatch.setenv("NO_PROXY", listed)
+        assert seen_by(proxy) == []
+
+
+@pytest.mark.parametrize("value", ["socks5://u:pw5ecret@127.0.0.1:9", "http://h:99999", "//x"])
+def test_a_proxy_that_cannot_be_one(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    """A proxy that speaks no HTTP, or no URL at all, ends the run and is not shown."""
+    monkeypatch.setenv("HTTPS_PROXY", value)
+    with pytest.raises(FatalError, match="HTTPS_PROXY or ALL_PROXY is not") as caught:
+        called()
+    assert caught.value.kind == "environment"
+    assert "pw5ecret" not in str(caught.value)
+
+
+def test_nobody_listens_at_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy that is not there is like a server that is not there (F18)."""
+    with loopback() as proxy:
+        address = proxy.url
+    monkeypatch.setenv("HTTPS_PROXY", address)
+    with pytest.raises(CallError, match="no connection") as caught:
+        called()
+    assert caught.value.kind == "unreachable"
+
+
+def test_a_netrc_file_is_not_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A password of .netrc, even its default one, takes the place of no API key."""
+    netrc = tmp_path_factory.mktemp("home") / "netrc"
+    netrc.write_text("default login someone password else\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    with loopback() as server, loopback(Answer(status=407)) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+        ask(spec_of("openai", server), asked())
+        assert server.requests[0].headers["authorization"] == f"Bearer {SECRET}"
+        assert "proxy-authorization" not in seen_by(proxy)[0].headers
+
+
+def test_certificates_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of certificates that cannot be read ends the run, and the variable is named."""
+    monkeypatch.setenv("SSL_CERT_FILE", "no-such-file.pem")
+    with pytest.raises(FatalError, match="SSL_CERT_FILE or SSL_CERT_DIR") as caught:
+        called()
+    assert caught.value.kind == "environment"
+
+
+def test_certificates_are_read_for_tls_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server without TLS is called whatever the certificates: reading them takes long."""
+    monkeypatch.setenv("SSL_CERT_FILE", "no-such-file.pem")
+    with loopback() as server:
+        assert ask(spec_of("openai", server), asked("[[answer=ok]]")).text == "ok"
+
+
+def test_a_model_opens_its_line_once_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A setting that was wrong is looked at again at the next call."""
+    monkeypatch.setenv("HTTPS_PROXY", "ftp://h")
+    model = connect(parse(f"openai:m@{OPENAI}", {}), Key(SECRET))
+
+    async def twice() -> None:
+        with pytest.raises(FatalError):
+            await model.complete(asked())
+        with loopback(Answer(status=407)) as proxy:
+            monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+            with pytest.raises(CallError):
+                await model.complete(asked())
+            assert proxy.count == 1
+        await model.close()
+
+    asyncio.run(twice())

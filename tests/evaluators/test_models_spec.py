@@ -1,15 +1,31 @@
-"""SPECs and base URLs: what they mean, and what is refused before any call."""
+"""SPECs, base URLs, entries of models.yaml, and which key goes to which server."""
 
+import os
+import pickle
+import re
 import string
+import traceback
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.core import UsageError
-from evaluators.models.spec import Spec, is_loopback, normalise_url, parse
-from tests.support.tables import tabled
+from evaluators.models.catalogue import load_catalogue
+from evaluators.models.spec import (
+    PROVIDERS,
+    Prices,
+    Spec,
+    is_loopback,
+    normalise_url,
+    parse,
+    read_key_names,
+    require_key,
+)
+from evaluators.secrets import PLACEHOLDER, Key, mask, one_line
+from tests.support.tables import kept, tabled
 
 CATALOGUE = {"house-judge": parse("openai:gpt-4o@http://127.0.0.1:8000/v1", {})}
 
@@ -131,3 +147,277 @@ def test_parameters_an_entry_wins_omits_and_renames() -> None:
     )
     merged = spec.merged({"seed": 2, "temperature": 0, "max_tokens": 100})
     assert merged == {"seed": 1, "max_completion_tokens": 100}
+
+
+FULL = kept(__file__, "full")
+HEAD = "mine:\n  provider: openai\n  model: m\n"
+
+
+def entries(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "models.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_field_is_read(tmp_path: Path) -> None:
+    """Each key of an entry arrives in the Spec, with its type."""
+    spec = load_catalogue(entries(tmp_path, FULL))["mine"]
+    assert spec.text == "mine"
+    assert (spec.name, spec.base_url) == ("org/name:tag", "http://127.0.0.1:8000/v1")
+    assert spec.api_key_env == "MY_KEY"
+    assert spec.parameters == {
+        "temperature": 0,
+        "top_p": 0.5,
+        "seed": -1,
+        "stop": ["END", "007"],
+        "reasoning_effort": "low",
+        "chat_template_kwargs": {"enable_thinking": False, "note": "No"},
+    }
+    assert spec.omit == ("frequency_penalty",)
+    assert (spec.max_tokens_as, spec.answers_as) == ("max_completion_tokens", ("*",))
+    assert (spec.deadline, spec.item_deadline) == (2.5, 60)
+    assert (spec.concurrency, spec.rpm, spec.tpm) == (3, 60, 100_000)
+    assert spec.prices == Prices(input=0.15, output=0.6)
+
+
+def test_the_size_and_price_of_a_batch_are_read(tmp_path: Path) -> None:
+    """What an entry says of batches wins over the provider's terms; the rest stays the latter's."""
+    spec = load_catalogue(entries(tmp_path, f"{HEAD}  batch: {{calls: 5, megabytes: 1.5}}\n"))[
+        "mine"
+    ]
+    terms, own = spec.batching, PROVIDERS["openai"].batching
+    assert terms is not None
+    assert own is not None
+    assert (terms.calls, terms.size, terms.price) == (5, 1_500_000, own.price)
+
+
+def test_an_empty_file_has_no_models(tmp_path: Path) -> None:
+    """A file of comments is a catalogue of nothing."""
+    assert load_catalogue(entries(tmp_path, "# nothing yet\n")) == {}
+
+
+def test_the_shipped_file_is_sound() -> None:
+    """Every shipped entry can be read and named on the command line."""
+    shipped = load_catalogue()
+    assert len(shipped) >= 4
+    assert {parse(name, shipped).provider for name in shipped} == set(PROVIDERS)
+
+
+@tabled("text", "problem")
+def test_a_wrong_file_names_file_line_and_key(tmp_path: Path, text: str, problem: str) -> None:
+    """Each error is one line: where it is, what was got, what is right."""
+    with pytest.raises(UsageError) as caught:
+        load_catalogue(entries(tmp_path, f"{text}\n"))
+    assert f"models.yaml{problem}" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@tabled("line", "problem")
+def test_a_wrong_line_names_file_line_and_key(tmp_path: Path, line: str, problem: str) -> None:
+    """So is that of a line in an entry which is right but for it."""
+    with pytest.raises(UsageError) as caught:
+        load_catalogue(entries(tmp_path, f"{HEAD}  {line}\n"))
+    assert f"models.yaml:4: mine: {problem}" in str(caught.value)
+
+
+KEYS = "  base_url: {url}\n  api_key_env: {variable}\n"
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"])
+def test_a_providers_own_key_is_for_no_other_host(tmp_path: Path, variable: str) -> None:
+    """Whoever writes a models file in a pull request cannot send the key to a host of theirs."""
+    text = HEAD + KEYS.format(url="https://h.example/v1", variable=variable)
+    with pytest.raises(UsageError, match=f":5: mine: key 'api_key_env': {variable} goes to"):
+        load_catalogue(entries(tmp_path, text))
+    for url in ("http://127.0.0.1:1/v1", "https://api.openai.com/v1"):
+        text = HEAD + KEYS.format(url=url, variable="OPENAI_API_KEY")
+        assert load_catalogue(entries(tmp_path, text))["mine"].api_key_env == "OPENAI_API_KEY"
+
+
+@tabled("line")
+def test_a_key_in_the_file_is_refused_and_not_shown(tmp_path: Path, line: str) -> None:
+    """Keys come from the environment; one that stands in the file is not repeated."""
+    with pytest.raises(UsageError, match=r"models\.yaml:\d+: mine") as caught:
+        load_catalogue(entries(tmp_path, f"{HEAD}  {line}\n"))
+    assert "hush" not in str(caught.value)
+
+
+REMOTE = parse("openai:m", {})
+LOCAL = parse("openai:m@http://127.0.0.1:1/v1", {})
+THIRD = parse("openai:m@https://third.example/v1", {})
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key of the machine's own plays a part; OpenAI's is a known one."""
+    monkeypatch.setenv("OPENAI_API_KEY", " sk-x1\n")
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+
+
+def test_the_key_comes_from_the_named_variable() -> None:
+    """White space at its ends, as secret files leave it, is no part of a key."""
+    assert require_key(REMOTE).reveal() == "sk-x1"
+
+
+@pytest.mark.parametrize("value", [None, "", " \n"])
+def test_a_missing_key_is_a_usage_problem(
+    monkeypatch: pytest.MonkeyPatch, value: str | None
+) -> None:
+    """The message names the variable to set; only a loopback server needs no key."""
+    if value is None:
+        monkeypatch.delenv("OPENAI_API_KEY")
+    else:
+        monkeypatch.setenv("OPENAI_API_KEY", value)
+    with pytest.raises(UsageError, match="set the environment variable OPENAI_API_KEY"):
+        require_key(REMOTE)
+    assert require_key(LOCAL).reveal() == PLACEHOLDER
+
+
+@pytest.fixture
+def env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the path of the ``.env`` that counts; nothing is there yet."""
+    path = tmp_path / ".env"
+    monkeypatch.setattr("evaluators.models.spec.ENV_FILE", path)
+    return path
+
+
+def test_a_key_may_be_noted_in_a_file(env_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read as it stands, never exported, and the environment wins, even when empty."""
+    lines = "# keys\nexport ANTHROPIC_API_KEY='sk-$HOME-1'\nOPENAI_API_KEY=sk-noted # mine\nEMPTY\n"
+    env_file.write_text(lines, encoding="utf-8")
+    claude = parse("anthropic:c", {})
+    before = dict(os.environ)
+    assert require_key(claude).reveal() == "sk-$HOME-1"
+    assert require_key(REMOTE).reveal() == "sk-x1"
+    assert dict(os.environ) == before
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "")
+    with pytest.raises(UsageError, match=r"ANTHROPIC_API_KEY, or note it in \.env"):
+        require_key(claude)
+    for spec, url in ((THIRD, "https://third.example/v1"), (LOCAL, LOCAL.base_url)):
+        with pytest.raises(UsageError, match="set the environment variable EMPTY"):
+            require_key(spec, {url: "EMPTY"})
+    assert require_key(LOCAL).reveal() == PLACEHOLDER
+
+
+def test_a_file_of_keys_that_cannot_be_read_is_said(
+    env_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is named; nothing of it is shown."""
+    monkeypatch.delenv("OPENAI_API_KEY")
+    env_file.write_bytes(b"OPENAI_API_KEY=sk-\xff-hush\n")
+    with pytest.raises(UsageError, match="env") as caught:
+        require_key(REMOTE)
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["hush hush", "hush\nhush", "hushй"])
+def test_a_key_no_header_can_carry_is_refused_unseen(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    """Such a key would appear in the HTTP library's own error; no frame holds it either."""
+    monkeypatch.setenv("OPENAI_API_KEY", value)
+    with pytest.raises(UsageError, match="OPENAI_API_KEY") as caught:
+        require_key(REMOTE)
+    told = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    assert "hush" not in str(caught.value) + repr(told.stack[-1].locals)
+
+
+def test_a_providers_own_key_goes_to_its_own_host_only() -> None:
+    """A loopback server gets the placeholder, another machine nothing until a key is named."""
+    assert require_key(LOCAL).reveal() == PLACEHOLDER
+    message = "no key is named for https://third.example/v1, and OPENAI_API_KEY goes to"
+    with pytest.raises(UsageError, match=re.escape(message)):
+        require_key(THIRD)
+    assert require_key(parse("openai:m@https://api.openai.com/v1", {})).reveal() == "sk-x1"
+    with pytest.raises(UsageError, match="no key is named"):  # another port is another server
+        require_key(parse("openai:m@https://api.openai.com:8443/v1", {}))
+
+
+@pytest.mark.parametrize(
+    "given_for", ["https://third.example/v1", "https://THIRD.example", "https://third.example:443/"]
+)
+def test_a_key_named_for_a_server_is_sent_there(
+    monkeypatch: pytest.MonkeyPatch, given_for: str
+) -> None:
+    """--key-env names it by the base URL or one above it, whatever its spelling."""
+    monkeypatch.setenv("THIRD_KEY", "t-1")
+    names = read_key_names([f"{given_for}=THIRD_KEY"])
+    assert require_key(THIRD, names).reveal() == "t-1"
+    with pytest.raises(UsageError, match="set the environment variable UNSET"):
+        require_key(THIRD, read_key_names([f"{given_for}=UNSET"]))
+
+
+def test_the_longest_named_address_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path may have a key of its own; a host whose name only begins alike has none."""
+    monkeypatch.setenv("A", "host")
+    monkeypatch.setenv("B", "path")
+    names = read_key_names(["https://third.example=A", "https://third.example/v1=B"])
+    assert require_key(THIRD, names).reveal() == "path"
+    with pytest.raises(UsageError, match="no key is named"):
+        require_key(parse("openai:m@https://third.example.org/v1", {}), names)
+
+
+@pytest.mark.parametrize(
+    "text", ["NAME", "https://x.example", "https://x.example=sk-secret-1", "=A"]
+)
+def test_another_form_is_refused_and_no_key_shown(text: str) -> None:
+    """Whoever writes the key itself after the equals sign does not see it again."""
+    with pytest.raises(UsageError) as caught:
+        read_key_names([text])
+    assert "sk-secret-1" not in str(caught.value)
+
+
+@given(st.text(max_size=40), st.text(max_size=20))
+def test_any_text_is_read_or_refused(url: str, name: str) -> None:
+    """Only UsageError leaves the reader."""
+    try:
+        names = read_key_names([f"{url}={name}"])
+    except UsageError:
+        return
+    assert list(names.values()) == [name]
+
+
+def test_a_key_shows_stars() -> None:
+    """No way of printing a Key gives its value."""
+    key = Key("s3cret-value")
+    assert {repr(key), str(key), f"{key}", "%s" % key, repr([key])[1:-1]} == {"***"}  # noqa: UP031
+    assert key.reveal() == "s3cret-value"
+
+
+def test_a_key_is_not_pickled() -> None:
+    """A Key does not travel to another process."""
+    with pytest.raises(TypeError, match="not pickled"):
+        pickle.dumps(Key("s3cret-value"))
+
+
+@tabled("secret")
+def test_key_shapes_are_masked(secret: str) -> None:
+    """Every common shape is masked, in a sentence too."""
+    shown = mask(f"Incorrect key: {secret}, sorry.")
+    assert "***" in shown
+    assert secret.removeprefix("Bearer ").removeprefix("https://").split("@")[0] not in shown
+
+
+@pytest.mark.parametrize(
+    "text", ["sk-learning is fun", "Bearer certificates", "https://h.example/a@b", "the risk-based"]
+)
+def test_words_are_left_alone(text: str) -> None:
+    """Masking eats no ordinary words."""
+    assert mask(text) == text
+
+
+def test_its_own_key_is_masked_whatever_its_shape() -> None:
+    """A key of no known shape is masked where it is known; too short a one is not looked for."""
+    assert Key("plainword").mask("bad key plainword!") == "bad key ***!"
+    assert Key("bad").mask("bad key") == "bad key"
+    assert Key(PLACEHOLDER).mask("no-key was sent") == "no-key was sent"
+
+
+@settings(max_examples=40)
+@given(st.text(), st.integers(1, 400))
+def test_one_line_is_one_printable_line(text: str, limit: int) -> None:
+    """Whatever comes in, the line has no control or surrogate characters and keeps its limit."""
+    line = one_line(text, limit)
+    assert len(line) <= limit
+    assert len(line.splitlines()) <= 1
+    line.encode("utf-8")

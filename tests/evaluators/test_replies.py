@@ -1,15 +1,25 @@
-"""Reading a grade from text: one reading, or Invalid; never a wrong grade."""
+"""Reading grades, ratings and yes/no from calls and text: one reading, or Invalid; never a wrong one."""
 
+import importlib.util
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import CORRECT, Reply, ToolCall, UsageError
+from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, YES, Reply, ToolCall, UsageError
 from evaluators.replies.labels import LABELS_FILE, read_lexicon, word_key
-from evaluators.replies.readers import Invalid, read_grade, spoken
+from evaluators.replies.readers import (
+    Invalid,
+    read_grade,
+    read_rating,
+    read_reason,
+    read_yes_no,
+    spoken,
+)
+from tests import robustness_adapter
 from tests.support.tables import grown, kept, tabled
 
 
@@ -134,3 +144,121 @@ def test_labels_that_differ_little_are_read_as_written(
     call = ToolCall(name="grade", arguments=json.dumps({"grade": text}))
     found = read_grade(Reply(text="", calls=(call,)), labels=tuple(labels))
     assert (None if isinstance(found, Invalid) else found) == label
+
+
+KIT = Path(__file__).parents[3] / "shared" / "robustness"
+
+
+def called(*arguments: str, name: str = "grade", text: str = "", finish: str = "stop") -> Reply:
+    calls = tuple(ToolCall(name=name, arguments=one) for one in arguments)
+    return Reply(text=text, calls=calls, finish=finish)
+
+
+def made(said: dict[str, Any]) -> Reply:
+    return called(*map(grown, said["calls"]), **{key: said[key] for key in said if key != "calls"})
+
+
+@pytest.mark.parametrize(
+    "finish", ["length", "content_filter", "max_tokens", "refusal", "", "\ud800"]
+)
+def test_cut_and_filtered_replies_are_invalid(finish: str) -> None:
+    """An end that is not known to be complete leaves doubt in every protocol."""
+    assert isinstance(read_grade(Reply(text="A", finish=finish)), Invalid)
+    assert isinstance(read_grade(called('{"grade": "A"}', finish=finish)), Invalid)
+    assert isinstance(read_rating(called('{"rating": 7}', name="rate", finish=finish)), Invalid)
+    assert isinstance(read_yes_no("Yes", finish, ("Yes",), ("No",)), Invalid)
+
+
+@tabled("said", "grade")
+def test_a_forced_call_is_read_by_its_one_field(said: dict[str, Any], grade: str | None) -> None:
+    """The right function, one field, a label of the menu, and no text that says otherwise."""
+    found = read_grade(made(said))
+    assert (None if isinstance(found, Invalid) else found) == grade
+
+
+@tabled("value", "rating")
+def test_a_rating_is_an_integer_from_one_to_ten(value: str, rating: int | None) -> None:
+    """No rounding, no clamping, no booleans; a text of plain digits is the number it writes."""
+    found = read_rating(called(f'{{"rating": {value}}}', name="rate"))
+    assert (None if isinstance(found, Invalid) else found) == rating
+    assert type(found) in (int, Invalid)
+
+
+@tabled("said")
+def test_a_rating_comes_from_the_one_right_call(said: dict[str, Any]) -> None:
+    """Prose, other functions, other fields, cut JSON and calls that differ are Invalid."""
+    assert isinstance(read_rating(made(said)), Invalid)
+
+
+@pytest.mark.parametrize("text", ['{"rating": 8}', '```json\n{"reason": "so", "rating": 8}\n```'])
+def test_a_server_without_functions_may_rate_in_json(text: str) -> None:
+    """One object and nothing else is as good as the call, for ratings as for grades."""
+    assert read_rating(Reply(text=text)) == 8
+
+
+def test_the_reason_is_the_judges_own_or_empty() -> None:
+    """Only a text in the field ``reason`` of the call, or of JSON in the text, is one."""
+    assert read_reason(called('{"reason": "wrong year", "grade": "B"}')) == "wrong year"
+    assert (
+        read_reason(Reply(text='So: {"grade": "B", "explanation": "a year off"}')) == "a year off"
+    )
+    assert [
+        read_reason(reply) for reply in (Reply(text="B"), called("["), called('{"reason": 1}'))
+    ] == [""] * 3
+
+
+@tabled("text", "answer")
+def test_yes_or_no_is_the_label_alone_or_before_a_comma_or_stop(
+    text: str, answer: str | None
+) -> None:
+    """Words that only begin like a label, look-alikes and both labels are no answer."""
+    found = read_yes_no(grown(text), "stop", ("Так",), ("Не",))
+    assert (None if isinstance(found, Invalid) else found) == answer
+
+
+@tabled("text", "yes", "no", "answer")
+def test_yes_and_no_are_read_in_every_language(
+    text: str, yes: str, no: str, answer: str | None
+) -> None:
+    """The slice gives the words; ``Answer: Yes`` is a yes (R11), nothing else of a sentence is."""
+    found = read_yes_no(text, "stop", (yes,), (no,))
+    assert (None if isinstance(found, Invalid) else found) == answer
+
+
+@pytest.mark.parametrize("reason", [7, 1.5, True, ["A"], {"grade": "B"}])
+def test_a_reason_that_is_no_text_is_asked_again(reason: object) -> None:
+    """A number where text is needed leaves doubt about the verdict next to it (R7, F1)."""
+    found = read_grade(called(json.dumps({"reason": reason, "grade": "CORRECT"})))
+    assert isinstance(found, Invalid)
+    rated = read_rating(called(json.dumps({"reason": reason, "rating": 7}), name="rate"))
+    assert isinstance(rated, Invalid)
+
+
+@given(
+    st.text(alphabet=st.characters(), max_size=80)
+    | st.text(alphabet="ABCАВС \"'{}[]:.,\n>`<think/>ergad", max_size=60)
+)
+def test_no_text_raises(text: str) -> None:
+    """Any text, lone surrogates included, is read or Invalid, alone, in a call or next to one."""
+    grades = (CORRECT, INCORRECT, NOT_ATTEMPTED)
+    inside = called(json.dumps({"grade": text}))
+    for reply in (Reply(text=text), called(text), called('{"grade": "A"}', text=text), inside):
+        grade = read_grade(reply)
+        assert isinstance(grade, Invalid) or grade in grades
+    answer = read_yes_no(text, "stop", ("Yes",), ("No",))
+    assert isinstance(answer, Invalid) or answer in (YES, NO)
+    assert isinstance(read_rating(called(text, name="rate")), int | Invalid)
+
+
+@pytest.mark.skipif(not KIT.exists(), reason="the robustness kit is not next to the repository")
+def test_the_robustness_kit_finds_no_wrong_grade(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every example of the kit gets an accepted reading."""
+    spec = importlib.util.spec_from_file_location("kit", KIT / "kit.py")
+    assert spec is not None
+    assert spec.loader is not None
+    kit = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(kit)
+    readers = {"grade": "parse_grade", "rating": "parse_rating", "yesno": "parse_yesno"}
+    for row in kit.read_jsonl("judge_outputs.jsonl"):
+        read = getattr(robustness_adapter, readers[row["kind"]])
+        assert read(row["reply"], row["lang"]) in row["accept"], row["id"]

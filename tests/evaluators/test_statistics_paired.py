@@ -1,7 +1,8 @@
-"""Claims about paired differences: Tango, McNemar, Holm, odds ratios and sample sizes."""
+"""Claims about paired differences and the power of their gates, and about pass@k and pass^k."""
 
 import math
 import random
+from itertools import combinations
 
 import pytest
 from hypothesis import assume, example, given, settings
@@ -9,15 +10,21 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import binomtest, norm
 
+from evaluators.statistics.intervals import UNDEFINED, Z95
+from evaluators.statistics.metrics import chance, clustered_mean, is_repeated
 from evaluators.statistics.paired import (
+    confirmed_margin,
     holm,
     mcnemar,
     odds_ratio,
     p_value_beyond,
+    pairs_needed,
+    power,
     shrink,
     smallest_n,
     tango,
 )
+from tests.benchmarks.coverage import Cell, outcomes, scores
 from tests.support.figures import array, given_interval
 
 Z90 = 1.6448536269514722
@@ -154,3 +161,141 @@ def test_the_odds_ratio_has_the_exact_interval_of_its_share(fixed: int, broke: i
     assert value == (pytest.approx(fixed / broke) if broke else None)
     assert low == pytest.approx(share.low / (1 - share.low))
     assert high == (pytest.approx(share.high / (1 - share.high)) if broke else None)
+
+
+MARGINS = st.integers(10, 400).map(lambda thousandths: thousandths / 1000)
+SHARES = st.integers(2, 40).map(lambda hundredths: hundredths / 100)
+
+
+@settings(max_examples=50)
+@given(st.integers(5, 400), MARGINS, SHARES, st.integers(-9, 9))
+def test_power_is_the_sum_over_all_tables(
+    n: int, margin: float, discordance: float, tenths: int
+) -> None:
+    """The benchmark's own enumeration, which scores each table by itself, says the same."""
+    difference = discordance * tenths / 10
+    rate = 0.5 - difference / 2
+    both = rate - (discordance - difference) / 2
+    spread = (rate * (1 - rate) * (rate + difference) * (1 - rate - difference)) ** 0.5
+    correlation = (both - rate * (rate + difference)) / spread
+    cell = Cell(n=n, rate=rate, correlation=correlation, difference=difference)
+    fixed, broke, weights = outcomes(cell)
+    cleared = scores(fixed, broke, n, -margin) > Z95
+    if difference < -margin:
+        cleared = scores(fixed, broke, n, -margin) < -Z95
+    assert power(n, -margin, discordance, difference) == pytest.approx(
+        weights[cleared].sum(), abs=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("n", "margin", "chance"),
+    [(29, 0.1645, 0.54), (60, 0.1144, 0.68), (120, 0.0809, 0.73), (240, 0.0572, 0.76)],
+)
+def test_margins_of_the_normal_formula_have_less_than_its_power(
+    n: int, margin: float, chance: float
+) -> None:
+    """Where z(0.975) + z(0.8) promises 80 % at 10 % discordance, the tables give 54 to 76 %."""
+    assert power(n, -margin, 0.1) == pytest.approx(chance, abs=0.005)
+
+
+def test_without_a_pair_that_differs_the_size_alone_decides() -> None:
+    """As many pairs as Tango needs with no discordant one pass for certain, one less never."""
+    assert power(125, -0.03, 0.0) == pytest.approx(1)
+    assert power(124, -0.03, 0.0) == 0
+    assert pairs_needed(-0.03, 0.0, 0.0) == smallest_n(0.03) == 125
+
+
+@pytest.mark.parametrize(("n", "discordance"), [(29, 0.1), (60, 0.3), (873, 0.1), (4326, 0.2)])
+def test_the_confirmed_margin_is_the_first_with_eighty_percent(n: int, discordance: float) -> None:
+    """At it the power is reached, a little below it is not; and no pair confirms nothing."""
+    margin = confirmed_margin(n, discordance)
+    assert margin is not None
+    assert power(n, -margin, discordance) >= 0.8 > power(n, -margin + 0.0002, discordance)
+    assert confirmed_margin(0, discordance) is None
+
+
+@pytest.mark.parametrize(
+    ("bound", "discordance", "difference"),
+    [(-0.1, 0.1, 0.0), (-0.03, 0.1, 0.0), (-0.1, 0.2, -0.05), (0.0, 0.1, -0.05), (-0.1, 0.3, -0.2)],
+)
+def test_so_many_pairs_decide(bound: float, discordance: float, difference: float) -> None:
+    """They have the power, a tenth fewer do not, on whichever side of the bound the truth is."""
+    needed = pairs_needed(bound, discordance, difference)
+    assert needed is not None
+    assert power(needed, bound, discordance, difference) >= 0.8
+    assert power(needed * 9 // 10, bound, discordance, difference) < 0.8
+
+
+def test_no_number_of_pairs_decides_on_the_bound_itself() -> None:
+    """A true difference on the bound, or within a hair of it, is never told from it."""
+    assert pairs_needed(-0.1, 0.2, -0.1) is None
+    assert pairs_needed(-0.1, 0.2, -0.09999) is None
+
+
+def test_a_sure_loss_is_above_the_bound_by_no_table() -> None:
+    """All pairs broke: the interval's upper end is below every bound that it can exclude."""
+    ends = tango(0, 50, 50)
+    assert ends is not None
+    assert power(50, -0.5, 1.0, -1.0) == pytest.approx(1)
+    assert power(2, -0.95, 1.0, -1.0) == 0
+
+
+TRIES = st.lists(st.booleans(), min_size=1, max_size=8)
+
+
+@given(TRIES, st.integers(1, 10))
+def test_chances_are_shares_of_all_picks(tries: list[bool], k: int) -> None:
+    """Of all ways to pick k tries: the share with one that passed, and with none that failed."""
+    picks = list(combinations(tries, k))
+    for name, holds in ((f"pass@{k}", any), (f"pass^{k}", all)):
+        found = chance(name, len(tries), sum(tries))
+        if not picks:
+            assert found is None
+        else:
+            assert found == pytest.approx(sum(map(holds, picks)) / len(picks))
+
+
+@given(TRIES)
+def test_of_one_try_both_are_the_pass_rate(tries: list[bool]) -> None:
+    """More tries make pass@k no smaller and pass^k no larger."""
+    rate = sum(tries) / len(tries)
+    for sign, order in (("@", 1), ("^", -1)):
+        found = [chance(f"pass{sign}{k}", len(tries), sum(tries)) for k in range(1, len(tries) + 1)]
+        values = [order * value for value in found if value is not None]
+        assert values[0] == pytest.approx(order * rate)
+        assert values == sorted(values)
+
+
+def test_published_values() -> None:
+    """The estimator of Chen et al. for 200 tries of which 13 pass."""
+    assert chance("pass@1", 200, 13) == pytest.approx(0.065)
+    assert chance("pass@10", 200, 13) == pytest.approx(0.4978, abs=1e-3)
+    assert chance("pass@100", 200, 13) == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("pass@3", True), ("pass^10", True), ("pass@0", False), ("pass3", False), ("pass^", False)],
+)
+def test_names(name: str, said: bool) -> None:
+    """A sign and a number from 1."""
+    assert is_repeated(name) is said
+
+
+@given(st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=3), min_size=1, max_size=6))
+def test_a_mean_lies_in_its_interval(clusters: list[list[float]]) -> None:
+    """Which stays open even where all values are the same."""
+    found = clustered_mean(clusters)
+    assert found.value is not None
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low <= found.value + 1e-9
+    assert found.value <= found.high + 1e-9
+    assert found.high > found.low
+    assert found.n == sum(map(len, clusters))
+
+
+def test_no_values_have_no_mean() -> None:
+    """Undefined, never 0."""
+    assert clustered_mean([]) == UNDEFINED
