@@ -1,4 +1,4 @@
-"""A call is looked up, sent once, tried again where that helps, and kept; also outside a pytest run."""
+"""A call is looked up, sent once, retried where that helps, and kept; in a pytest run and outside."""
 
 import asyncio
 import os

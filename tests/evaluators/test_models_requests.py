@@ -1,4 +1,4 @@
-"""What is sent, over which connections and proxies; the shipped entries for Azure, Bedrock, Gemini."""
+"""What is sent, over which connections and proxies; and the shipped entries of models.yaml."""
 
 import asyncio
 import json

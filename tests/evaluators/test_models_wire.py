@@ -1,4 +1,4 @@
-"""What servers do to connections, HTTP and bodies: hangs, broken rules, odd heads, large replies."""
+"""What servers do to connections, HTTP and bodies: hangs, broken rules, odd heads, large ones."""
 
 import asyncio
 import gzip

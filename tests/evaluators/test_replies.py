@@ -1,4 +1,4 @@
-"""Reading grades, ratings and yes/no from calls and text: one reading, or Invalid; never a wrong one."""
+"""Reading grades, ratings and yes/no from calls and text: one reading, or Invalid."""
 
 import importlib.util
 import json
