@@ -96,8 +96,9 @@ async def score(spec: CheckSpec, case: Case, answer: str, ask: Ask) -> Score:
     try:
         if spec.check in QUICK:
             return await off_the_loop(spec.metric, lambda _: _scored(spec, case, answer), ask)
-        work = partial(apart, spec.metric, _loaded, _scored, spec, case, answer)
-        return await asyncio.wrap_future(in_thread(work, note=bool))
+        load, work = partial(_loaded, spec), partial(_scored, spec, case, answer)
+        done = in_thread(partial(apart, spec.metric, load, work), note=bool)
+        return await asyncio.wrap_future(done)
     except QAError:
         raise
     except Exception as error:  # the user's code may raise anything
@@ -105,7 +106,7 @@ async def score(spec: CheckSpec, case: Case, answer: str, ask: Ask) -> Score:
         raise JudgeError(msg, kind="check_failed") from error
 
 
-def _loaded(spec: CheckSpec, case: Case, answer: str) -> None:
+def _loaded(spec: CheckSpec) -> None:
     load_check(spec)
 
 

@@ -1,6 +1,7 @@
 """Where an answer comes from: the data file, or a model asked with a prompt."""
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 
 from evaluators.core import Ask, AskedCase, CallError, Case, Message, Model, Reply, Request
@@ -52,19 +53,7 @@ class PromptedAnswer:
         Raises CallError for a reply that the provider filtered, that was cut before its first
         character, or that the API calls incomplete.
         """
-        reply = await ask(self.model, self._request(case, repeat))
-        if reply.finish == "content_filter":
-            raise CallError("filtered", f"{self.spec}: the provider filtered the answer")
-        cut = reply.finish == "length" and (self.whole or not reply.text.strip())
-        if cut or reply.finish == INCOMPLETE:
-            raise CallError("cut", f"{self.spec}: the answer was cut at the token limit; raise it")
-        return answer_of(reply)
-
-    def _request(self, case: Case, repeat: int) -> Request:
         messages = answer_messages(self.prompt, case) if self.prompt else ()
-        version = self.prompt.version if self.prompt else ""
-        if not self.model.limits.takes_case:
-            return Request(messages=messages, version=version, repeat=repeat)
         asked = AskedCase(
             question=case.question,
             context=case.context,
@@ -72,20 +61,29 @@ class PromptedAnswer:
             metadata=case.metadata,
             messages=messages,
         )
-        return Request(messages=messages, version=version, repeat=repeat, case=asked)
+        request = Request(
+            messages=messages,
+            version=self.prompt.version if self.prompt else "",
+            repeat=repeat,
+            case=asked if self.model.limits.takes_case else None,
+        )
+        reply = await ask(self.model, request)
+        if reply.finish == "content_filter":
+            raise CallError("filtered", f"{self.spec}: the provider filtered the answer")
+        cut = reply.finish == "length" and (self.whole or not reply.text.strip())
+        if cut or reply.finish == INCOMPLETE:
+            raise CallError("cut", f"{self.spec}: the answer was cut at the token limit; raise it")
+        return answer_of(reply)
 
 
 def answer_of(reply: Reply) -> str:
     """Return the text of a reply; if it has only tool calls, these as JSON."""
     if reply.text.strip() or not reply.calls:
         return reply.text
-    calls = [{"name": call.name, "arguments": _value(call.arguments)} for call in reply.calls]
+    calls = []
+    for call in reply.calls:
+        arguments: object = call.arguments
+        with suppress(ValueError):  # it stays text where it is no JSON
+            arguments = parse_json(call.arguments)
+        calls.append({"name": call.name, "arguments": arguments})
     return json.dumps(calls, ensure_ascii=False)
-
-
-def _value(arguments: str) -> object:
-    """Return the value of JSON arguments; other text unchanged."""
-    try:
-        return parse_json(arguments)
-    except ValueError:
-        return arguments

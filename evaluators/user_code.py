@@ -17,12 +17,12 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import ContextVar
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from itertools import count
 from pathlib import Path
 from types import ModuleType
-from typing import BinaryIO, ParamSpec, TypeVar
+from typing import BinaryIO, TypeVar
 
 from evaluators.core import Ask, JudgeError, Model, Reply, Request, UsageError
 from evaluators.secrets import mask, one_line
@@ -62,7 +62,6 @@ def load_named(text: str, option: str, kind: str) -> tuple[ModuleType, object]:
     return module, getattr(module, attribute)
 
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 RULE_SECONDS = 10.0  # for one answer, without the time of calls to models
@@ -141,9 +140,7 @@ class _HeldUpError(Exception):
     """A process ended, or lets none of its threads run."""
 
 
-def apart(
-    name: str, load: Callable[P, object], work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-) -> T:
+def apart(name: str, load: Callable[[], None], work: Callable[[], T]) -> T:
     """Return what ``work`` returns in another process, where ``load`` has run before it.
 
     Threads of one process do all such work. Code that lets none of them run ends that process; then
@@ -153,11 +150,11 @@ def apart(
     """
     try:
         with suppress(_HeldUpError):  # perhaps by other work
-            return _shared(os.getpid(), Path.cwd()).current().do(load, work, *args, **kwargs)
+            return _shared(os.getpid(), Path.cwd()).current().do(load, work)
         with _ALONE:
             alone = _Process()
             try:
-                return alone.do(load, work, *args, **kwargs)
+                return alone.do(load, work)
             finally:
                 alone.end()
     except _HeldUpError:
@@ -202,18 +199,16 @@ class _Process:
         self._pending: dict[int, Future[object]] = {}
         threading.Thread(target=self._read, name="qa-apart", daemon=True).start()
 
-    def do(
-        self, load: Callable[P, object], work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    def do(self, load: Callable[[], None], work: Callable[[], T]) -> T:
         """Return what ``work`` returns there. Raises JudgeError, or _HeldUpError."""
-        self._start(load, args, kwargs).result(LOAD_SECONDS)
-        result = self._start(work, args, kwargs)
+        self._start(load).result(LOAD_SECONDS)
+        result = self._start(work)
         try:
             return result.result(RULE_SECONDS)  # type: ignore[return-value]  # as work returns it
         except TimeoutError:
             pass
         try:
-            self._start(os.getpid, (), {}).result(HELD_SECONDS)
+            self._start(os.getpid).result(HELD_SECONDS)
         except TimeoutError:
             self.end()
             raise _HeldUpError from None
@@ -224,7 +219,7 @@ class _Process:
         self._process.kill()
         self._process.wait()
 
-    def _start(self, work: Callable[..., object], *values: object) -> Future[object]:
+    def _start(self, work: Callable[[], object]) -> Future[object]:
         future: Future[object] = Future()
         with self._lock:
             if self.has_ended:
@@ -233,7 +228,7 @@ class _Process:
             self._pending[number] = future
             assert self._process.stdin is not None
             with suppress(OSError):  # it has ended, and the reader will say so
-                pickle.dump((number, work, *values), self._process.stdin)
+                pickle.dump((number, work), self._process.stdin)
                 self._process.stdin.flush()
         return future
 
@@ -260,9 +255,9 @@ def serve(held_seconds: float) -> None:
     threading.Thread(target=_keep_alarm_off, args=(held_seconds,), daemon=True).start()
     with suppress(EOFError):
         while True:
-            number, work, args, kwargs = pickle.load(source)
-            run = partial(_report, partial(work, *args, **kwargs), number, results, lock)
-            threading.Thread(target=run, daemon=True).start()
+            number, work = pickle.load(source)
+            about = (work, number, results, lock)
+            threading.Thread(target=_report, args=about, daemon=True).start()
     os._exit(0)
 
 

@@ -214,17 +214,16 @@ def _check_model(name: str, wanted: str, also: tuple[str, ...]) -> None:
 
     A release of the name, the name of a release, and the names in ``also`` are the same model.
     """
-    if "*" not in also and not any(_is_same(name, known) for known in (wanted, *also)):
-        refuse_body(
-            f"model {name[:80]!r} answered in place of {wanted!r}; "
-            "if they are the same, put that name under answers_as in models.yaml"
-        )
-
-
-def _is_same(name: str, known: str) -> bool:
-    short, long = sorted((_bare(name), _bare(known)), key=len)
-    rest = long[len(short) :]
-    return bool(short) and long.startswith(short) and (not rest or bool(_RELEASE.fullmatch(rest)))
+    for known in (wanted, *also):
+        short, long = sorted((_bare(name), _bare(known)), key=len)
+        rest = long[len(short) :]
+        is_longer = bool(short) and long.startswith(short)
+        if known == "*" or (is_longer and (not rest or _RELEASE.fullmatch(rest))):
+            return
+    refuse_body(
+        f"model {name[:80]!r} answered in place of {wanted!r}; "
+        "if they are the same, put that name under answers_as in models.yaml"
+    )
 
 
 def _bare(name: str) -> str:

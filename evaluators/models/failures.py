@@ -4,9 +4,10 @@ import json
 import math
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from itertools import product
 
 import aiohttp
 from aiohttp.http_exceptions import ContentEncodingError
@@ -199,22 +200,17 @@ def reset_after(headers: Mapping[str, str]) -> float | None:
 
     If no header names an exhausted limit, the limit that is free first counts.
     """
-    known = list(_resets(headers))
-    used_up = [seconds for seconds, left in known if left == 0]
-    wait = max(used_up) if used_up else min((seconds for seconds, _ in known), default=None)
+    known, used_up = list[float](), list[float]()
+    for before, (reset, remaining) in product(("", PASSED_ON), RESETS.items()):
+        value = headers.get(before + reset, "").strip()
+        seconds = _duration(value)
+        if seconds is None:
+            seconds = _until(_timestamp(value), headers)
+        if seconds is not None:
+            known.append(seconds)
+            used_up += [seconds] if _number(headers.get(before + remaining, "")) == 0 else []
+    wait = max(used_up) if used_up else min(known, default=None)
     return None if wait is None or wait > MAX_RESET_S else wait
-
-
-def _resets(headers: Mapping[str, str]) -> Iterator[tuple[float, float | None]]:
-    """Yield the seconds until each limit is free, and what is left of it now."""
-    for before in ("", PASSED_ON):
-        for reset, remaining in RESETS.items():
-            value = headers.get(before + reset, "").strip()
-            seconds = _duration(value)
-            if seconds is None:
-                seconds = _until(_timestamp(value), headers)
-            if seconds is not None:
-                yield seconds, _number(headers.get(before + remaining, ""))
 
 
 def _duration(text: str) -> float | None:

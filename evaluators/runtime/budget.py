@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from decimal import Decimal
 from functools import cache
 from types import MappingProxyType
 from uuid import uuid4
@@ -170,18 +169,15 @@ def _published(
 def _steps(ways: Mapping[str, object]) -> tuple[PriceTier, ...]:
     known = {name: price for name, price in ways.items() if price is not None}
     tiers = (tier for price in known.values() for tier in getattr(price, "tiers", ()))
-    starts = {0, *(tier.start for tier in tiers)}
+
+    def at(price: object, start: int) -> float:
+        below = [tier.price for tier in getattr(price, "tiers", ()) if tier.start <= start]
+        return float(str(below[-1] if below else getattr(price, "base", price)))
+
     return tuple(
-        PriceTier(above=start, prices=Prices(**{name: _at(known[name], start) for name in known}))
-        for start in sorted(starts)
+        PriceTier(above=start, prices=Prices(**{name: at(known[name], start) for name in known}))
+        for start in sorted({0, *(tier.start for tier in tiers)})
     )
-
-
-def _at(price: object, start: int) -> float:
-    tiers = getattr(price, "tiers", ())
-    below = [tier.price for tier in tiers if tier.start <= start]
-    amount = below[-1] if below else getattr(price, "base", price)
-    return float(amount) if isinstance(amount, Decimal) else float(str(amount))
 
 
 def pricer(catalogue: Mapping[str, Spec], on: date) -> Callable[[str, Reply], float | None]:
@@ -232,11 +228,13 @@ class Budget:
         found = ledger.documents(kind)
         others = sum(float(text) for key, text in found.items() if key != self._name)
         self.spent, self._others = self.spent - self._others + others, others
-        ledger.account = lambda: Document(kind, self._name, repr(self._own()))
 
-    def _own(self) -> float:
-        """Return what this process has spent, in USD, with what its calls in flight may cost."""
-        return self.spent - self._others + min(self._held, self._in_flight * self._most_paid)
+        def account() -> Document:
+            """Note what this process has spent, with what its calls in flight may cost."""
+            in_flight = min(self._held, self._in_flight * self._most_paid)
+            return Document(kind, self._name, repr(self.spent - self._others + in_flight))
+
+        ledger.account = account
 
     async def reserve(
         self, model: Model, request: Request, *, urgent: bool = False, batch: bool = False

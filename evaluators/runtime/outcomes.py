@@ -4,7 +4,7 @@ The file is not part of the ledger: it lives only as long as the run, needs no d
 lets ``--replay`` read a ledger that cannot be written.
 """
 
-import json
+import pickle
 import sqlite3
 import threading
 import time
@@ -13,15 +13,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from evaluators.core import Outcome, QAError, Usage, Verdict, Vote
-from evaluators.text import flat
+from evaluators.core import Outcome, QAError
 
 BEAT_SECONDS = 0.5
 SILENCE_SECONDS = 30.0
 POLL_SECONDS = 0.03  # with eight workers, polling more often costs more than it gains
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS outcomes (key TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS outcomes (key TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pulse (beat INTEGER NOT NULL, ended TEXT);
 INSERT INTO pulse SELECT 0, NULL WHERE NOT EXISTS (SELECT * FROM pulse);
 """
@@ -153,7 +152,7 @@ class OutcomeStore(OutcomeWriter):
 
     def post(self, outcomes: Sequence[Outcome]) -> None:
         """Publish these outcomes to every waiting test, in one transaction."""
-        rows = [(one.key, encode(one)) for one in outcomes]
+        rows = [(one.key, pickle.dumps(one)) for one in outcomes]
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany("INSERT OR REPLACE INTO outcomes VALUES (?, ?)", rows)
@@ -193,10 +192,11 @@ class OutcomeReader:
         Raises EngineLostError when the engine has shown no sign of life for 30 seconds.
         """
         while True:
-            found = self._connection.execute(_NEWS, (key,)).fetchone()
-            body, beat, ended = found or (None, None, None)
+            news = self._connection.execute(_NEWS, (key,)).fetchone()
+            body, beat, ended = news or (None, None, None)
             if body is not None:
-                return decode(str(body))
+                found: Outcome = pickle.loads(body)  # of our engine, in this run's own folder
+                return found
             if ended is not None:
                 return _missing(key, str(ended))
             if beat != self._beat:
@@ -217,30 +217,6 @@ def _missing(key: str, message: str) -> Outcome:
 def _lost() -> EngineLostError:
     msg = f"the engine has been silent for {SILENCE_SECONDS:g} s; run again to resume"
     return EngineLostError(msg)
-
-
-def encode(outcome: Outcome) -> str:
-    """Return an outcome as ASCII JSON; any text survives, lone surrogates included."""
-    verdict = outcome.verdict
-    said = verdict and {**flat(verdict), "votes": [flat(vote) for vote in verdict.votes]}
-    usages = {"usage": flat(outcome.usage), "answering": flat(outcome.answering)}
-    return json.dumps({**flat(outcome), "verdict": said, **usages})
-
-
-def decode(text: str) -> Outcome:
-    """Return the outcome that ``encode`` wrote."""
-    values = json.loads(text)
-    verdict = values.pop("verdict")
-    if verdict is not None:
-        votes = tuple(Vote(**vote) for vote in verdict.pop("votes"))
-        verdict = Verdict(votes=votes, **verdict)
-    return Outcome(
-        verdict=verdict,
-        usage=Usage(**values.pop("usage")),
-        answering=Usage(**values.pop("answering")),
-        calls=tuple(values.pop("calls")),
-        **values,
-    )
 
 
 def _connect(path: Path) -> sqlite3.Connection:

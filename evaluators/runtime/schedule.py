@@ -139,9 +139,13 @@ class Schedule:
     def _pick(self) -> str | None:
         if self._closed or self._taken >= min(self._first, self._lead):
             return None
+        queues = (self._wanted, self._ahead) if self._room else (self._wanted,)
         if self._refused and self._first != UNLIMITED and self._lead == UNLIMITED:
-            return self._scout()
-        for queue in (self._wanted, self._ahead) if self._room else (self._wanted,):
+            # An item that is far from those before it.
+            left = [key for key in self._ahead if key in self._untaken]
+            start = int(len(left) * (self._taken * GOLDEN_SHARE % 1))
+            queues = (deque(left[start : start + 1]),)
+        for queue in queues:
             while queue:
                 key = queue.popleft()
                 if key in self._untaken:
@@ -149,16 +153,6 @@ class Schedule:
                     self._taken += 1
                     return key
         return None
-
-    def _scout(self) -> str | None:
-        """Hand out an item that is far from those before it."""
-        left = [key for key in self._ahead if key in self._untaken]
-        if not left:
-            return None
-        key = left[int(len(left) * (self._taken * GOLDEN_SHARE % 1))]
-        self._untaken.discard(key)
-        self._taken += 1
-        return key
 
     def _wake(self) -> None:
         # Waking a loop is a system call: too dear for every test.

@@ -1,4 +1,4 @@
-"""A call is looked up, sent once, retried where that helps, and kept; in a pytest run and outside."""
+"""A call is looked up, sent once, retried where that helps, and kept; in a run and outside one."""
 
 import asyncio
 import os
