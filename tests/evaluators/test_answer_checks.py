@@ -55,10 +55,7 @@ def said_of(spec: CheckSpec, answer: str) -> Score:
     return asyncio.run(score(spec, CASE, answer, no_model))
 
 
-@pytest.mark.parametrize(
-    ("function", "answer", "value"),
-    [("yes", "It is Sofia.", 1.0), ("yes", "Varna", 0.0), ("half", "", 0.5), ("whole", "", 1.0)],
-)
+@tabled("function", "answer", "value")
 def test_a_check_gives_a_share(function: str, answer: str, value: float) -> None:
     """A Score, true or false, or a number from 0 to 1."""
     assert said_of(mine(function), answer).value == value

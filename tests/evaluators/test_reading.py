@@ -180,13 +180,7 @@ def test_an_alias_repeats_a_value_and_a_merge_its_keys(tmp_path: Path) -> None:
     assert found["c"].lines == {"max": 4, "min": 1}
 
 
-@pytest.mark.parametrize(
-    ("first", "unit", "said"),
-    [
-        ("[x, x]", "[*a{0}, *a{0}]", "aliases repeat more than 10,000 values"),
-        ("[]", "[*a{0}]", "nested deeper than 40 levels"),
-    ],
-)
+@tabled("first", "unit", "said")
 def test_aliases_cannot_explode(tmp_path: Path, first: str, unit: str, said: str) -> None:
     """Neither in number nor in depth."""
     lines = [f"k0: &a0 {first}", *(f"k{n + 1}: &a{n + 1} {unit.format(n)}" for n in range(60))]

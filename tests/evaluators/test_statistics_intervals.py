@@ -160,10 +160,7 @@ def test_the_estimate_lies_in_its_interval_within_0_and_1(
         assert 0 <= low <= found.value <= high <= 1
 
 
-@pytest.mark.parametrize(
-    ("truth", "sensitivity", "specificity"),
-    [(0.05, 0.9, 0.95), (0.3, 0.95, 0.9), (0.6, 0.9, 0.98), (0.5, 0.7, 0.7), (0.95, 0.97, 0.9)],
-)
+@tabled("truth", "sensitivity", "specificity")
 def test_the_interval_covers_the_truth_95_times_in_100(
     truth: float, sensitivity: float, specificity: float
 ) -> None:

@@ -26,6 +26,7 @@ from evaluators.statistics.paired import (
 )
 from tests.benchmarks.coverage import Cell, outcomes, scores
 from tests.support.figures import array, given_interval
+from tests.support.tables import tabled
 
 Z90 = 1.6448536269514722
 COUNTS = st.integers(0, 60)
@@ -188,10 +189,7 @@ def test_power_is_the_sum_over_all_tables(
     )
 
 
-@pytest.mark.parametrize(
-    ("n", "margin", "chance"),
-    [(29, 0.1645, 0.54), (60, 0.1144, 0.68), (120, 0.0809, 0.73), (240, 0.0572, 0.76)],
-)
+@tabled("n", "margin", "chance")
 def test_margins_of_the_normal_formula_have_less_than_its_power(
     n: int, margin: float, chance: float
 ) -> None:
@@ -215,10 +213,7 @@ def test_the_confirmed_margin_is_the_first_with_eighty_percent(n: int, discordan
     assert confirmed_margin(0, discordance) is None
 
 
-@pytest.mark.parametrize(
-    ("bound", "discordance", "difference"),
-    [(-0.1, 0.1, 0.0), (-0.03, 0.1, 0.0), (-0.1, 0.2, -0.05), (0.0, 0.1, -0.05), (-0.1, 0.3, -0.2)],
-)
+@tabled("bound", "discordance", "difference")
 def test_so_many_pairs_decide(bound: float, discordance: float, difference: float) -> None:
     """They have the power, a tenth fewer do not, on whichever side of the bound the truth is."""
     needed = pairs_needed(bound, discordance, difference)
@@ -274,10 +269,7 @@ def test_published_values() -> None:
     assert chance("pass@100", 200, 13) == pytest.approx(1.0, abs=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [("pass@3", True), ("pass^10", True), ("pass@0", False), ("pass3", False), ("pass^", False)],
-)
+@tabled("name", "said")
 def test_names(name: str, said: bool) -> None:
     """A sign and a number from 1."""
     assert is_repeated(name) is said
