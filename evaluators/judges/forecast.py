@@ -183,26 +183,29 @@ def make_forecast(
     """
     total = Forecast()
     for call in calls:
-        total += _forecast(call, specs[call.spec], pricing.get(call.spec), prefixes)
+        if call.kept:
+            total += Forecast(calls=1, kept=1)
+            continue
+        spec, price = specs[call.spec], pricing.get(call.spec)
+        limit = output_limit(spec, call.request)
+        tokens_in = round(text_bytes(call.request) / BYTES_PER_TOKEN)
+        tokens_out = REPLY_TOKENS if limit is None else min(REPLY_TOKENS, limit)
+        cost = cached = most = None
+        if price is not None:
+            longest = longest_reply(spec, call.request, batch=prefixes is None)
+            cost = price.cost(tokens_in, tokens_out)
+            cached = _cached(call, price, (tokens_in, tokens_out), prefixes)
+            most = price.most(most_input_tokens(call.request), longest)
+        total += Forecast(
+            calls=1,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            cost=cost,
+            known=cost or 0.0,
+            cached=cached,
+            most=most,
+        )
     return total
-
-
-def _forecast(call: Call, spec: Spec, price: Pricing | None, prefixes: Prefixes | None) -> Forecast:
-    if call.kept:
-        return Forecast(calls=1, kept=1)
-    limit = output_limit(spec, call.request)
-    tokens_in = round(text_bytes(call.request) / BYTES_PER_TOKEN)
-    tokens_out = REPLY_TOKENS if limit is None else min(REPLY_TOKENS, limit)
-    longest = longest_reply(spec, call.request, batch=prefixes is None)
-    return Forecast(
-        calls=1,
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
-        cost=None if price is None else price.cost(tokens_in, tokens_out),
-        known=0.0 if price is None else price.cost(tokens_in, tokens_out),
-        cached=None if price is None else _cached(call, price, (tokens_in, tokens_out), prefixes),
-        most=None if price is None else price.most(most_input_tokens(call.request), longest),
-    )
 
 
 def _cached(

@@ -69,18 +69,15 @@ class LazyModel:
 
     async def complete(self, request: Request) -> Reply:
         """One attempt, without retries. Raises only CallErrors."""
-        if self._loaded is None:
-            self._loaded = self._load()
-        return await self._loaded.complete(request)
-
-    def _load(self) -> "ApiModel | FunctionModel":
-        if self._spec.function:
+        if self._loaded is None and self._spec.function:
             from evaluators.models.python_function import FunctionModel
 
-            return FunctionModel(self.spec, self._spec.function, self._spec.deadline)
-        from evaluators.models.api import ApiModel
+            self._loaded = FunctionModel(self.spec, self._spec.function, self._spec.deadline)
+        elif self._loaded is None:
+            from evaluators.models.api import ApiModel
 
-        return ApiModel(self._spec, self._key)
+            self._loaded = ApiModel(self._spec, self._key)
+        return await self._loaded.complete(request)
 
     @property
     def has_batches(self) -> bool:

@@ -282,21 +282,16 @@ def content_free(answer: str, golds: Iterable[str]) -> bool:
 
 def _says_nothing(text: str) -> bool:
     visible = without_invisible(text)
-    if all(map(_is_punctuation, visible)):
+    if all(_category(sign).startswith("P") for sign in visible):
         return True
-    if len(visible) > LONGEST or any(map(_is_sign, visible)):
+    # A sign may be an answer by itself: ``∞``, an emoji.
+    if len(visible) > LONGEST or any(_category(sign) in ("So", "Sm", "Sc") for sign in visible):
         return False
     segments = filter(None, map(folded, _SEGMENT_END.split(visible)))
     return all(segment in lexicon().empty_answers for segment in segments)
 
 
-def _is_sign(character: str) -> bool:
-    """Return whether a character may be an answer by itself: ``∞``, an emoji."""
-    return unicodedata.category(character) in ("So", "Sm", "Sc") and not character.isascii()
-
-
-def _is_punctuation(character: str) -> bool:
-    """Return whether a character is punctuation, white space, or one of ASCII's signs."""
-    if character.isascii():
-        return not character.isalnum()
-    return character.isspace() or unicodedata.category(character).startswith("P")
+def _category(sign: str) -> str:
+    """Return a character's Unicode category; P for white space and for ASCII's signs too."""
+    is_plain = sign.isspace() or (sign.isascii() and not sign.isalnum())
+    return "P" if is_plain else unicodedata.category(sign)

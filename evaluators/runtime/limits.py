@@ -175,10 +175,8 @@ class Admission:
 
     def queue(self, model: Model) -> ModelQueue:
         """Return the queue of a model."""
-        queue = self._queues.get(model.spec)
-        return queue if queue is not None else self._new_queue(model)
-
-    def _new_queue(self, model: Model) -> ModelQueue:
+        if model.spec in self._queues:
+            return self._queues[model.spec]
         limits, now = model.limits, asyncio.get_running_loop().time()
         if self._rpm_limit is not None and self._rpm is None:
             self._rpm = TokenBucket.per_minute(self._rpm_limit, BURST_S, now)

@@ -208,7 +208,7 @@ def krippendorff_alpha(
     rows = [[*(counts[name] for name in names), _disagreement(counts)] for counts in paired]
     sums = np.array(rows, dtype=np.float64).reshape(len(paired), len(names) + 1)
     agreed = np.diag(sums[:, :-1].sum(axis=0)) if not sums[:, -1].any() else None
-    return _alpha(sums, _label_parts, agreed, _of_paired(units, clusters), _label_interval)
+    return _alpha(sums, _label_parts, agreed, (units, clusters), _label_interval)
 
 
 def interval_alpha(units: Sequence[Sequence[float]], clusters: Sequence[Hashable] = ()) -> Estimate:
@@ -230,26 +230,25 @@ def interval_alpha(units: Sequence[Sequence[float]], clusters: Sequence[Hashable
     if denominator > 0 and numerator / denominator >= PERFECT:
         counts = Counter(unit[0] for unit in paired)
         agreed = np.diag(np.array([*counts.values()], dtype=np.float64))
-    return _alpha(sums, _number_parts, agreed, _of_paired(units, clusters))
-
-
-def _of_paired(units: Sequence[Sized], clusters: Sequence[Hashable]) -> list[Hashable]:
-    """Return the clusters of the units that pair; by default each unit is its own."""
-    every = clusters or range(len(units))
-    return [own for unit, own in zip(units, every, strict=True) if len(unit) > 1]
+    return _alpha(sums, _number_parts, agreed, (units, clusters))
 
 
 def _alpha(
-    units: Array,
+    rows: Array,
     parts: Parts,
     agreed: Array | None,
-    clusters: Sequence[Hashable],
+    clustered: tuple[Sequence[Sized], Sequence[Hashable]],
     closed: Callable[[Array, int], Interval] | None = None,
 ) -> Estimate:
-    """Return alpha from the sums of each unit; ``agreed`` counts labels if all units agree."""
+    """Return alpha from the sums of each unit that pairs; ``agreed`` counts labels if all agree.
+
+    ``clustered`` has all units and their clusters; by default each unit is its own.
+    """
     import numpy as np
 
-    n, sums = len(units), cluster_sums(units, clusters)
+    units, clusters = clustered
+    every = zip(units, clusters or range(len(units)), strict=True)
+    n, sums = len(rows), cluster_sums(rows, [own for unit, own in every if len(unit) > 1])
     numerator, denominator = parts(sums.sum(axis=0))
     if not denominator > 0:
         return Estimate.of(None, None, n)
