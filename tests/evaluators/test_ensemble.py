@@ -176,16 +176,13 @@ def test_a_missing_vote_that_could_decide(said: tuple[str | int, ...]) -> None:
     assert told.value.kind == UNDECIDED
 
 
-def test_a_run_that_asks_nothing_more_is_no_failure_of_a_judge() -> None:
-    """The item is left to a later run, unless the votes there are decide it."""
+def test_no_vote_is_what_stops_a_run_or_is_an_error_of_ours() -> None:
+    """A stop leaves the item to a later run, unless the other votes decide; a bug ends the item."""
     stopped = StoppedError("budget", "all is spent")
     with pytest.raises(StoppedError, match="all is spent"):
         judged(members_saying(CORRECT, INCORRECT, stopped))
     assert judged(members_saying(CORRECT, CORRECT, stopped)).grade == CORRECT
 
-
-def test_an_error_of_ours_is_no_vote() -> None:
-    """Anything but a failed call or an unreadable judge ends the item, as everywhere."""
     with pytest.raises(ZeroDivisionError):
         judged(members_saying(CORRECT, CORRECT, ZeroDivisionError()))
 
@@ -200,20 +197,15 @@ def test_ratings_are_judged_by_their_median() -> None:
 
 @pytest.mark.parametrize("answer", ["Solution:", ".", "", "Отговор:", "\u200b"])
 def test_nobody_is_asked_about_an_answer_without_content(answer: str) -> None:
-    """A master key is NOT_ATTEMPTED; the judges' opinion does not matter."""
+    """A master key is NOT_ATTEMPTED, and a blank answer is rated 1, whatever the judges think."""
     members = members_saying(CORRECT, CORRECT, CORRECT)
     assert judged(members, answer=answer) == Verdict(
         grade=NOT_ATTEMPTED, reason="no content; the judge was not asked"
     )
-    assert all(member.heard == [] for member in members)
+    raters = members_saying(9, 9)
+    assert judged(raters, answer=" ").rating == 1
+    assert all(member.heard == [] for member in (*members, *raters))
     assert judged(members, answer="x" * LONGEST).grade == CORRECT
-
-
-def test_a_blank_answer_is_rated_one() -> None:
-    """No rater is asked about nothing."""
-    members = members_saying(9, 9)
-    assert judged(members, answer=" ").rating == 1
-    assert members[0].heard == []
 
 
 @tabled("spec", "models", "name")
@@ -224,20 +216,10 @@ def test_judges_are_named_as_their_providers_do(
     assert returned_names(spec, models) == name
 
 
-@pytest.mark.parametrize(
-    ("name", "spec", "known"),
-    [
-        ("j-2026", "openai:j", {"j-2026"}),
-        ("openai:j", "openai:j", set()),
-        ("lexical", "lexical", set()),
-        ("lexical+j-2026", "lexical+openai:j", {"lexical+j-2026"}),
-        ("x openai:b", "openai:a openai:b", {"x"}),
-        ("x y", "", {"x y"}),
-    ],
-)
-def test_who_was_asked_is_known_by_another_name(name: str, spec: str, known: set[str]) -> None:
+@tabled("name", "spec", "known")
+def test_who_was_asked_is_known_by_another_name(name: str, spec: str, known: list[str]) -> None:
     """A judge that was spared every call shows nothing of which model it would have been."""
-    assert known_names(name, spec) == known
+    assert known_names(name, spec) == {*known}
 
 
 RUBRIC = Rubric(
@@ -265,18 +247,14 @@ def cascaded(judge: CascadeJudge, answer: str) -> Verdict:
     return asyncio.run(judge.judge(make_case(), answer, complete))
 
 
-def test_what_the_rules_are_sure_of_costs_no_call() -> None:
-    """Right or not attempted: the rules' verdict, named as theirs."""
+def test_what_the_rules_are_sure_of_costs_no_call_and_the_model_judges_the_rest() -> None:
+    """Sure: the rules' verdict, named as theirs; else their opinion does not count at all."""
     model = says(INCORRECT)
     verdict = cascaded(cascade(model), "София")
     assert (verdict.grade, verdict.sure) == (CORRECT, True)
     assert [(vote.judge, vote.grade) for vote in verdict.votes] == [("lexical", CORRECT)]
     assert cascaded(cascade(model), "Не знам.").grade == NOT_ATTEMPTED
     assert model.requests == []
-
-
-def test_the_model_judges_the_rest() -> None:
-    """Where the rules are not sure their opinion does not count at all."""
     model = says(CORRECT)
     verdict = cascaded(cascade(model), "Градът в подножието на Витоша")
     assert len(model.requests) == 1
@@ -287,18 +265,14 @@ def test_the_model_judges_the_rest() -> None:
     )
 
 
-def test_an_audit_changes_no_verdict() -> None:
-    """The model's verdict is only noted; what counts does not depend on the draw."""
+def test_an_audit_changes_no_verdict_and_may_fail() -> None:
+    """What the model says, or why it says nothing, is only noted; the item is settled."""
     model = says(INCORRECT)
     verdict = cascaded(cascade(model, audit=1.0), "София")
     assert verdict.grade == CORRECT
     assert [vote.grade for vote in verdict.votes] == [CORRECT, INCORRECT]
     assert verdict.votes[1].judge == "openai:scripted"
     assert replace(verdict, votes=()) == replace(cascaded(cascade(model), "София"), votes=())
-
-
-def test_a_failed_audit_is_noted_and_harms_nothing() -> None:
-    """The item is settled; only the check did not take place."""
 
     def refuse(request: Request) -> Reply:
         raise gone()

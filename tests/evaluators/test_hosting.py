@@ -114,8 +114,7 @@ def test_what_hangs_is_given_up(tmp_path: Path, kind: Maker) -> None:
     running = kind(made.job())
     running.start()
     running.select(made.keys)
-    while not running.status.in_flight:
-        time.sleep(0.01)
+    until(lambda: running.status.in_flight > 0)
     running.stop(grace=0.1)
     assert not running.is_alive
     assert {one.state for one in running.arrivals.outcomes.values()} <= {"missing"}
@@ -145,6 +144,14 @@ def test_a_host_that_never_started_can_be_stopped(tmp_path: Path, kind: Maker) -
     running.stop()
     assert not running.is_alive
     assert running.status.requests == 0
+
+
+def begun(made: Made) -> EngineProcess:
+    """Return a process that works on all items."""
+    running = EngineProcess(made.job())
+    running.start()
+    running.select(made.keys)
+    return running
 
 
 def test_a_breakdown_is_the_runs_failure(tmp_path: Path) -> None:
@@ -178,11 +185,8 @@ def test_a_process_that_dies_at_once_says_so(tmp_path: Path) -> None:
 def test_no_test_waits_for_a_killed_engine(tmp_path: Path) -> None:
     """Tests of this process and of others are told at once, and so is the report."""
     made = Made(tmp_path, hanging())
-    running = EngineProcess(made.job())
-    running.start()
-    running.select(made.keys)
-    while not running.status.in_flight:
-        time.sleep(0.01)
+    running = begun(made)
+    until(lambda: running.status.in_flight > 0)
     os.kill(pid_of(running), signal.SIGKILL)
     assert "died (exit code -9)" in running.arrivals.wait("k0").message
     running.stop()
@@ -264,12 +268,6 @@ def test_where_no_process_is_to_be_had_a_thread_works(
     running.stop()
 
 
-def test_a_daemon_forks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker of a process pool may have no children."""
-    monkeypatch.setattr(multiprocessing.current_process(), "_config", {"daemon": True})
-    assert not can_fork()
-
-
 def test_a_thread_that_hangs_does_not_make_a_death_of_the_end(tmp_path: Path) -> None:
     """A look-up of a host's name may hang in a thread: the run has ended all the same."""
 
@@ -279,9 +277,7 @@ def test_a_thread_that_hangs_does_not_make_a_death_of_the_end(tmp_path: Path) ->
             return await super().complete(request)
 
     made = Made(tmp_path, Stuck(lambda request: Reply(text="CORRECT")), count=1, board=False)
-    running = EngineProcess(made.job())
-    running.start()
-    running.select(made.keys)
+    running = begun(made)
     assert running.arrivals.wait("k0").state == "passed"
     running.stop(grace=0.1)
     assert (running.status.failure, running.status.requests) == ("", 1)
@@ -338,10 +334,12 @@ def test_what_cannot_be_read_ends_the_engine(tmp_path: Path) -> None:
     assert not running._process.is_alive()
 
 
-@pytest.mark.parametrize("platform", ["darwin", "win32"])
-def test_only_linux_forks(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Elsewhere system libraries do not survive a fork, or there is none."""
+@pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
+def test_only_linux_forks_and_no_daemon(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elsewhere libraries do not survive it; a worker of a process pool may have no children."""
     monkeypatch.setattr(sys, "platform", platform)
+    if platform == "linux":
+        monkeypatch.setattr(multiprocessing.current_process(), "_config", {"daemon": True})
     assert not can_fork()
 
 
@@ -436,17 +434,13 @@ def test_only_the_line_to_a_process_of_our_own_carries_a_key(tmp_path: Path) -> 
 
 
 def test_no_head_start_where_nothing_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a process cannot be forked the engine begins later, in a thread."""
-    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: False)
-    assert fork_early(nothing) is None
-
-
-def test_an_interrupt_while_forking_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C in the very moment is the user's: nothing is begun in another way instead."""
+    """The engine begins later then, in a thread; Ctrl-C while forking begins nothing at all."""
 
     def interrupted() -> int:
         raise KeyboardInterrupt
 
+    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: False)
+    assert fork_early(nothing) is None
     monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", interrupted)
     with pytest.raises(KeyboardInterrupt):

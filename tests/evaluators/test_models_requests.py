@@ -45,20 +45,8 @@ def test_an_answer(provider: str) -> None:
 
 
 @both
-def test_a_forced_call(provider: str) -> None:
-    """A tool is forced by name, and its arguments come back as JSON text."""
-    with loopback() as server:
-        got = ask(spec_of(provider, server), asked("[[grade=INCORRECT]]", tool=TOOL))
-        assert server.requests[0].tool == ("grade", TOOL.schema)
-    (call,) = got.calls
-    assert call.name == "grade"
-    assert json.loads(call.arguments)["grade"] == "INCORRECT"
-    assert got.text == ""
-
-
-@both
-def test_a_base_url_without_a_path(provider: str) -> None:
-    """A server may stand at the root of its host; the SDK's URL then ends without a slash."""
+def test_a_forced_call_and_a_base_url_without_a_path(provider: str) -> None:
+    """A tool is forced by name, its arguments come back as JSON text; a URL may have no slash."""
     paths = {
         "openai": "/chat/completions",
         "openai-responses": "/responses",
@@ -67,6 +55,12 @@ def test_a_base_url_without_a_path(provider: str) -> None:
     with loopback() as server:
         ask(spec_of(provider, server, base_url=server.url), asked())
         assert [seen.path for seen in server.requests] == [paths[provider]]
+        got = ask(spec_of(provider, server), asked("[[grade=INCORRECT]]", tool=TOOL))
+        assert server.requests[1].tool == ("grade", TOOL.schema)
+    (call,) = got.calls
+    assert call.name == "grade"
+    assert json.loads(call.arguments)["grade"] == "INCORRECT"
+    assert got.text == ""
 
 
 @both
@@ -378,16 +372,11 @@ def test_a_netrc_file_is_not_read(
 
 
 def test_certificates_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of certificates that cannot be read ends the run, and the variable is named."""
+    """They end the run, and the variable is named; a server without TLS is called all the same."""
     monkeypatch.setenv("SSL_CERT_FILE", "no-such-file.pem")
     with pytest.raises(FatalError, match="SSL_CERT_FILE or SSL_CERT_DIR") as caught:
         called()
     assert caught.value.kind == "environment"
-
-
-def test_certificates_are_read_for_tls_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server without TLS is called whatever the certificates: reading them takes long."""
-    monkeypatch.setenv("SSL_CERT_FILE", "no-such-file.pem")
     with loopback() as server:
         assert ask(spec_of("openai", server), asked("[[answer=ok]]")).text == "ok"
 
