@@ -4,8 +4,10 @@ import asyncio
 import sqlite3
 import threading
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -98,28 +100,18 @@ class AskingJudge:
         return Verdict(grade=CORRECT)
 
 
-@pytest.mark.parametrize(
-    ("reply", "kind"),
-    [
-        (Reply(text="CORRECT", finish="content_filter"), "filtered"),
-        (Reply(text=" ", finish="length"), "cut"),
-    ],
-)
-def test_what_the_provider_withheld_is_no_answer(tmp_path: Path, reply: Reply, kind: str) -> None:
-    """A filtered reply, or one cut before its first word, is an ERROR and no miss."""
-    outcome = Bench(tmp_path, [prompted(1, Scripted(lambda request: reply))]).run()["k1"]
-    assert (outcome.state, outcome.kind) == ("error", kind)
-
-
-@pytest.mark.parametrize(("whole", "state"), [(True, "error"), (False, "passed")])
-def test_a_cut_answer_is_an_answer_unless_it_must_be_whole(
-    tmp_path: Path, whole: bool, state: State
+@tabled("text", "finish", "whole", "kind")
+def test_what_the_provider_withheld_is_no_answer(
+    tmp_path: Path, text: str, finish: str, whole: bool, kind: str
 ) -> None:
-    """A cut sentence is judged as it stands; a cut yes or no may be the start of another word."""
-    model = Scripted(lambda request: Reply(text="CORRECT", finish="length"))
+    """A filtered reply, or one cut before its first word, is an ERROR and no miss.
+
+    A cut sentence is judged as it stands; a cut yes or no may be the start of another word.
+    """
+    model = Scripted(lambda request: Reply(text=text, finish=finish))
     answerer = PromptedAnswer(model=model, prompt=PROMPT, whole=whole)
-    one = replace(prompted(1, model), answerer=answerer)
-    assert Bench(tmp_path, [one]).run()["k1"].state == state
+    one = Bench(tmp_path, [replace(prompted(1, model), answerer=answerer)]).run()["k1"]
+    assert (one.state, one.kind) == ("error" if kind else "passed", kind)
 
 
 def test_a_ledger_that_fails_stops_the_run(tmp_path: Path) -> None:
@@ -272,14 +264,6 @@ def test_news_after_the_loop_has_ended_are_harmless() -> None:
     assert take(schedule, 1) == [None]
 
 
-def test_demand_is_met_beyond_the_window() -> None:
-    """A window that is used up holds back the look-ahead but never a waiting test."""
-    schedule = Schedule(["a", "b", "c", "d"], 1)
-    assert take(schedule, 1) == ["a"]
-    schedule.want("d")
-    assert take(schedule, 1) == ["d"]
-
-
 def test_items_of_no_test_are_never_ahead() -> None:
     """What is judged beside the tests leaves the window to items whose tests will come."""
     schedule = Schedule(["x", "y", "z", "a", "b"], 1, untested=3)
@@ -319,17 +303,23 @@ def test_few_items_are_under_way_until_one_is_done() -> None:
     assert asyncio.run(scenario()) == ["a", "b", "d", "c", None]
 
 
-def test_closing_ends_every_waiting_worker() -> None:
-    """After close nothing is handed out, and whoever waits is told so."""
-    schedule = Schedule(["a", "b"], 0)
+@pytest.mark.parametrize(
+    ("act", "taken"),
+    [(Schedule.close, [None] * 3), (partial(Schedule.want, key="a"), ["a", None, None])],
+)
+def test_the_end_reaches_every_waiting_worker(
+    act: Callable[[Schedule], None], taken: list[str | None]
+) -> None:
+    """After close, or once the last item is taken by another, whoever waits is told so."""
+    schedule = Schedule(["a"], 0)
 
     async def scenario() -> list[str | None]:
         waiting = [asyncio.create_task(schedule.take()) for _ in range(3)]
         await asyncio.sleep(0.01)
-        threading.Thread(target=schedule.close).start()
+        threading.Thread(target=act, args=(schedule,)).start()
         return [await asyncio.wait_for(one, 5) for one in waiting]
 
-    assert asyncio.run(scenario()) == [None, None, None]
+    assert asyncio.run(scenario()) == taken
 
 
 def test_one_room_lets_one_worker_in() -> None:
@@ -347,19 +337,6 @@ def test_one_room_lets_one_worker_in() -> None:
         return done
 
     assert asyncio.run(scenario()) == [True, False, False]
-
-
-def test_the_last_item_ends_the_waiting() -> None:
-    """Workers that wait for a turn hear that the last item was taken by another."""
-    schedule = Schedule(["a"], 0)
-
-    async def scenario() -> list[str | None]:
-        waiting = [asyncio.create_task(schedule.take()) for _ in range(3)]
-        await asyncio.sleep(0.01)
-        schedule.want("a")
-        return [await asyncio.wait_for(one, 5) for one in waiting]
-
-    assert asyncio.run(scenario()) == ["a", None, None]
 
 
 def test_a_lead_comes_before_the_selection_and_no_further() -> None:
@@ -383,7 +360,7 @@ def test_a_lead_comes_before_the_selection_and_no_further() -> None:
 
 
 def test_demand_beyond_the_window_holds_no_demand_up() -> None:
-    """However many wanted items are out, who waits for work is woken for the next wanted one."""
+    """A used-up window holds back the look-ahead, but no test that waits, however many do."""
     schedule = Schedule(["a", "b", "c", "d", "e"], 1)
 
     async def scenario() -> str | None:

@@ -102,14 +102,6 @@ def test_a_bare_protocol_has_no_place_for_a_reason(
     assert "reason" not in f"{request.tool}"
 
 
-def test_a_rater_is_told_that_there_is_no_expert_answer() -> None:
-    """An empty slot would read as an expert who says nothing."""
-    model = Scripted(replies(call("rate", '{"rating": 8, "reason": ""}')))
-    assert judge_it(RatingJudge(model=model, rubric=rubric("rate")), golds=("",)).rating == 8
-    (request,) = model.requests
-    assert "(none was given: judge by the context" in request.messages[-1].content
-
-
 @pytest.mark.parametrize(("protocol", "text"), [("letter", "A"), ("json", '{"grade": "CORRECT"}')])
 def test_letters_and_json_are_asked_as_plain_text(protocol: Protocol, text: str) -> None:
     """A rubric that asks for text gets no function to call."""
@@ -119,15 +111,11 @@ def test_letters_and_json_are_asked_as_plain_text(protocol: Protocol, text: str)
 
 
 def test_an_unreadable_reply_is_asked_again_and_a_readable_one_never() -> None:
-    """The same prompt, a higher attempt; the first reading is final."""
+    """The same prompt, a higher attempt; the first reading is final, three bad ones an error."""
     model = Scripted(replies(Reply(text="A or B"), Reply(text="B"), Reply(text="A")))
     assert judge_it(ChoiceJudge(model=model, rubric=rubric("letter"))).grade == "INCORRECT"
     assert [request.attempt for request in model.requests] == [0, 1]
     assert model.requests[0].messages == model.requests[1].messages
-
-
-def test_three_unreadable_replies_are_an_error() -> None:
-    """The error names what was wrong with each; no grade is made up."""
     model = Scripted(replies(Reply(text="A", finish="length"), Reply(text="A\nB"), Reply()))
     words = "3 replies without a verdict: .*'length'; no single grade.*; an empty reply"
     with pytest.raises(JudgeError, match=words):
@@ -145,10 +133,11 @@ def test_an_answer_without_content_is_not_attempted_and_costs_nothing() -> None:
 
 
 def test_a_rating_comes_from_one_forced_call() -> None:
-    """An integer from 1 to 10; an unreadable reply is asked again."""
+    """An integer from 1 to 10; an empty slot would read as an expert who says nothing."""
     model = Scripted(replies(call("rate", '{"rating": 11}'), call("rate", '{"rating": 9}')))
     judge = RatingJudge(model=model, rubric=rubric("rate"))
-    assert judge_it(judge) == Verdict(rating=9)
+    assert judge_it(judge, golds=("",)) == Verdict(rating=9)
+    assert "(none was given: judge by the context" in model.requests[1].messages[-1].content
     assert [request.attempt for request in model.requests] == [0, 1]
     assert model.requests[0].tool is not None
     assert model.requests[0].tool.name == "rate"
@@ -241,18 +230,16 @@ def read(reply: Reply) -> str | Invalid:
     return Invalid(reason="hm") if reply.text == "?" else reply.text
 
 
-def test_three_unreadable_replies_are_final(tmp_path: Path) -> None:
-    """A second run asks nothing."""
-    judge = JudgeRun(tmp_path / "l", *"???A")
-    assert [judge.run(), judge.run()] == [None, None]
-    assert judge.asked == [0, 1, 2]
-
-
-def test_a_verdict_is_never_asked_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("given", "reading", "asked"), [("???A", None, [0, 1, 2]), ("?B", "B", [0, 1])]
+)
+def test_what_was_said_in_one_run_is_final(
+    tmp_path: Path, given: str, reading: str | None, asked: list[int]
+) -> None:
     """A judge is asked again for what could not be read, not for what is unwelcome."""
-    judge = JudgeRun(tmp_path / "l", *"?B")
-    assert [judge.run(), judge.run()] == ["B", "B"]
-    assert judge.asked == [0, 1]
+    judge = JudgeRun(tmp_path / "l", *given)
+    assert [judge.run(), judge.run()] == [reading, reading]
+    assert judge.asked == asked
 
 
 EBA = [load_rubric(path) for path in sorted(RUBRICS.glob("eba.*.yaml"))]
@@ -296,15 +283,10 @@ def test_the_rubric_has_one_table_in_every_language(rubric: Rubric) -> None:
         assert name in rubric.user
 
 
-def test_the_plain_rubric_asks_for_one_number() -> None:
-    """It has no table, and the usual pass bar."""
+def test_what_is_asked_by_the_plain_rubric_never_changes() -> None:
+    """Version, messages and function are in the keys of old ledgers; it asks for one number."""
     plain = load_rubric(RUBRICS / "eba_plain.en.yaml")
     assert (plain.parts, plain.pass_bar) == ({}, PASS_BAR)
-
-
-def test_what_is_asked_by_the_plain_rubric_never_changes() -> None:
-    """Its version, its messages and the function are in the key of every reply in old ledgers."""
-    plain = load_rubric(RUBRICS / "eba_plain.en.yaml")
     asked: list[Request] = []
 
     def reply_to(request: Request) -> Reply:

@@ -67,12 +67,6 @@ def test_parsing_ends_in_a_spec_or_a_usage_problem(text: str) -> None:
         assert "\n" not in str(problem)
 
 
-def test_a_catalogue_name_is_a_model() -> None:
-    """A name from the catalogue gives its entry, known by that name."""
-    spec = parse("house-judge", CATALOGUE)
-    assert (spec.text, spec.name, spec.api_key_env) == ("house-judge", "gpt-4o", "")
-
-
 @tabled("text", "hint")
 def test_unknown_specs_say_what_is_known(text: str, hint: str) -> None:
     """A wrong SPEC is a UsageError that shows the way out."""
@@ -113,7 +107,10 @@ def test_loopback(address: str, here: bool) -> None:
 
 
 def test_identity_tells_models_apart_and_holds_no_key() -> None:
-    """Provider, server, name, parameters and omissions make a model; limits and keys do not."""
+    """Provider, server, name, parameters and omissions make a model; limits and keys do not.
+
+    Its parameters win over the prompt's; omitted ones are gone; max_tokens gets the API's name.
+    """
     spec = Spec(
         text="t",
         provider="anthropic",
@@ -131,22 +128,9 @@ def test_identity_tells_models_apart_and_holds_no_key() -> None:
         "omit": ["temperature"],
         "max_tokens_as": "max_tokens",
     }
-
-
-def test_parameters_an_entry_wins_omits_and_renames() -> None:
-    """Ours win over the prompt's; omitted ones are gone; max_tokens gets the API's own name."""
-    spec = Spec(
-        text="t",
-        provider="openai",
-        name="m",
-        base_url="https://api.openai.com/v1",
-        api_key_env="K",
-        parameters={"seed": 1},
-        omit=("temperature",),
-        max_tokens_as="max_completion_tokens",
-    )
-    merged = spec.merged({"seed": 2, "temperature": 0, "max_tokens": 100})
-    assert merged == {"seed": 1, "max_completion_tokens": 100}
+    spec = replace(spec, provider="openai", max_tokens_as="max_completion_tokens")
+    merged = spec.merged({"top_k": 2, "temperature": 0, "max_tokens": 100})
+    assert merged == {"top_k": 5, "max_completion_tokens": 100}
 
 
 FULL = kept(__file__, "full")
@@ -191,16 +175,13 @@ def test_the_size_and_price_of_a_batch_are_read(tmp_path: Path) -> None:
     assert (terms.calls, terms.size, terms.price) == (5, 1_500_000, own.price)
 
 
-def test_an_empty_file_has_no_models(tmp_path: Path) -> None:
-    """A file of comments is a catalogue of nothing."""
-    assert load_catalogue(entries(tmp_path, "# nothing yet\n")) == {}
-
-
-def test_the_shipped_file_is_sound() -> None:
-    """Every shipped entry can be read and named on the command line."""
+def test_the_shipped_file_is_sound(tmp_path: Path) -> None:
+    """Every shipped entry can be named on the command line; a file of comments has none."""
     shipped = load_catalogue()
     assert len(shipped) >= 4
     assert {parse(name, shipped).provider for name in shipped} == set(PROVIDERS)
+    assert {parse(name, shipped).text for name in shipped} == set(shipped)
+    assert load_catalogue(entries(tmp_path, "# nothing yet\n")) == {}
 
 
 @tabled("text", "problem")
@@ -252,11 +233,6 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No key of the machine's own plays a part; OpenAI's is a known one."""
     monkeypatch.setenv("OPENAI_API_KEY", " sk-x1\n")
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-
-
-def test_the_key_comes_from_the_named_variable() -> None:
-    """White space at its ends, as secret files leave it, is no part of a key."""
-    assert require_key(REMOTE).reveal() == "sk-x1"
 
 
 @pytest.mark.parametrize("value", [None, "", " \n"])
@@ -323,7 +299,11 @@ def test_a_key_no_header_can_carry_is_refused_unseen(
 
 
 def test_a_providers_own_key_goes_to_its_own_host_only() -> None:
-    """A loopback server gets the placeholder, another machine nothing until a key is named."""
+    """A loopback server gets the placeholder, another machine nothing until a key is named.
+
+    White space at its ends, as secret files leave it, is no part of a key.
+    """
+    assert require_key(REMOTE).reveal() == "sk-x1"
     assert require_key(LOCAL).reveal() == PLACEHOLDER
     message = "no key is named for https://third.example/v1, and OPENAI_API_KEY goes to"
     with pytest.raises(UsageError, match=re.escape(message)):
@@ -377,17 +357,13 @@ def test_any_text_is_read_or_refused(url: str, name: str) -> None:
     assert list(names.values()) == [name]
 
 
-def test_a_key_shows_stars() -> None:
-    """No way of printing a Key gives its value."""
+def test_a_key_shows_stars_and_is_not_pickled() -> None:
+    """No way of printing a Key gives its value, and it does not travel to another process."""
     key = Key("s3cret-value")
     assert {repr(key), str(key), f"{key}", "%s" % key, repr([key])[1:-1]} == {"***"}  # noqa: UP031
     assert key.reveal() == "s3cret-value"
-
-
-def test_a_key_is_not_pickled() -> None:
-    """A Key does not travel to another process."""
     with pytest.raises(TypeError, match="not pickled"):
-        pickle.dumps(Key("s3cret-value"))
+        pickle.dumps(key)
 
 
 @tabled("secret")

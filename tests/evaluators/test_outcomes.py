@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -160,5 +161,6 @@ def test_any_text_and_votes_reach_the_test(
     outcome = Outcome(key="k", state="error", answer=text, kind="internal", message=text)
     outcome = replace(outcome, verdict=Verdict(votes=tuple(votes)))
     path = tmp_path_factory.mktemp("outcomes") / "store"
-    OutcomeStore(path).post([outcome])
-    assert OutcomeReader(path).wait("k") == outcome
+    with closing(OutcomeStore(path)) as store, closing(OutcomeReader(path)) as reader:
+        store.post([outcome])
+        assert reader.wait("k") == outcome
