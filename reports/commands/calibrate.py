@@ -21,7 +21,7 @@ from evaluators.rubric import Style
 from evaluators.statistics.metrics import floor_ends
 from evaluators.text import hint
 from reports.commands.run import main as run
-from reports.render.judge_section import TITLE
+from reports.render.markdown import JUDGE_TITLE
 
 QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # the plugin is loaded already
 WRITTEN = (0, 1, 2, 6)  # exit codes of runs with a report
@@ -52,9 +52,9 @@ def main(argv: Sequence[str]) -> int:
                 *words, str(folder)])  # fmt: skip
     summary = options.report_dir / "summary.md"
     text = summary.read_text(encoding="utf-8") if code in WRITTEN and summary.exists() else ""
-    _, _, card = text.partition(f"<summary>{TITLE}</summary>")
+    _, _, card = text.partition(f"<summary>{JUDGE_TITLE}</summary>")
     if card:
-        say(sys.stdout, f"### {TITLE}", card.partition("</details>")[0].rstrip())
+        say(sys.stdout, f"### {JUDGE_TITLE}", card.partition("</details>")[0].rstrip())
     return code
 
 

@@ -6,7 +6,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
@@ -30,7 +30,7 @@ from reports.plugin.results import (
     refuse_reruns,
     rerun_settings,
 )
-from reports.plugin.run import EngineRun, earlier_runs
+from reports.plugin.run import EngineRun
 from reports.plugin.run_paths import check_collected
 from reports.plugin.worker import OUTCOMES
 from reports.run.clean import mask
@@ -58,7 +58,6 @@ class Controller:
         self._plan = plan
         self._files = files
         self._results = SessionResults(plan)
-        self._earlier = earlier_runs(options)
         self._started = datetime.now(UTC)
         self._progress = Progress(planned=0, started=time.monotonic())
         self._display: ProgressDisplay | None = None
@@ -71,7 +70,7 @@ class Controller:
         self.outcome_store = self._folder / "outcomes.sqlite3"
         calling = not config.option.collectonly
         labelled = find_labelled(options, plan, config.rootpath)
-        self._run = EngineRun(options, plan, labelled, calling=calling, earlier=self._earlier)
+        self._run = EngineRun(options, plan, labelled, calling=calling)
         if calling:
             self._open()
         for hooks in (
@@ -230,38 +229,34 @@ class Controller:
 
     def _finish(self, code: int) -> int:
         """Write the report; return its exit code."""
-        from reports.plugin.finish import SessionEnd, finish  # noqa: PLC0415  # loaded while tests wait
+        from reports.plugin.finish import finish  # noqa: PLC0415  # loaded while tests wait
+        from reports.run.report import SessionStatus  # noqa: PLC0415
 
-        end = SessionEnd(
+        again = ", ".join(rerun_settings(self._config))
+        notes = [f"failing tests were run again: {again}"] if again else []
+        if untested := self._results.untested(self._run.outcomes):
+            notes.append(f"{plural(untested, 'item')} graded without a test: the workers died")
+        ended = SessionStatus(
             pytest_code=code,
             interrupted=self._interrupted,
-            other_failures=self._results.other_failures,
-            earlier=self._earlier,
-            notes=tuple(self._notes()),
-            about={
-                "id": self._folder.name.removeprefix("qa-"),
-                "started": self._started.isoformat(timespec="seconds"),
-                "seconds": round(time.monotonic() - self._progress.started, 1),
-                "command": _command(self._config),
-                "workers": int(getattr(self._config.option, "numprocesses", 0) or 0),
-            },
+            failures=self._results.other_failures,
+            notes=tuple(notes),
         )
+        about = {
+            "id": self._folder.name.removeprefix("qa-"),
+            "started": self._started.isoformat(timespec="seconds"),
+            "seconds": round(time.monotonic() - self._progress.started, 1),
+            "command": _command(self._config),
+            "workers": int(getattr(self._config.option, "numprocesses", 0) or 0),
+        }
         try:
-            self._report, self._warning = finish(
-                self._options, self._plan, self._results, self._run, end
-            )
+            self._report, self._warning = finish(self._run, self._results, ended, about)
         except (QAError, OSError) as error:
             code = int(pytest.ExitCode.INTERNAL_ERROR)  # not 1, a gate's FAIL: nobody saw the gates
             self._last_line = f"REPORT NOT WRITTEN: exit {code}; {error}"
             return code
         self._last_line = self._report.decision.line
         return int(self._report.decision.code)
-
-    def _notes(self) -> Iterator[str]:
-        if reruns := rerun_settings(self._config):
-            yield f"failing tests were run again: {', '.join(reruns)}"
-        if untested := self._results.untested(self._run.outcomes):
-            yield f"{plural(untested, 'item')} graded without a test: the workers died"
 
     def _forget_silent_phases(self) -> None:
         """Drop phases without output, which pytest would search again for every failure.

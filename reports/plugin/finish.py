@@ -6,13 +6,12 @@ The controller loads this module, with numpy and jinja2, while replies are await
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from cases.dataset import Plan
 from evaluators.core import QAError
 from evaluators.ledger import Ledger
 from evaluators.models.catalogue import replaced_entries
@@ -30,10 +29,9 @@ from reports.render.console import annotations
 from reports.render.next_step import next_step
 from reports.render.writer import append_summary, write
 from reports.run import clean
-from reports.run.baseline import Baseline
 from reports.run.json_data import ordered
 from reports.run.provenance import OutcomeFacts, provenance
-from reports.run.report import WARNING, Report, SliceSummary
+from reports.run.report import WARNING, Report, SessionStatus, SliceSummary
 from reports.run.report_folder import previous
 from reports.run.transcripts import Source, of_ledger
 from reports.verdict.assemble import Facts, assemble
@@ -44,23 +42,6 @@ _GITHUB_RUN = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
 _COLOURS = {"PASS": "green", "FAIL": "red", "INCONCLUSIVE": "yellow"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionEnd:
-    """How a session ended."""
-
-    pytest_code: int
-    """What pytest would return."""
-    interrupted: bool
-    other_failures: int = 0
-    """Failures that belong to no item."""
-    earlier: tuple[Baseline | None, Baseline | None]
-    """The baseline and the anchor."""
-    notes: tuple[str, ...]
-    """For the report."""
-    about: Mapping[str, object]
-    """What may differ between two runs over the same replies."""
-
-
 def prepare() -> None:
     """Load what the report will need."""
     for name in ("numpy.random", "msgspec"):
@@ -69,31 +50,41 @@ def prepare() -> None:
 
 
 def finish(
-    options: RunOptions, plan: Plan, results: SessionResults, run: EngineRun, end: SessionEnd
+    run: EngineRun, results: SessionResults, ended: SessionStatus, about: Mapping[str, object]
 ) -> tuple[Report, str]:
-    """Write the report of a session that planned at least one item; return it and a warning.
+    """Write the report of a session that planned at least one item, and CI's step summary.
 
-    Raises WriteError if the folder cannot be written.
+    ``about`` is what may differ between two runs over the same replies. Returns the report, with
+    the trend over promoted runs, and a warning, which may be empty. Raises WriteError if the folder
+    cannot be written.
     """
+    options, plan = run.options, run.plan
     with gc_paused():  # nothing becomes garbage before everything is written
         unreached = "engine" if run.status.failure else run.stopped
-        unreached = unreached or ("interrupted" if end.interrupted else "stopped")
+        unreached = unreached or ("interrupted" if ended.interrupted else "stopped")
         outcomes = results.final(run.outcomes, unreached)
         found = OutcomeFacts.of((plan.items[key], one) for key, one in outcomes.items())
-        facts = _facts(options, plan, run, end, found)
+        facts = _facts(run, ended, about, found)
         earlier = (
             one and replace(one, people=run.adjudications, plan=run.audit_plan)
-            for one in end.earlier
+            for one in run.earlier
         )
         if options.answers is not None:
             outcomes, facts = rejudge.ended(options.answers, plan, outcomes, facts)
-        return _publish(assemble(plan, outcomes, facts, *earlier), options)
+        report = with_trend(assemble(plan, outcomes, facts, *earlier), options.here)
+        with ExitStack() as stack:
+            transcripts, unread = _transcripts(options, report, stack)
+            write(report, options.report_dir, transcripts)
+        page = os.environ.get(STEP_SUMMARY)
+        unappended = append_summary(report, Path(page)) if page else ""
+        return report, "; ".join(filter(None, (unread, unappended)))
 
 
 def _facts(
-    options: RunOptions, plan: Plan, run: EngineRun, end: SessionEnd, found: OutcomeFacts
+    run: EngineRun, ended: SessionStatus, about: Mapping[str, object], found: OutcomeFacts
 ) -> Facts:
     """Return what only the session knows; ``found`` is counted from its outcomes."""
+    options, plan = run.options, run.plan
     specs: dict[str, object] = {
         "model": options.model,
         "judge": " ".join(options.judges),
@@ -105,41 +96,27 @@ def _facts(
         model=options.model,
         judge=" ".join(options.judges),
         session=SessionFacts(
-            other_failures=end.other_failures,
-            interrupted=end.interrupted,
+            other_failures=ended.failures,
+            interrupted=ended.interrupted,
             gates_off=options.gates_off,
-            pytest_code=end.pytest_code,
+            pytest_code=ended.pytest_code,
             cause=run.cause,
             left=run.left,
             one_shard=plan.shard is not None,
         ),
         provenance=provenance(plan, options.choice, found, specs),
         run={
-            **end.about,
+            **about,
             **ci_link(os.environ),
             "requests": run.status.requests,
             "spent": run.spent,
             **({"known_cost": found.known} if found.unpriced else {}),
             "replies": found.replies,
         },
-        notes=(*(f"{WARNING}{one}" for one in end.notes), *_notes(options, plan, run, found)),
-        complete=not end.interrupted and not run.status.failure,
+        notes=(*(f"{WARNING}{one}" for one in ended.notes), *_notes(run, found)),
+        complete=not ended.interrupted and not run.status.failure,
         calibrations=run.calibrations(),
     )
-
-
-def _publish(report: Report, options: RunOptions) -> tuple[Report, str]:
-    """Write every file of a report, with the trend over promoted runs, and CI's step summary.
-
-    Returns the report and a warning, which may be empty. Raises WriteError.
-    """
-    report = with_trend(report, options.here)
-    with ExitStack() as stack:
-        transcripts, unread = _transcripts(options, report, stack)
-        write(report, options.report_dir, transcripts)
-    page = os.environ.get(STEP_SUMMARY)
-    unappended = append_summary(report, Path(page)) if page else ""
-    return report, "; ".join(filter(None, (unread, unappended)))
 
 
 def _transcripts(
@@ -155,27 +132,23 @@ def _transcripts(
     return of_ledger(stack.enter_context(opened)), ""
 
 
-def _notes(options: RunOptions, plan: Plan, run: EngineRun, found: OutcomeFacts) -> Iterator[str]:
+def _notes(run: EngineRun, found: OutcomeFacts) -> Iterator[str]:
     """Yield what is odd about models, prices, the ledger, the engine and unmeasured metrics."""
+    options = run.options
     if replaced := replaced_entries(options.models):
         yield replaced
     yield from run.hashed
     if found.unpriced:
-        yield _unpriced(options, run, found)
+        others = [name for name in run.unpriced if name != options.model]
+        names = others if others and found.answering is not None else run.unpriced
+        yield f"cost {part_of_cost(found.known)}: no price for {', '.join(names)}"
     yield from run.status.notes
     if run.status.failure:
         yield f"{WARNING}{run.status.failure}"
-    slices = (one for dataset in plan.datasets for one in dataset.slices.values())
+    slices = (one for dataset in run.plan.datasets for one in dataset.slices.values())
     offline_judge = "" if run.takes_extras else " ".join(options.judges)
     asked = (one for one in slices if one.name in found.slices)
     yield from extra_notes(asked, found.unmeasured, offline_judge)
-
-
-def _unpriced(options: RunOptions, run: EngineRun, found: OutcomeFacts) -> str:
-    """Return the known part of the cost, and the models whose price is not known."""
-    others = [name for name in run.unpriced if name != options.model]
-    names = ", ".join(others if others and found.answering is not None else run.unpriced)
-    return f"cost {part_of_cost(found.known)}: no price for {names}"
 
 
 def ci_link(environment: Mapping[str, str]) -> dict[str, str]:
@@ -242,18 +215,14 @@ def slice_lines(slices: Iterable[SliceSummary], *, breakdowns: bool = False) -> 
         )
         measures = [f"{name} {est.text()}" for name, est in words.headline(one).items()]
         lines.extend("    " + line for line in _wrapped([*drawn, *measures]))
-        lines.extend(_breakdown_lines(one) if breakdowns else ())
+        measure = next(iter(words.headline(one)), "")
+        for field, values in one.breakdowns.items() if breakdowns else ():
+            for value, found in values.items():
+                if estimate := found.get(measure):
+                    name = clean.cut(clean.line(f"{field} = {value}"), 40)
+                    text = f"{measure} {estimate.text()} (n={estimate.n})"
+                    lines.append(f"        {name:<40} {text}")
     return lines
-
-
-def _breakdown_lines(one: SliceSummary) -> Iterator[str]:
-    measure = next(iter(words.headline(one)), "")
-    for field, values in one.breakdowns.items():
-        for value, measures in values.items():
-            if measure in measures:
-                estimate = measures[measure]
-                name = clean.cut(clean.line(f"{field} = {value}"), 40)
-                yield f"        {name:<40} {measure} {estimate.text()} (n={estimate.n})"
 
 
 def _wrapped(parts: Sequence[str]) -> list[str]:

@@ -56,7 +56,6 @@ class EngineRun:
     """The engine of one run and what it needs. Raises UsageError for the user's mistakes.
 
     Without ``calling`` tests are only listed: no key is needed and the ledger stays closed.
-    ``earlier`` are the runs to compare with.
     """
 
     def __init__(
@@ -66,19 +65,24 @@ class EngineRun:
         labelled: Sequence[Labelled] = (),
         *,
         calling: bool,
-        earlier: "Sequence[Baseline | None]" = (),
     ) -> None:
+        self.earlier = earlier_runs(options)
         connected = connect_models(options, needs_key=calling and not options.replay)
         self.adjudications = adjudications_of(options, plan)
-        self.audit_plan = _audit_plan(options, plan)
+        self.audit_plan: AuditPlan = {}
+        """Which pairs people were to look at."""
+        if files := _adjudication_files(options, plan):
+            from reports.compare.audit import load_plan  # noqa: PLC0415  # not at the start of every run
+
+            self.audit_plan = {key: one for file in files for key, one in load_plan(file).items()}
         tasks = make_tasks(
             plan.items.values(), connected.model, connected.judges, self.adjudications
         )
         self._tasks: Mapping[str, Task] = tasks
         self.takes_extras = any(task.metric_runners for task in tasks.values())
         """Whether some answer gets extra metrics."""
-        self._options = options
-        self._plan = plan
+        self.options = options
+        self.plan = plan
         self._calibrator = Calibrator.of(
             plan,
             labelled,
@@ -86,7 +90,7 @@ class EngineRun:
             is_on=options.calibration != 0,
             answers_recorded=connected.model is None and options.answers is None,
         )
-        self._stopping = _early_stopping(options, plan, self._calibrator, earlier)
+        self._stopping = self._early_stopping() if options.until_decided else None
         self._connected = connected
         self._session = CallSession(
             connected.models,
@@ -95,9 +99,15 @@ class EngineRun:
             find_detour=partial(_find_batches, options),
         )
         self._host: EngineHandle | None = None
-        self._windowed = False
-        self._has_workers = False
-        self._has_tests = False
+        self._windowed = self._has_workers = self._has_tests = False
+
+    def _early_stopping(self) -> Stopping:
+        from reports.plugin.early_stopping import EarlyStopping  # noqa: PLC0415  # brings numpy along
+
+        # Items under way when a slice is decided are paid for: at most twice as many as calls.
+        ahead = 1 if self.options.replay else 2 * self.options.concurrency
+        judge = " ".join(self.options.judges)
+        return EarlyStopping(self.plan, self._calibrator, judge, self.earlier, ahead)
 
     @property
     def outcomes(self) -> Mapping[str, Outcome]:
@@ -146,7 +156,7 @@ class EngineRun:
 
         Words of the user's own are the offline judge's, by language.
         """
-        rules = [one.rules for one in parse_judges(self._options.judges).members]
+        rules = [one.rules for one in parse_judges(self.options.judges).members]
         own = own_files() if LEXICAL in rules else {}
         return {
             **{text: dict(model.identity) for text, model in self._connected.models.items()},
@@ -176,20 +186,20 @@ class EngineRun:
         has loaded its libraries. With ``ahead`` the engine works as far ahead of the tests as it
         can; without it a window bounds the cost of a run that ends early.
         """
-        keys = list(self._plan.items)
+        keys = list(self.plan.items)
         labelled = self._calibrator.select(keys)
         # Needed where no test is collected of a labelled data set that is planned.
         spare = self._calibrator.tasks.keys() - labelled
-        ahead = ahead or self._options.batch  # a batch takes all
-        window = max(SMALLEST_WINDOW, WINDOW_PER_CALL * self._options.concurrency)
+        ahead = ahead or self.options.batch  # a batch takes all
+        window = max(SMALLEST_WINDOW, WINDOW_PER_CALL * self.options.concurrency)
         schedule = Schedule(
             [*labelled, *keys, *sorted(spare)],
             len(keys) if ahead else window,
             untested=len(labelled),
-            first=UNLIMITED if self._options.batch else FIRST_ITEMS,
+            first=UNLIMITED if self.options.batch else FIRST_ITEMS,
             lead=0,
         )
-        specs = () if self._options.replay else tuple(self._connected.specs.values())
+        specs = () if self.options.replay else tuple(self._connected.specs.values())
         job = Job(
             make=partial(
                 _make, {**self._tasks, **self._calibrator.tasks}, self._session, self._stopping
@@ -208,8 +218,8 @@ class EngineRun:
 
         Returns when the first call goes out; workers that start now would delay it for seconds.
         """
-        if self._host is not None and not self._options.batch:
-            self._host.lead(LEAD_PER_CALL * self._options.concurrency)
+        if self._host is not None and not self.options.batch:
+            self._host.lead(LEAD_PER_CALL * self.options.concurrency)
             if self._has_workers:
                 self._host.wait_until_ready()
 
@@ -221,7 +231,7 @@ class EngineRun:
         self._has_tests = True
         if self._stopping:
             chosen = set(keys)
-            keys = [key for key in self._plan.items if key in chosen]
+            keys = [key for key in self.plan.items if key in chosen]
         if self._host is not None:
             labelled = self._calibrator.select(keys)
             self._host.select([*labelled, *keys], len(labelled))
@@ -349,16 +359,6 @@ def _adjudication_files(options: RunOptions, plan: Plan) -> list[Path]:
     return [folder / FILE for folder in folders if (folder / FILE).is_file()]
 
 
-def _audit_plan(options: RunOptions, plan: Plan) -> "AuditPlan":
-    """Return which pairs people were to look at. Raises UsageError for what cannot be read."""
-    files = _adjudication_files(options, plan)
-    if not files:
-        return {}
-    from reports.compare.audit import load_plan  # noqa: PLC0415  # not at the start of every run
-
-    return {key: one for file in files for key, one in load_plan(file).items()}
-
-
 def earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None]":
     """Return the baseline and the anchor. Raises UsageError if one cannot be read."""
     if options.baseline is None and options.anchor is None:
@@ -406,19 +406,6 @@ def _find_batches(options: RunOptions, caller: Caller) -> Detour | None:
 
     settings = BatchSettings(wait=options.batch_wait) if options.batch else None
     return find_batches(settings, caller)
-
-
-def _early_stopping(
-    options: RunOptions, plan: Plan, calibrator: Calibrator, earlier: "Sequence[Baseline | None]"
-) -> Stopping | None:
-    """Return what stops a slice once it is decided; None asks all of it."""
-    if not options.until_decided:
-        return None
-    from reports.plugin.early_stopping import EarlyStopping  # noqa: PLC0415  # brings numpy along
-
-    # Items under way when a slice is decided are paid for: at most twice as many as calls.
-    ahead = 1 if options.replay else 2 * options.concurrency
-    return EarlyStopping(plan, calibrator, " ".join(options.judges), earlier, ahead)
 
 
 def _make(

@@ -123,7 +123,19 @@ def comparison(report: Report) -> Iterator[str]:
     if compared is None:
         return
     yield from _table(report, compared, "old")
-    yield from _broke(report)
+    if broke := words.broke(report):
+        yield ""
+        yield f"broke ({len(broke):,}):"
+    for record, change in broke[:LISTED]:
+        texts = (
+            f"  {record.key}: {clean.line(record.question)}",
+            f"    expected: {clean.line(record.expected)}",
+            f"    old: {clean.line(change.answer or '')}",
+            f"    new: {clean.line(record.answer or '')}",
+        )
+        yield from (clean.cut(text, width()) for text in texts)
+    if len(broke) > LISTED:
+        yield f"  and {len(broke) - LISTED:,} more"
     if report.since_anchor is not None:
         yield ""
         yield from _table(report, report.since_anchor, "anchor")
@@ -144,23 +156,6 @@ def _table(report: Report, compared: Comparison, name: str) -> Iterator[str]:
         moved += [f"{count:,} {what}" for what, count in lone if count]
         yield from wrapped("; ".join(moved), "    ")
     yield from warnings(compared)
-
-
-def _broke(report: Report) -> Iterator[str]:
-    broke = words.broke(report)
-    if broke:
-        yield ""
-        yield f"broke ({len(broke):,}):"
-    for record, change in broke[:LISTED]:
-        texts = (
-            f"  {record.key}: {clean.line(record.question)}",
-            f"    expected: {clean.line(record.expected)}",
-            f"    old: {clean.line(change.answer or '')}",
-            f"    new: {clean.line(record.answer or '')}",
-        )
-        yield from (clean.cut(text, width()) for text in texts)
-    if len(broke) > LISTED:
-        yield f"  and {len(broke) - LISTED:,} more"
 
 
 def width() -> int:

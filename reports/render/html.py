@@ -98,9 +98,9 @@ def _cut(text: str) -> Markup:
 
 
 def _answer(text: str | None) -> Markup:
-    if text is None:
-        return Markup("<span class='quiet'>none</span>")
-    return _cut(text) if text.strip() else Markup("<span class='quiet'>(empty)</span>")
+    if text and text.strip():
+        return _cut(text)
+    return Markup(f"<span class='quiet'>{'none' if text is None else '(empty)'}</span>")
 
 
 _FILTERS: Mapping[str, Callable[..., object]] = {
@@ -177,12 +177,11 @@ def listed(report: Report) -> list[Record]:
         is_miss = "missed" if record.outcome == "failed" else "right"
         kind = "flipped" if record.key in flips else is_miss if record.is_graded else "ungraded"
         kinds[kind].append(record)
-    drawn = (sorted(some, key=_draw)[:DRAWN] for some in kinds.values())
-    return in_order(record for some in drawn for record in some)
 
+    def draw(record: Record) -> bytes:
+        return sha256(record.key.encode("utf-8", "surrogatepass")).digest()
 
-def _draw(record: Record) -> bytes:
-    return sha256(record.key.encode("utf-8", "surrogatepass")).digest()
+    return in_order(one for some in kinds.values() for one in sorted(some, key=draw)[:DRAWN])
 
 
 def block(report: Report, records: Iterable[Record], limit: int) -> str:
@@ -192,19 +191,22 @@ def block(report: Report, records: Iterable[Record], limit: int) -> str:
     index into ``words``.
     """
     show = shower(limit)
-
     changes = {one.key: one for one in report.comparison.changes} if report.comparison else {}
     same = "same" if report.comparison else ""
-    coder = _Coder(show)
-    rows = [
-        [
-            *coder.codes(record, change := changes.get(record.key), same),
-            *_rest(record, show),
-            _before(change, show),
-        ]
-        for record in records
-    ]
-    return inert({"columns": COLUMNS, "words": coder.words(), "rows": rows})
+    known: dict[str, dict[str, int]] = {name: {} for name in _CODED}
+    rows = []
+    for record in records:
+        change = changes.get(record.key)
+        coded = (
+            *(record.dataset, record.language, record.outcome, mark(record.grade, record.rating)),
+            *(change.flip if change else same, record.error_kind, record.model, record.judge),
+            *(record.label or "", record.adjudicated_by),
+        )
+        pairs = zip(known.values(), coded, strict=True)
+        codes = [places.setdefault(value, len(places)) for places, value in pairs]
+        rows.append([*codes, *_rest(record, change, show)])
+    shown = {name: list(map(show, places)) for name, places in known.items()}
+    return inert({"columns": COLUMNS, "words": shown, "rows": rows})
 
 
 def inert(data: object) -> str:
@@ -220,38 +222,8 @@ def mark(grade: str | None, rating: int | None) -> str:
     return f"rating {rating}" if rating is not None else grade or "not graded"
 
 
-class _Coder:
-    """Numbers for words, column by column, in the order in which they come."""
-
-    def __init__(self, show: Show) -> None:
-        self._show = show
-        self._known: tuple[dict[str, int], ...] = tuple({} for _ in _CODED)
-
-    def codes(self, record: Record, change: Change | None, same: str) -> list[int]:
-        """Return the number of each coded column of an item."""
-        values = (
-            record.dataset,
-            record.language,
-            record.outcome,
-            mark(record.grade, record.rating),
-            change.flip if change else same,
-            record.error_kind,
-            record.model,
-            record.judge,
-            record.label or "",
-            record.adjudicated_by,
-        )
-        pairs = zip(self._known, values, strict=True)
-        return [known.setdefault(value, len(known)) for known, value in pairs]
-
-    def words(self) -> dict[str, list[str]]:
-        """Return the words of each column, each at the place that is its number."""
-        named = zip(_CODED, self._known, strict=True)
-        return {name: [self._show(word) for word in known] for name, known in named}
-
-
-def _rest(record: Record, show: Show) -> Iterable[object]:
-    """Yield the other columns but the last."""
+def _rest(record: Record, change: Change | None, show: Show) -> Iterable[object]:
+    """Yield the other columns; the last is what the baseline said, where that was another thing."""
     score = record.rating if record.score is None else record.score
     yield from (show(record.key), record.row, record.repeat, _finite(score), len(record.calls))
     yield from (record.tokens, _finite(record.cost), round(record.seconds, 3))
@@ -266,14 +238,11 @@ def _rest(record: Record, show: Show) -> Iterable[object]:
         [show(name), show(v) if isinstance(v, str) else show(_JSON.encode(v))]
         for name, v in sorted(record.metadata.items())
     ]
-
-
-def _before(change: Change | None, show: Show) -> list[str | None] | None:
-    """Return the baseline's answer, grade and reason; None where it had none or the same came."""
     if change is None or change.flip in ("new", "changed"):
-        return None
-    answer = None if change.answer is None else show(change.answer)
-    return [answer, show(mark(change.grade, change.rating)), show(change.reason)]
+        yield None
+    else:
+        answer = None if change.answer is None else show(change.answer)
+        yield [answer, show(mark(change.grade, change.rating)), show(change.reason)]
 
 
 def _finite(number: float | None) -> float | None:

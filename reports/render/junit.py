@@ -23,7 +23,11 @@ def render(report: Report) -> str:
         root.append(_suite(name, [_case(gate, words.parts_of(gate, report)) for gate in gates]))
     red = any(gate.state != "PASS" for gate in report.decision.gates)
     if not report.complete or (report.decision.code != 0 and not red):
-        root.append(_suite("run", [_run_case(report)]))
+        name = "the run ends with exit code 0"
+        case = _element("testcase", classname="run", name=name, time="0")
+        tag = "failure" if report.complete and report.decision.code == 1 else "error"
+        case.append(_problem(tag, report.verdict, report.decision.line))
+        root.append(_suite("run", [case]))
     if len(root) and report.notes:
         notes = "\n".join(clean.cut(clean.line(note), 4000) for note in report.notes)
         ET.SubElement(root[-1], "system-out").text = notes
@@ -52,24 +56,6 @@ def _case(gate: GateResult, parts: str) -> ET.Element:
     case = _element("testcase", classname=gate.slice, name=title, time="0")
     if gate.state in _ELEMENTS:
         case.append(_problem(_ELEMENTS[gate.state], gate.state, gate.reason))
-    ET.SubElement(case, "system-out").text = _details(gate, parts)
-    return case
-
-
-def _run_case(report: Report) -> ET.Element:
-    case = _element("testcase", classname="run", name="the run ends with exit code 0", time="0")
-    tag = "failure" if report.complete and report.decision.code == 1 else "error"
-    case.append(_problem(tag, report.verdict, report.decision.line))
-    return case
-
-
-def _problem(tag: str, kind: str, reason: str) -> ET.Element:
-    element = _element(tag, message=clean.cut(clean.line(reason), 1000), type=kind)
-    element.text = clean.cut(clean.line(reason), 4000)
-    return element
-
-
-def _details(gate: GateResult, parts: str) -> str:
     pairs = (
         ("verdict", gate.state),
         ("value", number(gate.estimate.value)),
@@ -82,7 +68,15 @@ def _details(gate: GateResult, parts: str) -> str:
         ("best, every ungraded item for it", number(gate.best)),
         ("reason", clean.cut(clean.line(gate.reason), 4000)),
     )
-    return "\n".join(f"{name}: {value}" for name, value in pairs if value)
+    details = "\n".join(f"{name}: {value}" for name, value in pairs if value)
+    ET.SubElement(case, "system-out").text = details
+    return case
+
+
+def _problem(tag: str, kind: str, reason: str) -> ET.Element:
+    element = _element(tag, message=clean.cut(clean.line(reason), 1000), type=kind)
+    element.text = clean.cut(clean.line(reason), 4000)
+    return element
 
 
 def _element(tag: str, **attributes: str) -> ET.Element:

@@ -2,16 +2,16 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.output import markdown_table, plural
 from evaluators.statistics.intervals import number
+from evaluators.statistics.metrics import YOUDEN
 from reports.render import words
-from reports.render.judge_section import TITLE, judge_section
 from reports.run import clean
-from reports.run.evidence import Change, Comparison, SliceComparison
+from reports.run.evidence import Calibration, Change, Comparison, PanelAgreement, SliceComparison
 from reports.run.record import Record, in_order
 from reports.run.report import GateResult, Report, SliceSummary
 
@@ -28,6 +28,16 @@ _MOST_OF_A_REASON = 300
 _REGRESSION_SPAN = 60
 _END = "</details>"
 _CUT = "\n*The rest is cut; the report files have it all.*\n"
+JUDGE_TITLE = "How the judge was measured"
+_TRUST = {True: "reached", False: "missed", None: "not shown"}
+_EXAMPLES = 10
+"""Disagreements shown, of all labelled slices together; the item list of the report has all."""
+_GRADED = {"agreement": "Agreement", "kappa": "Kappa", YOUDEN: "Youden's J",
+           "precision": "Precision", "recall": "Recall"}  # fmt: skip
+_RATED = {"agreement": "Agreement", "spearman": "Spearman's rho",
+          "quadratic_kappa": "Weighted kappa", "mean_difference": "Mean difference",
+          "pass_agreement": "Pass/fail agreement",
+          "bias_by_length": "Points a doubling of length"}  # fmt: skip
 
 
 def render(report: Report) -> str:
@@ -39,7 +49,12 @@ def render(report: Report) -> str:
     kinds = words.ungraded(report)[:_MAX_MISSES]
     noted = [f"{part.name}: {part.note}" for part in report.slices if part.note]
     gates = words.by_urgency(report.decision.gates)
-    undecided = (_undecided(gate) for gate in gates if gate.state != "PASS")
+    undecided = (
+        f"- **{gate.state}** {clean.prose(f'{gate.slice} {gate.name} {gate.estimate.text()}')}, "
+        f"bar {clean.prose(words.bar(gate))}: {clean.prose(gate.reason)[:_MOST_OF_A_REASON]}"
+        for gate in gates
+        if gate.state != "PASS"
+    )
     parts = (
         _head(report),
         _section(
@@ -55,7 +70,7 @@ def render(report: Report) -> str:
         ),
         _table("Compared with the anchor", _PAIRS, map(_pairs, since.slices if since else ())),
         _table("Slices", _SLICES, map(_slice, report.slices)),
-        _fold(TITLE, judge_section(report).partition("\n")[2]),
+        _fold(JUDGE_TITLE, "\n".join(_judge(report))),
         _fold(
             "Not graded",
             "\n".join(f"- {count:,} {state}: {clean.span(kind)}" for state, kind, count in kinds),
@@ -65,11 +80,6 @@ def render(report: Report) -> str:
         _fold("Notes", "\n".join(f"- {clean.prose(one)}" for one in (*report.notes, *noted))),
     )
     return _bounded("\n".join(part for part in parts if part))
-
-
-def _undecided(gate: GateResult) -> str:
-    what = f"{gate.slice} {gate.name} {gate.estimate.text()}, bar {words.bar(gate)}"
-    return f"- **{gate.state}** {clean.prose(what)}: {clean.prose(gate.reason)[:_MOST_OF_A_REASON]}"
 
 
 def _lost(compared: Comparison | None) -> list[str]:
@@ -160,6 +170,57 @@ def _slice(part: SliceSummary) -> tuple[str, ...]:
     shown = words.headline(part).items()
     measures = ", ".join(f"{name} {found.text()}" for name, found in shown)
     return name, *(f"{count:,}" for count in numbers), measures
+
+
+def _judge(report: Report) -> Iterator[str]:
+    """Yield how the judge was measured: figures, people, disagreements."""
+    found = report.judging.calibrations
+    yield from _cards([one for one in found if one.pass_bar is None], _GRADED)
+    yield from _cards([one for one in found if one.pass_bar is not None], _RATED)
+    own = [one for one in found if one.source == "records"]
+    for one in own:
+        cells: dict[str, list[str]] = defaultdict(list)
+        for cell in one.confusion:
+            cells[cell.label].append(f"{cell.count:,} {cell.grade}")
+        if said := "; ".join(f"{label} got {', '.join(some)}" for label, some in cells.items()):
+            yield f"{clean.prose(f'{one.dataset}:{one.language}')}: {clean.prose(said)}.\n"
+    yield from (_people(one.people) for one in own if one.people)
+    for one in own:
+        missed = (record for record in report.records if record.outcome == "failed"
+                  and (record.dataset, record.language) == (one.dataset, one.language))  # fmt: skip
+        for record in islice(missed, -(-_EXAMPLES // len(own))):
+            yield (
+                f"- {clean.prose(f'{record.dataset}:{record.language}')} row {record.row}: label "
+                f"{clean.prose(record.label or '')}, judge {clean.prose(record.result)}: "
+                f"{clean.span(record.question)} expected {clean.span(record.expected)} got "
+                f"{clean.span(record.answer or '')}: {clean.span(record.reason)}"
+            )
+
+
+def _cards(cards: Sequence[Calibration], names: dict[str, str]) -> Iterator[str]:
+    if not cards:
+        return
+    graded = names is _GRADED
+    head = ("Labels", "Floor", *names.values(), *(["Finds the wrong ones"] if graded else []))
+    rows = []
+    for one in cards:
+        floor = ", ".join(f"{name} {words.floor(name, bar)}" for name, bar in one.floor.items())
+        reached = f"{_TRUST[one.trusted]}{' by a placeholder judge' if one.stand_in else ''}"
+        state = f"{floor}: {reached}" if floor else "none"
+        lost = f", {plural(one.ungraded, 'label')} without a verdict" if one.ungraded else ""
+        shown = [one.measures[name].text() if name in one.measures else "–" for name in names]
+        rates = one.separations[YOUDEN].rates if YOUDEN in one.separations else ()
+        wrong = [number(rates[1].value) if len(rates) > 1 else "–"] if graded else []
+        title = f"{one.dataset}:{one.language}, {one.labels}{lost}"
+        rows.append([clean.prose(cell) for cell in (title, state, *shown, *wrong)])
+    yield from (*markdown_table(head, rows), "")
+
+
+def _people(one: PanelAgreement) -> str:
+    kappas = ", ".join(f"{p.first} and {p.second} {p.kappa.text()}" for p in one.pairs)
+    tied = f"; they tie on {plural(one.undecided, 'item')}, in no figure" if one.undecided else ""
+    text = f"{one.slice}, the people among themselves: alpha {one.alpha.text()}, kappa of {kappas}"
+    return f"{clean.prose(text + tied)}.\n"
 
 
 def _misses(report: Report) -> list[str]:

@@ -57,7 +57,7 @@ def sections(report: Report) -> dict[str, object]:
     gates = words.by_urgency(report.decision.gates)
     undecided = [gate for gate in gates if gate.state != "PASS"]
     compared = report.comparison.slices if report.comparison else ()
-    judging = report.judging
+    judging, rows = report.judging, words.usage_rows(report)
     return {
         "gates": gates,
         "gate_rows": gate_rows(gates),
@@ -89,7 +89,13 @@ def sections(report: Report) -> dict[str, object]:
             if "correct" in one.measures
         },
         "trend": _trend(report),
-        "usage": _usage(report),
+        "usage": {
+            "header": words.USAGE_HEADER,
+            "first": rows[:_FIRST],
+            "more": rows[_FIRST:],
+            "notes": "; ".join(words.usage_notes(report)),
+            "tokens": words.tokens(report),
+        },
         **_origin(report),
     }
 
@@ -113,17 +119,6 @@ def gate_rows(gates: Iterable[GateResult]) -> dict[str, list[tuple[GateResult, P
     for gate in gates:
         rows[gate.slice].append((gate, plot(gate)))
     return rows
-
-
-def _usage(report: Report) -> dict[str, object]:
-    rows = words.usage_rows(report)
-    return {
-        "header": words.USAGE_HEADER,
-        "first": rows[:_FIRST],
-        "more": rows[_FIRST:],
-        "notes": "; ".join(words.usage_notes(report)),
-        "tokens": words.tokens(report),
-    }
 
 
 def headline(line: str, listed: Sequence[GateResult]) -> str:

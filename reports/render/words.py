@@ -46,28 +46,26 @@ def origin(run: Mapping[str, object]) -> str:
 
     ``run`` is the ``run`` block; that of merged runs holds those of its parts as ``shards``.
     """
+
+    def whole(value: object) -> int:
+        return value if isinstance(value, int) and 0 <= value < 10**9 else 0
+
     counted = [one.get("replies") for one in _parts(run)]
     known = [one for one in counted if isinstance(one, Mapping)]
     names = ("verdicts", "earlier", "imported", "answers", "judgements")
-    verdicts, earlier, imported, *both = (
-        sum(_whole(one.get(name)) for one in known) for name in names
-    )
+    verdicts, earlier, imported, *both = (sum(whole(one.get(n)) for one in known) for n in names)
     if not earlier:
         return ""
     brought = f", {imported:,} of them imported" if imported else ""
-    whole = f"{earlier:,} of {plural(verdicts, 'verdict')}"
+    share = f"{earlier:,} of {plural(verdicts, 'verdict')}"
     which = f" ({plural(both[0], 'answer')}, {plural(both[1], 'judgement')})" if any(both) else ""
-    return f"{whole} rest on replies of earlier runs{which}{brought}"
+    return f"{share} rest on replies of earlier runs{which}{brought}"
 
 
 def _parts(run: Mapping[str, object]) -> list[Mapping[str, object]]:
     shards = run.get("shards")
     parts = [one for one in shards if isinstance(one, Mapping)] if isinstance(shards, list) else []
     return parts or [run]
-
-
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) and 0 <= value < 10**9 else 0
 
 
 def interval(estimate: Estimate, shown: Shown = number) -> str:

@@ -140,7 +140,9 @@ def _part(origin: object, block: str, name: str) -> Mapping[str, object]:
 
 def _moved(then: Mapping[str, object], now: Mapping[str, object]) -> str:
     """Return in words what differs between two connections to a model."""
-    was, is_ = (_flat(one) for one in (then, now))
+    was, is_ = (
+        {**one, "parameters": None, **_part({"": one}, "", "parameters")} for one in (then, now)
+    )
     names = sorted(name for name in was.keys() | is_.keys() if was.get(name) != is_.get(name))
 
     def word(value: object) -> str:
@@ -148,11 +150,6 @@ def _moved(then: Mapping[str, object], now: Mapping[str, object]) -> str:
 
     moves = (f"{name} from {word(was.get(name))} to {word(is_.get(name))}" for name in names)
     return ", ".join(moves)
-
-
-def _flat(sent: Mapping[str, object]) -> Mapping[str, object]:
-    parameters = sent.get("parameters")
-    return {**sent, "parameters": None, **(parameters if isinstance(parameters, Mapping) else {})}
 
 
 def _judges(records: Sequence[Record], spec: str) -> set[str]:

@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,73 +20,52 @@ from reports.run.record import total_cost
 PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "numpy")
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeFacts:
     """What a report says of all outcomes together; nothing of a single item is kept."""
 
-    slices: set[str] = field(default_factory=set)
+    slices: AbstractSet[str]
     """The names of those with an outcome."""
-    models: set[str] = field(default_factory=set)
+    models: AbstractSet[str]
     """As the providers named them, as are the judges."""
-    judges: set[str] = field(default_factory=set)
-    items: int = 0
-    failed: int = 0
-    """Items whose test fails."""
-    verdicts: int = 0
-    earlier: int = 0
-    """Verdicts on replies that an earlier run paid for."""
-    answers: int = 0
-    """Of these, those whose answer is such a reply."""
-    judgements: int = 0
-    """Of these, those whose judge's reply is one."""
-    imported: int = 0
-    """Verdicts on replies that ``ledger import`` brought."""
-    spent: float = 0.0
-    """In USD."""
-    unpriced: bool = False
+    judges: AbstractSet[str]
+    replies: Mapping[str, int]
+    """How many verdicts there are, and how many rest on replies that others paid for."""
+    unpriced: bool
     """Whether some cost is not known."""
-    known: float = 0.0
+    known: float
     """What is known of the cost, in USD."""
-    answering: float | None = 0.0
+    answering: float | None
     """What the answers cost in USD; None if that is not known."""
-    unmeasured: dict[str, tuple[int, str]] = field(default_factory=dict)
+    unmeasured: Mapping[str, tuple[int, str]]
     """For each extra metric, how many items lack it, and why the first does."""
 
     @classmethod
     def of(cls, outcomes: Iterable[tuple[PlannedItem, Outcome]]) -> "OutcomeFacts":
         """Return the facts of all of these."""
-        found = cls()
-        for item, outcome in outcomes:
-            found.add(item, outcome)
-        return found
-
-    def add(self, item: PlannedItem, outcome: Outcome) -> None:
-        """Count one more."""
-        usage = outcome.usage
-        self.slices.add(item.slice.name)
-        self.models |= {outcome.model} - {""}
-        self.judges |= {outcome.judge} - {""}
-        self.items += 1
-        self.failed += outcome.state in ("failed", "error")
-        self.spent += usage.spent
-        self.unpriced |= usage.cost is None
-        self.known += usage.known
-        self.answering = total_cost((self.answering, outcome.answering.cost))
-        if outcome.state in ("passed", "failed"):
-            self.verdicts += 1
-            self.earlier += usage.earlier > 0
-            self.answers += outcome.answering.earlier > 0
-            self.judgements += usage.earlier > outcome.answering.earlier
-            self.imported += usage.imported > 0
-        for name, why in outcome.unmeasured.items():
-            count, first = self.unmeasured.get(name, (0, why))
-            self.unmeasured[name] = count + 1, first
-
-    @property
-    def replies(self) -> dict[str, int]:
-        """How many verdicts there are, and how many rest on replies that others paid for."""
-        names = ("verdicts", "earlier", "imported", "answers", "judgements")
-        return {name: getattr(self, name) for name in names}
+        ended = list(outcomes)
+        every = [outcome for _, outcome in ended]
+        usages = [(one.usage, one.answering) for one in every if one.state in ("passed", "failed")]
+        lacking: dict[str, list[str]] = {}
+        for one in every:
+            for name, why in one.unmeasured.items():
+                lacking.setdefault(name, []).append(why)
+        return cls(
+            slices={item.slice.name for item, _ in ended},
+            models={one.model for one in every} - {""},
+            judges={one.judge for one in every} - {""},
+            replies={
+                "verdicts": len(usages),
+                "earlier": sum(whole.earlier > 0 for whole, _ in usages),
+                "imported": sum(whole.imported > 0 for whole, _ in usages),
+                "answers": sum(answer.earlier > 0 for _, answer in usages),
+                "judgements": sum(whole.earlier > answer.earlier for whole, answer in usages),
+            },
+            unpriced=any(one.usage.cost is None for one in every),
+            known=sum(one.usage.known for one in every),
+            answering=total_cost(one.answering.cost for one in every),
+            unmeasured={name: (len(whys), whys[0]) for name, whys in lacking.items()},
+        )
 
 
 def provenance(
@@ -204,17 +184,15 @@ class DeclaredSlice:
 
 def dump_datasets(datasets: Sequence[Dataset]) -> list[dict[str, object]]:
     """Return the datasets as JSON data that ``load_datasets`` reads back."""
-    return [
-        {**_fields(one, _OF_DATASET), "slices": [_declared(part) for part in one.slices.values()]}
-        for one in datasets
-    ]
-
-
-def _declared(slice_: Slice) -> dict[str, object]:
-    made = {**_fields(slice_, _OF_SLICE), **encode(DeclaredSlice.of(slice_))}
-    if slice_.labels == GRADES:  # not written, as in every run before there were others
-        del made["labels"], made["passing"]
-    return made
+    found: list[dict[str, object]] = []
+    for one in datasets:
+        parts = one.slices.values()
+        slices = [{**_fields(part, _OF_SLICE), **encode(DeclaredSlice.of(part))} for part in parts]
+        for part in slices:
+            if tuple(part["labels"]) == GRADES:  # as in every run before there were others
+                del part["labels"], part["passing"]
+        found.append({**_fields(one, _OF_DATASET), "slices": slices})
+    return found
 
 
 def _fields(value: Dataset | Slice, names: Sequence[str]) -> dict[str, object]:

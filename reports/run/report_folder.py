@@ -142,7 +142,11 @@ def keep_decided(folder: Path) -> str:
     One that decided nothing is not worth the place of one that did. Returns why it could not be
     kept, or nothing. ``run.json`` comes last there too.
     """
-    if not _is_decided(folder):
+    try:
+        run = parse_json(read_text(folder / RUN))
+    except (UsageError, ValueError, RecursionError):
+        return ""
+    if not (isinstance(run, dict) and run.get("verdict") in ("PASS", "FAIL") and run.get("gates")):
         return ""
     to = previous(folder)
     try:
@@ -173,16 +177,6 @@ def keep(folder: Path, to: Path, *, packed: bool = False) -> None:
                 (to / path.name).hardlink_to(path)
             except OSError:  # a file system without links
                 shutil.copy2(path, to / path.name)
-
-
-def _is_decided(folder: Path) -> bool:
-    try:
-        run = parse_json(read_text(folder / RUN))
-    except (UsageError, ValueError, RecursionError):
-        return False
-    return (
-        isinstance(run, dict) and run.get("verdict") in ("PASS", "FAIL") and bool(run.get("gates"))
-    )
 
 
 def report_files(folder: Path) -> list[Path]:

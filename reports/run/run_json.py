@@ -103,7 +103,13 @@ def report_from(run: Data, found: tuple[Record, ...]) -> Report:
 
     Raises KeyError, TypeError or ValueError where ``run`` is not what that report would render.
     """
-    gates = [_gate(gate) for gate in _list(run["gates"])]
+    gates = [
+        {
+            **{name: part for name, part in gate.items() if name not in (*_RULE, "slice", "bar")},
+            "threshold": {name: gate[name] for name in _RULE if name in gate},
+        }
+        for gate in _list(run["gates"])
+    ]
     data = {
         **run,
         "counts": _planned(run["counts"]),
@@ -170,12 +176,6 @@ def _planned(counts: Data) -> Data:
     return {"planned" if name == "plan" else name: count for name, count in counts.items()}
 
 
-def _gate(gate: Data) -> Data:
-    rule = {name: gate[name] for name in _RULE if name in gate}
-    own = {name: part for name, part in gate.items() if name not in (*_RULE, "slice", "bar")}
-    return {**own, "threshold": rule}
-
-
 def _list(value: object) -> Sequence[Any]:
     if not isinstance(value, list):
         raise ValueError(f"a list is needed, not {type(value).__name__}")
@@ -198,7 +198,15 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
         )
     items = source.parent / RECORDS
     if not items.exists() and (packed := source.parent / PACKED).exists():
-        lines = _unpacked(packed, source, sha256).split("\n")
+        try:
+            with gzip.open(packed) as file:
+                raw = file.read(MAX_BYTES + 1)  # at most as much as is read of a plain file
+        except (OSError, EOFError, zlib.error) as error:
+            raise UsageError(
+                f"{packed}: cannot be unpacked ({error}); {source.name} needs it in the same folder"
+            ) from None
+        _check_hash(hashlib.sha256(raw).hexdigest(), packed, source, sha256)
+        lines = raw.decode("utf-8", "replace").split("\n")
     else:
         try:
             _check_hash(file_hash(items), items, source, sha256)
@@ -254,19 +262,6 @@ def _checked_run(source: Path) -> dict[str, object]:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{source}: {error}; give the report folder of a run") from None
     return masked(run)
-
-
-def _unpacked(items: Path, source: Path, expected: str) -> str:
-    """Return the text of packed records, at most as much as is read of a plain file."""
-    try:
-        with gzip.open(items) as file:
-            raw = file.read(MAX_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise UsageError(
-            f"{items}: cannot be unpacked ({error}); {source.name} needs it in the same folder"
-        ) from None
-    _check_hash(hashlib.sha256(raw).hexdigest(), items, source, expected)
-    return raw.decode("utf-8", "replace")
 
 
 def _check_hash(found: str, items: Path, source: Path, expected: str) -> None:

@@ -201,7 +201,16 @@ def parts(call: SentCall) -> Iterator[tuple[str, str]]:
         why = "damaged" if call.is_damaged else "an earlier version kept only the reply"
         yield "sent", f"not kept ({why})"
     else:
-        yield from _asked(call.request)
+        request, case = call.request, call.request.case
+        if case:
+            known = {name: part for name, part in flat(case).items() if name != "messages" and part}
+            yield "case", _JSON.encode(known)
+        for message in (*request.messages, *(case.messages if case else ())):
+            yield message.role, message.content
+        if tool := request.tool:
+            yield f"function {tool.name}", f"{tool.description}\n{_JSON.encode(tool.schema)}"
+        if request.parameters:
+            yield "parameters", _JSON.encode(request.parameters)
         if not call.is_exact:
             yield "note", "(this is not exactly what was sent: keys are masked, or it was altered)"
     if (reply := call.reply) is None:
@@ -213,15 +222,3 @@ def parts(call: SentCall) -> Iterator[tuple[str, str]]:
         yield f"reply calls {one.name}", one.arguments
     tokens = f"{reply.input_tokens:,} tokens in, {plural(reply.output_tokens, 'token')} out"
     yield "about", f"{reply.model}: finish {reply.finish}, {tokens}, {reply.seconds:.3f} s"
-
-
-def _asked(request: Request) -> Iterator[tuple[str, str]]:
-    if case := request.case:
-        given = {name: value for name, value in flat(case).items() if name != "messages" and value}
-        yield "case", _JSON.encode(given)
-    for message in (*request.messages, *(case.messages if case else ())):
-        yield message.role, message.content
-    if tool := request.tool:
-        yield f"function {tool.name}", f"{tool.description}\n{_JSON.encode(tool.schema)}"
-    if request.parameters:
-        yield "parameters", _JSON.encode(request.parameters)
