@@ -148,29 +148,15 @@ def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
     with ExitStack() as claimed:
         if (files or given_options(config)) and not config.option.collectonly:
             _claim(config, here, claimed)
-        given = _start(config, here, files)
-        config.add_cleanup(claimed.pop_all().close)
-    return given
-
-
-def _start(config: pytest.Config, here: Path, files: list[Path]) -> WorkerInput | None:
-    """Check the options and plan the run."""
-    options = read_options(config, here)
-    check_there(() if config.option.pyargs else config.args, here)
-    if not files:
-        if options.touched:
+        options = read_options(config, here)
+        check_there(() if config.option.pyargs else config.args, here)
+        given = _plan(config, options, files) if files else None
+        if options.touched and not files:
             raise UsageError(
                 f"no {DATASET_FILE} is in, under or next to the given paths; try `pytest cases/`"
             )
-        return None
-    from reports.plugin.progress import LostOutput  # noqa: PLC0415  # workers have no terminal
-
-    config.pluginmanager.register(LostOutput(), "qa-lost-output")
-    if not (options.replay or options.dry_run or config.option.collectonly):
-        from reports.plugin.head_start import start_early  # noqa: PLC0415  # brings the engine along
-
-        start_early(config, options)
-    return _plan(config, options, files)
+        config.add_cleanup(claimed.pop_all().close)
+    return given
 
 
 def _claim(config: pytest.Config, here: Path, claimed: ExitStack) -> None:
@@ -193,7 +179,13 @@ def _claim(config: pytest.Config, here: Path, claimed: ExitStack) -> None:
 def _plan(config: pytest.Config, options: RunOptions, files: list[Path]) -> WorkerInput:
     """Plan the run and register the controller, or a dry run."""
     from cases.plan import make_plan  # noqa: PLC0415  # workers are given the plan
+    from reports.plugin.progress import LostOutput  # noqa: PLC0415  # workers have no terminal
 
+    config.pluginmanager.register(LostOutput(), "qa-lost-output")
+    if not (options.replay or options.dry_run or config.option.collectonly):
+        from reports.plugin.head_start import start_early  # noqa: PLC0415  # brings the engine along
+
+        start_early(config, options)
     with gc_paused():
         folders = (file.parent for file in files)
         labelled = labelled_files(folders, options.choice.items, config.rootpath)

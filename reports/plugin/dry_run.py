@@ -160,10 +160,15 @@ class DryRun:
             if ledger.store.near:
                 return asyncio.run(work(lambda key: ledger.get(fresh_key(key, name))))
             found: dict[str, Reply] = {}
+            wanted: list[str] = []
+
+            def look(key: str) -> Reply | None:
+                wanted.extend({fresh_key(key, name)} - found.keys())
+                return found.get(fresh_key(key, name))
+
             while True:
-                wanted: list[str] = []
-                result = asyncio.run(work(partial(_look, found, wanted, name)))
-                before = len(found)
+                wanted.clear()
+                result, before = asyncio.run(work(look)), len(found)
                 for start in range(0, len(wanted), REPLIES_PER_QUERY):
                     found |= ledger.replies(wanted[start : start + REPLIES_PER_QUERY])
                 if len(found) == before:
@@ -241,14 +246,6 @@ class DryRun:
         )
         simulation = Simulation(inputs, facts, *self._earlier)
         yield from simulation.lines(known_discordance(self._baseline))
-
-
-def _look(found: Mapping[str, Reply], wanted: list[str], name: str, key: str) -> Reply | None:
-    """Return a reply that was found; note the key of any other."""
-    key = fresh_key(key, name)
-    if key not in found:
-        wanted.append(key)
-    return found.get(key)
 
 
 def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:

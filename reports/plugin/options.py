@@ -211,9 +211,16 @@ _ELSEWHERE = {"--reruns": "--repeats", "--count": "--repeats", "--lang": "--lang
 
 
 def declare_options(parser: pytest.Parser, given: Iterable[object]) -> None:
-    """Declare the options. Their values stay text, so that a wrong one is an error of ours."""
+    """Declare the options. Their values stay text, so that a wrong one is an error of ours.
+
+    A usage error also names those that unknown words come near.
+    """
     declare(parser.getgroup("qa", "question answering: may this model ship?").addoption)
-    if meant := _meant([str(argument).partition("=")[0] for argument in given]):
+    ours = [f"--{name}" for name in NAMES]
+    words = (str(argument).partition("=")[0] for argument in given)
+    odd = [word for word in words if word.startswith("--") and word not in ours]
+    near = (get_close_matches(_ELSEWHERE.get(word, word), ours, n=1, cutoff=0.7) for word in odd)
+    if meant := dict.fromkeys(name for close in near for name in close):
         parser.extra_info["did you mean"] = ", ".join(meant)  # shown with a usage error only
 
 
@@ -260,14 +267,6 @@ class _Removed(argparse.Action):
         option: str | None = None,
     ) -> None:
         raise pytest.UsageError(removed(str(option)))
-
-
-def _meant(words: Collection[str]) -> Collection[str]:
-    """Return those of our options that unknown words come near."""
-    ours = [f"--{name}" for name in NAMES]
-    odd = [word for word in words if word.startswith("--") and word not in ours]
-    near = (get_close_matches(_ELSEWHERE.get(word, word), ours, n=1, cutoff=0.7) for word in odd)
-    return dict.fromkeys(name for close in near for name in close)
 
 
 class _Words(argparse.Namespace):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cases.dataset import Plan, PlannedItem, Selection
+from cases.dataset import Plan, PlannedItem
 from cases.plan import make_plan
 from evaluators.core import Outcome, Usage, UsageError
 from reports.plugin.options import RunOptions
@@ -29,7 +29,16 @@ def planned(
     """
     assert options.answers is not None
     earlier = load_baseline(options.answers)
-    options = replace(options, choice=_same_choice(options.choice, earlier))
+    origin = _block(earlier.run, "provenance")
+    limit, seed, repeats = (origin.get(name) for name in ("limit", "seed", "repeats"))
+    choice = replace(  # the sample and the repeats of the run
+        options.choice,
+        limit=limit if isinstance(limit, int) else None,
+        seed=seed if isinstance(seed, int) else 0,
+        repeats=repeats if isinstance(repeats, int) else 1,
+        first=None,
+    )
+    options = replace(options, choice=choice)
     plan, before = make_plan(files, options.choice, labelled), _answers(earlier)
     there = {item.slice.name for item in plan.items.values()}
     if lost := sorted({f"{one.dataset}:{one.language}" for one in earlier.records} - there):
@@ -85,19 +94,6 @@ def _identity(item: PlannedItem) -> Name:
 def _words(item: PlannedItem) -> Name:
     """Return the item by its question: without an id of its own, a new gold gives it another."""
     return *_identity(item)[:3], item.case.question, item.case.context
-
-
-def _same_choice(choice: Selection, earlier: Baseline) -> Selection:
-    """Return the selection with the sample and the repeats of the run."""
-    origin = _block(earlier.run, "provenance")
-    limit, seed, repeats = (origin.get(name) for name in ("limit", "seed", "repeats"))
-    return replace(
-        choice,
-        limit=limit if isinstance(limit, int) else None,
-        seed=seed if isinstance(seed, int) else 0,
-        repeats=repeats if isinstance(repeats, int) else 1,
-        first=None,
-    )
 
 
 def _old(item: PlannedItem, before: Answers) -> Record | None:

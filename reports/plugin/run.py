@@ -59,12 +59,7 @@ class EngineRun:
     """
 
     def __init__(
-        self,
-        options: RunOptions,
-        plan: Plan,
-        labelled: Sequence[Labelled] = (),
-        *,
-        calling: bool,
+        self, options: RunOptions, plan: Plan, labelled: Sequence[Labelled] = (), *, calling: bool
     ) -> None:
         self.earlier = earlier_runs(options)
         connected = connect_models(options, needs_key=calling and not options.replay)

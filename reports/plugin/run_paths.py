@@ -35,8 +35,17 @@ def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path
     for a path, and this project's settings were not read.
     """
     paths = named_paths(arguments, here)
-    files = {file.resolve() for path in paths for file in _candidates(path)}
-    found = sorted(file for file in files if not is_left_out(file.parent, paths))
+    files: set[Path] = set()
+    for path in paths:
+        if path.is_file():
+            files |= (
+                {path.parent / DATASET_FILE} if (path.parent / DATASET_FILE).is_file() else set()
+            )
+        for folder, names, inside in os.walk(path):
+            names[:] = [name for name in names if name[0] != "." and name not in _SKIPPED_FOLDERS]
+            files |= {Path(folder) / DATASET_FILE} if DATASET_FILE in inside else set()
+    every = {file.resolve() for file in files}
+    found = sorted(file for file in every if not is_left_out(file.parent, paths))
     for file in found:
         if not file.is_relative_to(root.resolve()):
             raise UsageError(
@@ -114,14 +123,3 @@ def check_collected(config: pytest.Config, plan: Plan, found: Collection[str]) -
     if lost:
         where = "add its test module (test_*.py), or leave it out by path, -k or -m"
         raise pytest.UsageError(harmless(f"{', '.join(lost)} was collected; {where}"))
-
-
-def _candidates(path: Path) -> Iterator[Path]:
-    if path.is_file():
-        if (near := path.parent / DATASET_FILE).is_file():
-            yield near
-        return
-    for folder, names, files in os.walk(path):
-        names[:] = [name for name in names if name[0] != "." and name not in _SKIPPED_FOLDERS]
-        if DATASET_FILE in files:
-            yield Path(folder) / DATASET_FILE

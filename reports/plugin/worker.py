@@ -59,15 +59,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             f"qa marker: no dataset.yaml under {folder}; write one next to this module, with kind, "
             "rubric and languages"
         )
-    metafunc.parametrize("qa_item", _cases(given.plan, marker, folder))
-
-
-def _cases(plan: Plan, marker: pytest.Mark, folder: Path) -> list[Any]:
-    """Return pytest's parameters, one an item, with the marks of its dataset and language."""
     name = marker.args[0] if marker.args else folder.name
-    dataset = next((one for one in plan.datasets if one.name == name), None)
+    dataset = next((one for one in given.plan.datasets if one.name == name), None)
     if dataset is None:
-        known = ", ".join(one.name for one in plan.datasets)
+        known = ", ".join(one.name for one in given.plan.datasets)
         raise pytest.Collector.CollectError(
             f"qa marker: no dataset {name!r} among those found ({known}); name one of them"
         )
@@ -75,10 +70,11 @@ def _cases(plan: Plan, marker: pytest.Mark, folder: Path) -> list[Any]:
         language: (getattr(pytest.mark, name), getattr(pytest.mark, language))
         for language in dataset.slices
     }
-    return [
+    cases = [
         pytest.param(item, id=item.key, marks=marks[item.slice.language])
-        for item in plan.tests(dataset)
+        for item in given.plan.tests(dataset)
     ]
+    metafunc.parametrize("qa_item", cases)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -57,7 +57,7 @@ def sections(report: Report) -> dict[str, object]:
     gates = words.by_urgency(report.decision.gates)
     undecided = [gate for gate in gates if gate.state != "PASS"]
     compared = report.comparison.slices if report.comparison else ()
-    judging, rows = report.judging, words.usage_rows(report)
+    judging = report.judging
     return {
         "gates": gates,
         "gate_rows": gate_rows(gates),
@@ -89,13 +89,7 @@ def sections(report: Report) -> dict[str, object]:
             if "correct" in one.measures
         },
         "trend": _trend(report),
-        "usage": {
-            "header": words.USAGE_HEADER,
-            "first": rows[:_FIRST],
-            "more": rows[_FIRST:],
-            "notes": "; ".join(words.usage_notes(report)),
-            "tokens": words.tokens(report),
-        },
+        "usage": _usage(report),
         **_origin(report),
     }
 
@@ -209,6 +203,17 @@ def _spare(gate: GateResult) -> int | None:
     else:
         spare = math.floor((rule.max or 0.0) * n + 1e-9) - count
     return {"PASS": spare + 1, "FAIL": -spare, "INCONCLUSIVE": None}[gate.state]
+
+
+def _usage(report: Report) -> dict[str, object]:
+    rows = words.usage_rows(report)
+    return {
+        "header": words.USAGE_HEADER,
+        "first": rows[:_FIRST],
+        "more": rows[_FIRST:],
+        "notes": "; ".join(words.usage_notes(report)),
+        "tokens": words.tokens(report),
+    }
 
 
 def _trend(report: Report) -> dict[str, object] | None:
