@@ -162,11 +162,15 @@ PROGRAMS: Mapping[str, Program] = {
     ),
     "evaluators": Program(
         what="Commands for recorded replies and judges.",
-        commands=_own(
-            calibrate="measure a judge against labelled answers; print its card",
-            attack="try to fool a judge; print how often that worked",
-            ledger="what is in the ledger and what it cost; export, import, prune",
-        ),
+        commands={
+            **_own(calibrate="measure a judge against labelled answers; print its card"),
+            "attack": Command(
+                "try to fool a judge; print how often that worked",
+                "reports.commands.calibrate",
+                "attack",
+            ),
+            **_own(ledger="what is in the ledger and what it cost; export, import, prune"),
+        },
         note="exit codes: 0 done, 1 not done for a reason outside the arguments, 4 wrong arguments "
         "or a wrong\nfile, 130 interrupted",
     ),

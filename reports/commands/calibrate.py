@@ -1,4 +1,4 @@
-"""``qagate calibrate``: measure a judge by an ordinary run over one file of labelled answers."""
+"""``qagate calibrate`` and ``qagate attack``: ordinary runs over labelled answers or attacks."""
 
 import argparse
 import json
@@ -26,6 +26,12 @@ from reports.render.markdown import JUDGE_TITLE
 QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # the plugin is loaded already
 WRITTEN = (0, 1, 2, 6)  # exit codes of runs with a report
 FOLDER = Path(".qa/calibrate")
+ATTACKS = Path(cases.__file__).parent / "attacks"
+PATHS = {
+    "all": ATTACKS,
+    "graded": ATTACKS / "test_attacks.py",
+    "rated": ATTACKS / "attacks_eba",
+}
 BUNDLED = Path(cases.__file__).parent / "judges"
 FLOORS = {"graded": BUNDLED / FILE, "rated": BUNDLED / "judges_eba" / FILE}
 """The bundled labelled sets, whose floor holds here too."""
@@ -153,3 +159,19 @@ def _named(path: Path) -> LabelledSet | None:
     if found and not found.path().exists():
         raise UsageError(f"{found.path()} is not there; fetch it: qagate download {found.name}")
     return found
+
+
+def attack(argv: Sequence[str]) -> int:
+    """Run the attacks with the words of a run, and return its exit code."""
+    parser = CommandParser(
+        prog="qagate attack",
+        description="Put attacks, and odd right answers as controls, to a judge: the same as "
+        "`pytest cases/attacks --judge SPEC`. All options of a run are known.",
+        epilog="exit codes are those of a run: 1 where more attacks pass than the gates allow",
+    )
+    add = parser.add_argument
+    add("--kind", choices=tuple(PATHS), default="all", help="judges of grades, raters, or both")
+    add("--report-dir", default="reports/attack", metavar="DIR", help="default: %(default)s")
+    options, words = parser.parse_known_args(argv)
+    return run([*QUIET, f"--rootdir={ATTACKS}", f"--report-dir={options.report_dir}",
+                *words, str(PATHS[options.kind])])  # fmt: skip

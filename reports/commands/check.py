@@ -8,7 +8,6 @@ from pathlib import Path
 from cases.check.checks import BUNDLED, check_datasets, check_files
 from cases.config import FILE
 from evaluators.command_line import CommandParser
-from evaluators.core import UsageError
 from evaluators.output import plural, say
 from reports.plugin.run_paths import dataset_files
 
@@ -20,14 +19,30 @@ exit codes: 0 no errors (warnings are allowed unless --strict), 1 errors found,
 
 
 def main(argv: Sequence[str]) -> int:
-    """Check data sets, print a line for each finding and a summary, and return the exit code."""
-    try:
-        options = _parser().parse_args(argv)
-        paths = [Path(name) for name in options.files] or ([] if options.as_ else _own())
-        result = check_files(paths, options.as_) if options.as_ else check_datasets(paths)
-    except UsageError as problem:
-        say(sys.stderr, str(problem))
-        return USAGE
+    """Check data sets, print a line for each finding and a summary, and return the exit code.
+
+    Raises UsageError for wrong arguments, and for a path that is no data set.
+    """
+    parser = CommandParser(
+        prog="qagate check",
+        description="Find repeated items, leaks, wrong letters, and gates that can show nothing.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    text = (
+        f"a {FILE}, or a folder with some below it (default: those below the working folder; "
+        "the bundled ones where it has none)"
+    )
+    add("files", nargs="*", type=Path, metavar="FILE", help=text)
+    text = "the files are data files: check them as items of this bundled dataset and language"
+    add("--as", dest="as_", metavar="DATASET:LANG", default="", help=text)
+    add("--strict", action="store_true", help="exit with 1 on warnings too")
+    options = parser.parse_args(argv)
+    here = Path.cwd()
+    own = [one for one in dataset_files(["."], here, here) if not one.is_relative_to(BUNDLED)]
+    paths = options.files or ([] if options.as_ else own)
+    result = check_files(paths, options.as_) if options.as_ else check_datasets(paths)
     found = sum(finding.severity == "error" for finding in result.findings)
     errors, warnings = found + len(result.refused), len(result.findings) - found
     refused = f", {len(result.refused)} not loaded" if result.refused else ""
@@ -38,34 +53,3 @@ def main(argv: Sequence[str]) -> int:
     if result.refused:
         return USAGE
     return FOUND if errors or (options.strict and warnings) else CLEAN
-
-
-def _own() -> list[Path]:
-    """Return the data sets below the working folder that are not the bundled ones."""
-    here = Path.cwd()
-    return [one for one in dataset_files(["."], here, here) if not one.is_relative_to(BUNDLED)]
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(
-        prog="qagate check",
-        description="Find repeated items, leaks, wrong letters, and gates that can show nothing.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "files",
-        nargs="*",
-        metavar="FILE",
-        help=f"a {FILE}, or a folder with some below it (default: those below the working folder; "
-        "the bundled ones where it has none)",
-    )
-    parser.add_argument(
-        "--as",
-        dest="as_",
-        metavar="DATASET:LANG",
-        default="",
-        help="the files are data files: check them as items of this bundled dataset and language",
-    )
-    parser.add_argument("--strict", action="store_true", help="exit with 1 on warnings too")
-    return parser

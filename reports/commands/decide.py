@@ -38,7 +38,17 @@ _TEXTS = {
 def main(argv: Sequence[str]) -> int:
     """Print the gates, write the report and return the exit code."""
     options = _parser().parse_args(argv)
-    new, old = _runs(options)
+    told = {name: getattr(options, name) for name in ("metric", "slice", "cluster", "scale")}
+    choices = [
+        Choice(provider=one, columns=dict(options.column), **told)
+        for one in (options.new, options.old)
+    ]
+    paths = options.result, options.baseline
+    runs = [load(path, options.form, one) for path, one in zip(paths, choices, strict=True)]
+    tasks = tasks_of(runs, choices[0])
+    shared = {name: task for name, task in tasks.items() if name in runs[1].scorers}
+    new = ImportedRun(path=paths[0], run=runs[0], tasks=tasks, choice=choices[0])
+    old = ImportedRun(path=paths[1], run=runs[1], tasks=shared, choice=choices[1])
     gates = None
     if options.gates is not None:
         scorers = (one for some in new.run.scorers.values() for one in some)
@@ -53,23 +63,6 @@ def main(argv: Sequence[str]) -> int:
     ends = f"report: {page}", *next_step(report, options.to), report.decision.line
     say(sys.stdout, *map(line, (*default, *console.gates(report), *ends)))
     return report.decision.code
-
-
-def _runs(options: argparse.Namespace) -> tuple[ImportedRun, ImportedRun]:
-    """Return the new run and the old one, of the tasks that they share."""
-    told = {name: getattr(options, name) for name in ("metric", "slice", "cluster", "scale")}
-    choices = [
-        Choice(provider=one, columns=dict(options.column), **told)
-        for one in (options.new, options.old)
-    ]
-    paths = options.result, options.baseline
-    runs = [load(path, options.form, one) for path, one in zip(paths, choices, strict=True)]
-    tasks = tasks_of(runs, choices[0])
-    shared = {name: task for name, task in tasks.items() if name in runs[1].scorers}
-    return (
-        ImportedRun(path=paths[0], run=runs[0], tasks=tasks, choice=choices[0]),
-        ImportedRun(path=paths[1], run=runs[1], tasks=shared, choice=choices[1]),
-    )
 
 
 def _parser() -> Parser:

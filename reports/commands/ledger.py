@@ -17,8 +17,8 @@ from evaluators.core import CallError, FatalError, UsageError
 from evaluators.ledger import Ledger, LedgerError, upkeep
 from evaluators.ledger.opening import exists, open_store
 from evaluators.ledger.rows import StoreError
-from evaluators.ledger.upkeep import LedgerStats, RowFilter
-from evaluators.ledger_place import Place, read_place
+from evaluators.ledger.upkeep import RowFilter
+from evaluators.ledger_place import read_place
 from evaluators.models import LazyModel
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import KEY_ENV, MODELS_FILE, parse, read_key_names, require_key
@@ -60,13 +60,8 @@ def stats(options: Options) -> int:
     with closing(open_store(options.ledger, read_only=True)) as opened:
         say(sys.stderr, *opened.notes)
         found = upkeep.ledger_stats(opened, cost)
-        say(sys.stdout, *_stats_lines(options.ledger, found, opened.size))
-    return DONE
-
-
-def _stats_lines(place: Place, found: LedgerStats, size: int) -> Iterator[str]:
-    calls = sum(total.calls for total in found.models.values())
-    yield f"{place}: {calls:,} replies, {size / 1e6:,.1f} MB"
+        calls = sum(total.calls for total in found.models.values())
+        say(sys.stdout, f"{options.ledger}: {calls:,} replies, {opened.size / 1e6:,.1f} MB")
     rows = [
         (
             one_line(spec),
@@ -81,16 +76,16 @@ def _stats_lines(place: Place, found: LedgerStats, size: int) -> Iterator[str]:
         )
         for spec, total in found.models.items()
     ]
-    if rows:
-        yield from aligned_table([HEAD, *rows])
+    lines = aligned_table([HEAD, *rows]) if rows else []
     for name, (what, rest) in COUNTED.items():
-        if count := found.counts[name]:
-            yield f"{plural(count, what)}{rest}"
+        lines += [f"{plural(count, what)}{rest}"] if (count := found.counts[name]) else []
     unpriced = [one_line(spec) for spec, total in found.models.items() if total.unpriced]
     if unpriced:
         known = part_of_cost(sum(total.known for total in found.models.values()))
         names = ", ".join(unpriced)
-        yield f"cost {known}: neither models.yaml nor genai-prices has a price of {names}"
+        lines.append(f"cost {known}: neither models.yaml nor genai-prices has a price of {names}")
+    say(sys.stdout, *lines)
+    return DONE
 
 
 def _day(at: float) -> str:
@@ -166,7 +161,15 @@ def batches(options: Options) -> int:
     with Ledger(options.ledger, read_only=is_looking) as ledger:
         waves = waves_in(ledger)
         if is_looking:
-            say(sys.stdout, *_batch_lines([_as_read(ledger, one) for one in waves.values()]))
+            read = {  # also by a run that was killed before it noted that
+                one.id for one in waves.values()
+                if one.is_open and all(ledger.get(key) is not None for key in one.keys)
+            }  # fmt: skip
+            told = [
+                replace(one, state="read", done=one.calls) if one.id in read else one
+                for one in waves.values()
+            ]
+            say(sys.stdout, *_batch_lines(told))
             return DONE
         wave = next((one for one in waves.values() if options.cancel in (one.named, one.id)), None)
         if wave is None or not wave.is_open:
@@ -206,13 +209,6 @@ def _batch_lines(waves: Sequence[Wave]) -> Iterator[str]:
     out = sum(wave.calls for wave in waves if wave.is_open)
     if out:
         yield f"{plural(out, 'call')} not back yet: run the same command again, with --batch"
-
-
-def _as_read(ledger: Ledger, wave: Wave) -> Wave:
-    """Return the wave, as read if the run that read it was killed before it noted that."""
-    if not wave.is_open or any(ledger.get(key) is None for key in wave.keys):
-        return wave
-    return replace(wave, state="read", done=wave.calls)
 
 
 async def _cancel(ledger: Ledger, wave: Wave, model: LazyModel, known: Iterable[str]) -> str:

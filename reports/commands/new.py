@@ -42,12 +42,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     in_english = rubric and not (_RUBRICS / f"{rubric}.{language}.yaml").is_file()
     names = {"name": name, "language": language}
     names["rubric_language"] = ", rubric_language: en" if in_english else ""
+    words = [own[key] for key in ("question", "context", "expected", "wrong", "claim")] + ["yes: "]
     files = _files(known["files"], kind, {**own, **names})
     write_texts((folder / file, text) for file, text in files.items())
     for file, text in files.items():
-        here = [] if language in languages else _lines_of(own, text)
-        lines = f"line{'s' * (len(here) > 1)} {', '.join(map(str, here))}"
-        say(sys.stdout, f"{folder / file}{f': translate {lines}' if here else ''}")
+        lines = enumerate([] if language in languages else text.splitlines(), start=1)
+        here = [str(number) for number, line in lines if any(word in line for word in words)]
+        todo = f": translate line{'s' * (len(here) > 1)} {', '.join(here)}" if here else ""
+        say(sys.stdout, f"{folder / file}{todo}")
     if in_english:
         say(sys.stdout, f"the judge reads English rules: there is no {rubric}.{language}.yaml")
     if added := _ignore(options.to):
@@ -85,13 +87,6 @@ def _files(files: Texts, kind: Texts, words: Texts) -> dict[str, str]:
         **({f"answer.{language}.yaml": prompt} if asks else {}),
         f"test_{name}.py": files["module"].format(name=name, claim=kind["claim"]),
     }
-
-
-def _lines_of(own: Texts, text: str) -> list[int]:
-    """Return the lines of a file's text that have words of a language."""
-    words = [own[key] for key in ("question", "context", "expected", "wrong", "claim")]
-    lines = enumerate(text.splitlines(), start=1)
-    return [number for number, line in lines if any(word in line for word in (*words, "yes: "))]
 
 
 def _ignore(folder: Path) -> str:

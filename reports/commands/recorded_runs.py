@@ -230,18 +230,12 @@ def gate(argv: Sequence[str]) -> int:
     parser.add_to("a folder for the report with these gates")
     options = parser.parse_args(argv)
     report = load_report(options.run)
-    people, to = options.adjudications, options.to
-    baseline = read_baseline(options.baseline, [report], people=people, to=to)
-    anchor = read_baseline(options.anchor, [report], "anchor", people, to)
+    baseline, anchor = _earlier(options, [report])
     if options.gates is None:
         decided = rebuilt(report, baseline, anchor)
     else:
         decided = regated(report, load_gates(options.gates), baseline, anchor)
-    saved = save(decided, options.to, options.run)
-    folder = options.to or home(options.run)
-    step, gates = next_step(decided, folder), console.gates(decided, folder)
-    say(sys.stdout, *map(line, (*gates, *saved, *step, decided.decision.line)))
-    return decided.decision.code
+    return _say_decided(decided, options.to, options.to or home(options.run), options.run)
 
 
 def merge(argv: Sequence[str]) -> int:
@@ -263,12 +257,22 @@ def merge(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     paths = dict.fromkeys(path for text in options.runs for path in _matched(text))
     reports = [load_report(path) for path in paths]
+    report = merged(reports, *_earlier(options, reports))
+    return _say_decided(report, options.to, options.to, *paths)
+
+
+def _earlier(
+    options: argparse.Namespace, reports: Sequence[Report]
+) -> tuple[Baseline | None, Baseline | None]:
     people, to = options.adjudications, options.to
     baseline = read_baseline(options.baseline, reports, people=people, to=to)
-    report = merged(reports, baseline, read_baseline(options.anchor, reports, "anchor", people, to))
-    saved = save(report, options.to, *paths)
-    step = next_step(report, options.to)
-    say(sys.stdout, *map(line, (*console.gates(report, to), *saved, *step, report.decision.line)))
+    return baseline, read_baseline(options.anchor, reports, "anchor", people, to)
+
+
+def _say_decided(report: Report, to: Path | None, folder: Path, *runs: Path) -> int:
+    saved = save(report, to, *runs)
+    lines = *console.gates(report, folder), *saved, *next_step(report, folder)
+    say(sys.stdout, *map(line, (*lines, report.decision.line)))
     return report.decision.code
 
 
@@ -329,25 +333,22 @@ def list_runs(argv: Sequence[str]) -> int:
     what = "List the promoted runs and the last ones: name, when, verdict, items, model, judge."
     Parser("list", what, "0").parse_args(argv)
     last = [folder for folder in (previous(OUT), OUT) if (folder / RUN).is_file()]
-    lines = [_line(folder) for folder in (*promoted(Path()), *last)]
+    lines = []
+    for one in (*promoted(Path()), *last):
+        name = one.name if one.parent == BASELINES else str(OUT.with_name(one.name))
+        try:
+            run, slices = load_summaries(one)
+        except UsageError as problem:
+            lines.append(f"{name:<24} cannot be read: {problem}")
+            continue
+        about = run.get("run")
+        when = date(about.get("started") if isinstance(about, Mapping) else None)
+        items = plural(sum(part.counts.planned for part in slices), "item")
+        told = f"{run.get('verdict', ''):<12} {items:>12}  {run.get('model', '')}"
+        lines.append(f"{name:<24} {when}  {told}  {run.get('judge', '')}")
     none = f"no run yet: `pytest cases/` writes {OUT}, `qagate promote NAME` keeps it"
     say(sys.stdout, *(lines or [none]))
     return 0
-
-
-def _line(folder: Path) -> str:
-    name = folder.name if folder.parent == BASELINES else str(OUT.with_name(folder.name))
-    try:
-        run, slices = load_summaries(folder)
-    except UsageError as problem:
-        return f"{name:<24} cannot be read: {problem}"
-    about = run.get("run")
-    started = about.get("started") if isinstance(about, Mapping) else None
-    items = plural(sum(one.counts.planned for one in slices), "item")
-    told = (str(run.get(word, "")) for word in ("model", "judge"))
-    return (
-        f"{name:<24} {date(started)}  {run.get('verdict', ''):<12} {items:>12}  {'  '.join(told)}"
-    )
 
 
 def show(argv: Sequence[str]) -> int:
@@ -364,7 +365,22 @@ def show(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     _, records = load_run(options.run)
     record = _find(options.item, records)
-    say(sys.stdout, *_about(record), *_calls(record, transcripts_of(options.run)))
+    lines = [f"{record.key}: {record.outcome} {record.result}".rstrip()]
+    for name in ("question", "context", "expected", "answer", "reason", "error"):
+        lines += _part(name, text) if (text := getattr(record, name)) else []
+    for vote in record.votes:
+        lines += _part(f"vote of {vote.judge}", f"{vote.label} {vote.reason or vote.error}")
+    if not record.calls:
+        lines.append("No model was asked: the answer is recorded, and rules or a person judged it.")
+    source = transcripts_of(options.run)
+    found = calls_of(source, record.calls) if source else {}
+    for number, key in enumerate(record.calls, 1):
+        if call := found.get(key):
+            lines += ["", f"{number}. {title(call)}"]
+            lines += (line for name, text in parts(call) for line in _part(name, text))
+        else:
+            lines += ["", f"{number}. call {key}: neither prompt nor reply is kept with this run"]
+    say(sys.stdout, *lines)
     return 0
 
 
@@ -377,30 +393,6 @@ def _find(item: str, records: Sequence[Record]) -> Record:
         return alike[0]
     known = [record.key for record in alike] or list(named)
     raise UsageError(f"no item {shown(name)} in this run; {hint(name, known)}")
-
-
-def _about(record: Record) -> Iterator[str]:
-    yield f"{record.key}: {record.outcome} {record.result}".rstrip()
-    for name in ("question", "context", "expected", "answer", "reason", "error"):
-        if text := getattr(record, name):
-            yield from _part(name, text)
-    for vote in record.votes:
-        yield from _part(f"vote of {vote.judge}", f"{vote.label} {vote.reason or vote.error}")
-
-
-def _calls(record: Record, source: Source | None) -> Iterator[str]:
-    if not record.calls:
-        yield "No model was asked: the answer is recorded, and rules or a person judged it."
-        return
-    found = calls_of(source, record.calls) if source else {}
-    for number, key in enumerate(record.calls, 1):
-        yield ""
-        if key not in found:
-            yield f"{number}. call {key}: neither prompt nor reply is kept with this run"
-        else:
-            yield f"{number}. {title(found[key])}"
-            for name, text in parts(found[key]):
-                yield from _part(name, text)
 
 
 def _part(name: str, text: str) -> Iterator[str]:

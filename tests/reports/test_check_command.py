@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.commands.check import main
+from evaluators.command_line import PROGRAMS
 from tests.support.captured import Captured
 from tests.support.tables import tabled
 
@@ -27,6 +27,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in (("dataset.yaml", YAML), ("en.csv", EN), ("bg.csv", BG)):
         (folder / name).write_text(text, encoding="utf-8")
     return folder
+
+
+def main(words: list[str]) -> int:
+    return PROGRAMS["cases"].run(["check", *words])
 
 
 def spoil(file: Path, old: str, new: str) -> None:
