@@ -10,8 +10,7 @@ from evaluators.judges.lexical.tables import has_tables
 from evaluators.kinds import Cluster
 from evaluators.statistics.intervals import UNDEFINED, Estimate, clustered_rate, wilson
 from reports.judge.errors import correct_rates, corrected_notes
-from reports.judge.measured import agreement_of
-from reports.judge.trust import calibration_notes, is_measured
+from reports.judge.measured import agreement_of, calibration_notes, is_measured
 from reports.run.evidence import Calibration, Judging, PanelAgreement, RulesAudit
 from reports.run.record import Record
 
@@ -169,33 +168,28 @@ def panels(
 
 def vote_notes(judge: str, found: RulesAudit | None, panels: Sequence[PanelAgreement]) -> list[str]:
     """Return a line for the audit, and one for each panel."""
-    notes = [] if found is None else [_audit_note(judge, found)]
-    return [*notes, *(_panel_note(panel) for panel in panels)]
-
-
-def _audit_note(judge: str, found: RulesAudit) -> str:
-    share = found.settled / found.judged
-    said = f"{judge}: rules settled {found.settled} of {found.judged} verdicts ({share:.0%})"
-    checked = found.disagreement
-    if checked.value is None:
-        return f"{said}; none of them was audited"
-    differs = round(checked.value * checked.n)
-    silent = f", {found.silent} without a verdict" if found.silent else ""
-    return (
-        f"{said}; of {checked.n} audited{silent} the model differs on {differs}: {checked.text()}"
-    )
-
-
-def _panel_note(panel: PanelAgreement) -> str:
-    kappas = ", ".join(f"{one.first} and {one.second} {one.kappa.text()}" for one in panel.pairs)
-    alpha = f"alpha of {len(panel.judges)} judges {panel.alpha.text()}"
-    parts = [f"{panel.slice}: {alpha}; kappa of {kappas}"]
-    if panel.split:
-        more = len(panel.split) - _NAMED
-        named = ", ".join(panel.split[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-        parts.append(
-            f"they differ on {len(panel.split)} ({panel.undecided} without a verdict), "
-            f"to be reviewed: {named}"
+    notes = []
+    if found:
+        share = found.settled / found.judged
+        note = f"{judge}: rules settled {found.settled} of {found.judged} verdicts ({share:.0%})"
+        checked = found.disagreement
+        silent = f", {found.silent} without a verdict" if found.silent else ""
+        differs = round((checked.value or 0.0) * checked.n)
+        audited = f"of {checked.n} audited{silent} the model differs on {differs}: {checked.text()}"
+        notes.append(f"{note}; {audited if checked.n else 'none of them was audited'}")
+    for panel in panels:
+        kappas = ", ".join(
+            f"{one.first} and {one.second} {one.kappa.text()}" for one in panel.pairs
         )
-    parts += [f"{name} gave no vote on {count}" for name, count in panel.silent.items()]
-    return "; ".join(parts)
+        alpha = f"alpha of {len(panel.judges)} judges {panel.alpha.text()}"
+        parts = [f"{panel.slice}: {alpha}; kappa of {kappas}"]
+        if panel.split:
+            more = len(panel.split) - _NAMED
+            named = ", ".join(panel.split[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+            parts.append(
+                f"they differ on {len(panel.split)} ({panel.undecided} without a verdict), "
+                f"to be reviewed: {named}"
+            )
+        parts += [f"{name} gave no vote on {count}" for name, count in panel.silent.items()]
+        notes.append("; ".join(parts))
+    return notes

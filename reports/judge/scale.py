@@ -67,8 +67,11 @@ def judge_scale(sides: Sequence[PairedSlice], measure: str = "") -> JudgeScale |
     (``_at_most``). Several slices are weighted by their pairs; one without labels counts like the
     others.
     """
-    judged = [one for one in sides if _is_judged(one)]
-    parts = [(one.slice_, one.calibrations, len(one.pairing.pairs)) for one in judged]
+    parts = []
+    for one in sides:
+        both = (record for pair in one.pairing.pairs for record in (pair.new, pair.old))
+        if one.slice_.kind.by_rubric and any(not record.adjudicated_by for record in both):
+            parts.append((one.slice_, one.calibrations, len(one.pairing.pairs)))
     return _scale(parts, measure)
 
 
@@ -80,14 +83,6 @@ def expected_scale(
     return _scale([(one, measuring(one, calibrations), items) for one, items in judged], measure)
 
 
-def _is_judged(side: PairedSlice) -> bool:
-    """Return whether a judge, not a person or a rule of words, decided on some pair of a slice."""
-    both = ((pair.new, pair.old) for pair in side.pairing.pairs)
-    return side.slice_.kind.by_rubric and any(
-        not record.adjudicated_by for pair in both for record in pair
-    )
-
-
 _Part = tuple[Slice, Sequence[Calibration], int]
 """A slice that a judge decides, what measures the judge (``measuring``), and its weight."""
 
@@ -97,26 +92,20 @@ def _scale(parts: Sequence[_Part], measure: str) -> JudgeScale | None:
     if not parts or measure in USAGE:
         return None
     if name is None:
-        return _unknown(f"its errors are not known on the scale of {measure}")
-    if len(parts) == 1:
-        return _single(*parts[0][:2], name)
-    own = [(one, found[0].separations.get(name), items) for one, found, items in parts if found]
-    known = [(found.youden, float(items)) for _, found, items in own if found]
-    return _pooled(known, [one.language for one, found, _ in own if found])
-
-
-def _unknown(why: str) -> JudgeScale:
-    return JudgeScale(youden=UNDEFINED, basis=why)
-
-
-def _single(slice_: Slice, calibrations: Sequence[Calibration], name: str) -> JudgeScale:
+        basis = f"its errors are not known on the scale of {measure}"
+        return JudgeScale(youden=UNDEFINED, basis=basis)
+    if len(parts) > 1:
+        every = [(one, found[0].separations.get(name), n) for one, found, n in parts if found]
+        weighted = [(found.youden, float(n)) for _, found, n in every if found]
+        return _pooled(weighted, [one.language for one, found, _ in every if found])
+    (slice_, calibrations, _), *_ = parts
     known = [(one, found) for one in calibrations if (found := one.separations.get(name))]
     own = calibrations[0].separations.get(name) if calibrations else None
     if own and own.fewest >= ENOUGH:
         known = known[:1]
-    parts = [(found.youden, float(found.youden.n)) for _, found in known]
-    scale = _pooled(parts, [one.language for one, _ in known])
-    if not own or len(parts) < 2:
+    labels = [(found.youden, float(found.youden.n)) for _, found in known]
+    scale = _pooled(labels, [one.language for one, _ in known])
+    if not own or len(known) < 2:
         return scale
     few = f"; {slice_.language} alone has fewer than {ENOUGH} of a class"
     return JudgeScale(youden=_at_most(scale.youden, own.youden), basis=scale.basis + few)
@@ -124,7 +113,7 @@ def _single(slice_: Slice, calibrations: Sequence[Calibration], name: str) -> Ju
 
 def _pooled(parts: Sequence[tuple[Estimate, float]], languages: Sequence[str]) -> JudgeScale:
     if not parts:
-        return _unknown("no labelled items measure its errors")
+        return JudgeScale(youden=UNDEFINED, basis="no labelled items measure its errors")
     youden = weighted_mean(parts)
     basis = f"over {plural(youden.n, 'labelled item')} in {', '.join(languages)}"
     return JudgeScale(youden=youden, basis=basis)

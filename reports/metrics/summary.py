@@ -123,7 +123,12 @@ def summarise(
         counts=counts,
         measures=measures,
         labels={label: int(n) for label, n in zip(sample.patterns.outcomes, totals, strict=True)},
-        confusion=_confusion(sample) if slice_.kind.has_labels else (),
+        confusion=tuple(
+            ConfusionCell(label=gold, grade=outcome, count=int(cell))
+            for gold in sorted(sample.whole.golds if slice_.kind.has_labels else ())
+            for outcome in sorted(sample.whole.outcomes)
+            if (cell := sample.whole.of(outcome, gold))
+        ),
         breakdowns={} if for_gates else _breakdowns(records, slice_),
         partial=partial,
         note=note,
@@ -153,17 +158,6 @@ def _gated(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[str
         **repeat_estimates(records, slice_, shown=False),
         **usage_estimates(records, slice_, used),
     }
-
-
-def _confusion(sample: Sample) -> tuple[ConfusionCell, ...]:
-    """Count the (given label, outcome) pairs that occurred."""
-    whole = sample.whole
-    pairs = sorted((gold, outcome) for gold in whole.golds for outcome in whole.outcomes)
-    cells = (
-        ConfusionCell(label=gold, grade=outcome, count=int(whole.of(outcome, gold)))
-        for gold, outcome in pairs
-    )
-    return tuple(cell for cell in cells if cell.count)
 
 
 def _breakdowns(

@@ -15,8 +15,7 @@ from evaluators.core import Outcome
 from evaluators.judge_spec import parse_judges
 from evaluators.judges.factory import JudgeFactory
 from evaluators.runtime.engine import Task
-from reports.judge.measured import calibrate, unmeasured
-from reports.judge.trust import CALIBRATION_OFF, distrust
+from reports.judge.measured import CALIBRATION_OFF, calibrate, distrust, unmeasured
 from reports.plugin.options import RunOptions
 from reports.plugin.run_paths import labelled_files
 from reports.run.evidence import Calibration

@@ -18,8 +18,7 @@ from reports.gates.power import ceiling_notes, margin_warnings, paired_gates
 from reports.gates.sequential import SequentialGate, sequential_gates, settled_notes
 from reports.judge.errors import corrected_gates, drift_notes, measuring
 from reports.judge.judging import judging, judging_notes
-from reports.judge.measured import measured_among
-from reports.judge.trust import distrust
+from reports.judge.measured import distrust, measured_among
 from reports.metrics.gate import slice_gates
 from reports.metrics.summary import count, summarise
 from reports.review.human_review import adjudication_notes

@@ -14,8 +14,13 @@ from evaluators.core import CORRECT, INCORRECT, Outcome, Usage, Verdict
 from evaluators.kinds import kind_of
 from evaluators.rubric import Protocol, Rubric
 from evaluators.statistics.intervals import UNDEFINED, Estimate
-from reports.judge.measured import calibrate, calibration_of, measured_among
-from reports.judge.trust import calibration_notes, distrust
+from reports.judge.measured import (
+    calibrate,
+    calibration_notes,
+    calibration_of,
+    distrust,
+    measured_among,
+)
 from reports.metrics.summary import summarise
 from reports.run.evidence import Calibration, ConfusionCell
 from reports.run.record import Record
