@@ -23,7 +23,6 @@ from reports.plugin.head_start import EARLY, may_end_early, takes_everything
 from reports.plugin.options import RunOptions, shares
 from reports.plugin.progress import Progress, ProgressDisplay
 from reports.plugin.results import (
-    DeadWorkers,
     SessionResults,
     StatusWords,
     key_of,
@@ -75,7 +74,7 @@ class Controller:
             self._open()
         for hooks in (
             JudgeWait(lambda: self._run.is_judge_measured),
-            DeadWorkers(plan, self._results),
+            self._results,
             StatusWords(config, options),
         ):
             config.pluginmanager.register(hooks)

@@ -6,7 +6,7 @@ asks for all items at once keeps its slice from being stopped.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cases.dataset import Dataset, Plan, PlannedItem, Slice, Threshold
@@ -167,7 +167,14 @@ class EarlyStopping:
             self._watched = [self._watch(gate) for gate in self._gates()]
         for one in self._watched:
             one.advance(self._ended)
-        return list(self._unneeded())
+        unneeded: list[str] = []
+        for slice_ in (one for one in self._slices if one.name not in self._decided):
+            own = [one for one in self._watched if one.gate.concerns(slice_)]
+            if own and all(one.is_over for one in own):  # it has just been decided
+                self._decided.add(slice_.name)
+                mine = (one.key for one in self._selected if one.slice.name == slice_.name)
+                unneeded += (key for key in mine if key not in self._ended)
+        return unneeded
 
     def _watch(self, gate: SequentialGate) -> _Watched:
         """Return a gate without evidence; one that no item can settle is over, for whole slices."""
@@ -199,12 +206,3 @@ class EarlyStopping:
             outside=self._calibrator.calibrations(self._outcomes),
         )
         return sequences(inputs, self._judge, self._baselines)
-
-    def _unneeded(self) -> Iterator[str]:
-        """Yield the open items of slices that have just been decided."""
-        for slice_ in (one for one in self._slices if one.name not in self._decided):
-            own = [one for one in self._watched or () if one.gate.concerns(slice_)]
-            if own and all(one.is_over for one in own):
-                self._decided.add(slice_.name)
-                mine = (one.key for one in self._selected if one.slice.name == slice_.name)
-                yield from (key for key in mine if key not in self._ended)

@@ -134,7 +134,7 @@ class ProgressDisplay:
         with suppress(AttributeError, OSError, ValueError):  # some streams have none
             self._descriptor = os.dup(getattr(self._writer, STREAM).fileno())
         self._live = self._descriptor is not None and _is_live(config, self._descriptor)
-        self._ticker: Ticker | None = None
+        self._stop_ticking: Callable[[], None] = lambda: None
         self._screen: Screen | None = None
         self._logged = ("", 0)
 
@@ -146,13 +146,11 @@ class ProgressDisplay:
             self._screen = Screen(getattr(self._writer, STREAM), self._descriptor)
             setattr(self._writer, STREAM, self._screen)
         tick, seconds = (self._draw, LIVE_S) if self._live else (self._log, LOG_S)
-        self._ticker = Ticker(tick, seconds)
-        self._ticker.start()
+        self._stop_ticking = ticking(tick, seconds)
 
     def stop(self) -> None:
         """Take the block away and leave the terminal to pytest; may be called again."""
-        if self._ticker is not None:
-            self._ticker.stop()
+        self._stop_ticking()
         if self._screen is not None:
             self._screen.show(())
             setattr(self._writer, STREAM, self._screen.stream)
@@ -189,28 +187,25 @@ def _is_live(config: pytest.Config, descriptor: int) -> bool:
     return os.isatty(descriptor) and not (shared or plain)
 
 
-class Ticker:
-    """Calls ``tick`` every ``seconds`` in a thread of its own, until it is stopped."""
+def ticking(tick: Callable[[], None], seconds: float) -> Callable[[], None]:
+    """Call ``tick`` every ``seconds`` in a thread, until the function that is returned is called.
 
-    def __init__(self, tick: Callable[[], None], seconds: float) -> None:
-        self._tick = tick
-        self._seconds = seconds
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="qa-progress", daemon=True)
+    No tick is under way when that returns.
+    """
+    over = threading.Event()
 
-    def start(self) -> None:
-        """Begin; the first tick comes after one interval."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End; no tick is under way when this returns."""
-        self._over.set()
-        self._thread.join()
-
-    def _run(self) -> None:
+    def run() -> None:
         with suppress(OSError):  # the terminal is gone
-            while not self._over.wait(self._seconds):
-                self._tick()
+            while not over.wait(seconds):
+                tick()
+
+    def stop() -> None:
+        over.set()
+        thread.join()
+
+    thread = threading.Thread(target=run, name="qa-progress", daemon=True)
+    thread.start()
+    return stop
 
 
 class Screen:

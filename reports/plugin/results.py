@@ -19,7 +19,10 @@ def key_of(nodeid: str) -> str:
 
 
 class SessionResults:
-    """Collects pytest's reports and pairs them with the engine's outcomes at the end."""
+    """Collects pytest's reports and pairs them with the engine's outcomes at the end.
+
+    Its hooks give the item of a dead xdist worker to another worker, once.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.planned: tuple[str, ...] = ()
@@ -54,11 +57,36 @@ class SessionResults:
         if report.when == "teardown":
             self._ended.add(key)
 
-    def died(self, nodeid: str) -> bool:
-        """Note that a worker died on this test; return whether to try it once more."""
-        key = key_of(nodeid)
-        self._deaths[key] += 1
-        return self._deaths[key] == 1
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodeready(self, node: Any) -> None:
+        """Drop commands to a worker that has just died.
+
+        xdist may send one before it hears of the death, and would end the run with an internal
+        error. The death is still reported.
+        """
+        send = node.sendcommand
+
+        def send_if_alive(name: str, **values: object) -> None:
+            with suppress(OSError):
+                send(name, **values)
+
+        node.sendcommand = send_if_alive
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_handlecrashitem(
+        self, crashitem: str, report: pytest.TestReport, sched: object
+    ) -> None:
+        """Give the item of a dead worker to another one, once.
+
+        Until that has tried it, the item has the outcome ``rerun``.
+        """
+        key = key_of(crashitem)
+        if key in self._plan.items:
+            self._deaths[key] += 1
+        if self._deaths[key] == 1:
+            report.outcome = "rerun"  # type: ignore[assignment]
+            with suppress(NotImplementedError):  # loadfile and similar schedulers do it themselves
+                sched.mark_test_pending(crashitem)  # type: ignore[attr-defined]
 
     def untested(self, outcomes: Mapping[str, Outcome]) -> int:
         """Return how many items have a verdict but no test, as their workers died."""
@@ -87,43 +115,6 @@ class SessionResults:
         if outcome is None and word == "missing":
             return ungraded("missing", reason, "the engine stopped before this item")
         return outcome or ungraded("error", "engine_lost", "the engine posted no outcome")
-
-
-class DeadWorkers:
-    """Hooks that give the item of a dead xdist worker to another worker, once.
-
-    Until the other worker has tried it, such an item has the outcome ``rerun``.
-    """
-
-    def __init__(self, plan: Plan, results: SessionResults) -> None:
-        self._plan = plan
-        self._results = results
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodeready(self, node: Any) -> None:
-        """Drop commands to a worker that has just died.
-
-        xdist may send one before it hears of the death, and would end the run with an internal
-        error. The death is still reported.
-        """
-        send = node.sendcommand
-
-        def send_if_alive(name: str, **values: object) -> None:
-            with suppress(OSError):
-                send(name, **values)
-
-        node.sendcommand = send_if_alive
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_handlecrashitem(
-        self, crashitem: str, report: pytest.TestReport, sched: object
-    ) -> None:
-        """Give the item of a dead worker to another one, once."""
-        if key_of(crashitem) not in self._plan.items or not self._results.died(crashitem):
-            return
-        report.outcome = "rerun"  # type: ignore[assignment]
-        with suppress(NotImplementedError):  # loadfile and similar schedulers do it themselves
-            sched.mark_test_pending(crashitem)  # type: ignore[attr-defined]
 
 
 Status = tuple[str, str, str | tuple[str, Mapping[str, bool]]]

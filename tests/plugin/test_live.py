@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.plugin.progress import Screen, Ticker, block_lines, column_after
+from reports.plugin.progress import Screen, block_lines, column_after, ticking
 from tests.support.projects import BAR, Project, graded
 
 WIDTH, HEIGHT = 80, 24
@@ -117,11 +117,10 @@ def test_the_ticker_ends_with_the_terminal() -> None:
         ticks.append(1)
         raise BrokenPipeError
 
-    ticker = Ticker(tick, 0.001)
-    ticker.start()
+    stop = ticking(tick, 0.001)
     while not ticks:
         pass
-    ticker.stop()
+    stop()
     assert ticks == [1]
 
 

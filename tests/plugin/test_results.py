@@ -10,7 +10,7 @@ import pytest
 from cases.dataset import Dataset, Plan, PlannedItem, Slice
 from evaluators.core import Outcome
 from evaluators.kinds import kind_of
-from reports.plugin.results import DeadWorkers, SessionResults, key_of
+from reports.plugin.results import SessionResults, key_of
 from tests.support.scripted import make_case
 
 SLICE = Slice(dataset="simpleqa", language="bg", kind=kind_of("graded"), path=Path("bg.csv"))
@@ -46,6 +46,14 @@ def run(results: SessionResults, key: str, word: str = "", call: str = "passed")
     note(results, node(key), "setup")
     note(results, node(key), "call", call, word)
     note(results, node(key), "teardown")
+
+
+def died(results: SessionResults) -> str:
+    """Return the outcome of a test whose worker died."""
+    report: Any = SimpleNamespace(outcome="failed")
+    sched = SimpleNamespace(mark_test_pending=lambda _: None)
+    results.pytest_handlecrashitem(node(KEYS[0]), report, sched)
+    return str(report.outcome)
 
 
 def test_the_key_stands_between_the_last_brackets() -> None:
@@ -87,10 +95,10 @@ def test_a_skipped_test_leaves_its_item_missing(results: SessionResults) -> None
 
 def test_a_dead_worker_is_forgiven_once(results: SessionResults) -> None:
     """The first death costs nothing; the second makes the item an ERROR, no other failure."""
-    assert results.died(node(KEYS[0])) is True
+    assert died(results) == "rerun"
     run(results, KEYS[0])
     assert results.final({KEYS[0]: PASSED}, "stopped")[KEYS[0]] == PASSED
-    assert results.died(node(KEYS[0])) is False
+    assert died(results) == "failed"
     note(results, node(KEYS[0]), "???", "failed")
     end = results.final({KEYS[0]: PASSED}, "stopped")[KEYS[0]]
     assert (end.state, end.kind) == ("error", "worker_died")
@@ -99,7 +107,7 @@ def test_a_dead_worker_is_forgiven_once(results: SessionResults) -> None:
 
 def test_a_verdict_needs_no_worker(results: SessionResults) -> None:
     """Where workers died, an item that no test came to has the engine's outcome (R8)."""
-    results.died(node(KEYS[0]))
+    died(results)
     ended = {KEYS[1]: replace(PASSED, key=KEYS[1])}
     ends = results.final(ended, "stopped")
     assert ends[KEYS[1]] == ended[KEYS[1]]
@@ -130,7 +138,7 @@ def ready(send: Any) -> Any:
     """Return a worker that has become ready, whose commands go out by ``send``."""
     plan = Plan(datasets=(), items={})
     node = SimpleNamespace(sendcommand=send)
-    DeadWorkers(plan, SessionResults(plan)).pytest_testnodeready(node)
+    SessionResults(plan).pytest_testnodeready(node)
     return node
 
 
