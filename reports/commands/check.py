@@ -39,9 +39,10 @@ def main(argv: Sequence[str]) -> int:
     add("--as", dest="as_", metavar="DATASET:LANG", default="", help=text)
     add("--strict", action="store_true", help="exit with 1 on warnings too")
     options = parser.parse_args(argv)
-    here = Path.cwd()
-    own = [one for one in dataset_files(["."], here, here) if not one.is_relative_to(BUNDLED)]
-    paths = options.files or ([] if options.as_ else own)
+    paths, here = options.files, Path.cwd()
+    if not (paths or options.as_):
+        every = dataset_files(["."], here, here)
+        paths = [one for one in every if not one.is_relative_to(BUNDLED)]
     result = check_files(paths, options.as_) if options.as_ else check_datasets(paths)
     found = sum(finding.severity == "error" for finding in result.findings)
     errors, warnings = found + len(result.refused), len(result.findings) - found
