@@ -130,7 +130,7 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "outlook": views.outlook,
     "p": words.p_value,
     "plural": plural,
-    "short": lambda path: PurePath(path).name or path,
+    "short": lambda path: PurePath(path.removesuffix("/run.json")).name or path,
     "segments": charts.segments,
     "share": lambda part, whole: f" ({100 * part / whole:.0f} %)" if whole else "",
     "signed": partial(words.signed, shown=views.fixed),

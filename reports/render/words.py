@@ -31,7 +31,7 @@ def model(report: Report) -> str:
 
 def run_names(found: Comparison | None, path: str) -> tuple[str, ...]:
     """Return the earlier run's model, as far as it is known, and the run's name."""
-    name = run_name(path)
+    name = PurePath(path.removesuffix("/run.json")).name
     return (found.model, name) if found and found.model else (name,)
 
 

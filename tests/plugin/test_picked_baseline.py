@@ -122,8 +122,8 @@ def test_both_sides_of_recorded_answers_are_named_by_their_file(project: Project
     project.run_in_process(new, f"--baseline={last}", f"--anchor={last}", "qa")
     summary = project.text("summary.md")
     assert "Model ` recorded (mini.jsonl) `" in summary
-    assert f"compared with ` recorded (gpt-4o.jsonl) ` in ` {last} `" in summary
-    assert f"anchor ` recorded (gpt-4o.jsonl) ` in ` {last} `" in summary
+    assert "compared with ` recorded (gpt-4o.jsonl) ` in ` last `" in summary
+    assert "anchor ` recorded (gpt-4o.jsonl) ` in ` last `" in summary
     page = project.text("report.html")
     assert "Paired item by item with <b>recorded (gpt-4o.jsonl)</b>" in page
     lines = list(console.comparison(load_report(project.out)))

@@ -20,7 +20,7 @@ def test_the_verdict_comes_first() -> None:
     """One glance says whether the model may ship."""
     text = markdown.render(full())
     assert text.startswith("## FAIL (exit code 1)\n\nGATES FAIL")
-    assert "compared with ` last-release/run.json `" in text
+    assert "compared with ` last-release `" in text
 
 
 def test_no_measure_stands_without_its_interval() -> None:
