@@ -1,7 +1,8 @@
-"""The budget: no limit is ever passed, nothing is refused that would still fit."""
+"""The budget holds and refuses nothing that fits; prices: models.yaml first, unknown is unknown."""
 
 import asyncio
 from dataclasses import dataclass, replace
+from datetime import date
 
 import pytest
 from hypothesis import given, settings
@@ -10,16 +11,20 @@ from hypothesis import strategies as st
 from evaluators.core import Message, Model, Reply, Request, StoppedError, Tool
 from evaluators.ledger import Ledger
 from evaluators.ledger_place import Place
-from evaluators.models.spec import Prices, Spec
+from evaluators.models.spec import Prices, Spec, parse
 from evaluators.runtime.budget import (
+    GENAI_PRICES,
+    MODELS_YAML,
     USUAL_OUTPUT,
     Budget,
     PriceTier,
     Pricing,
+    cost_of,
     longest_reply,
     money,
     most_input_tokens,
     output_limit,
+    pricing_of,
 )
 from tests.support.places import ask
 from tests.support.recorded import row_of
@@ -127,36 +132,27 @@ def test_what_goes_on_with_an_item_comes_before_new_items() -> None:
 
 
 def test_a_reply_without_token_counts_is_booked_at_its_most() -> None:
-    """A server that does not count must not make calls free."""
-    kept = budget(10, spec(max_tokens=4))
+    """A server that does not count makes no call free.
+
+    Where nothing limits a reply, one longer than usual is expected again.
+    """
+    kept, open_ended = budget(10, spec(max_tokens=4)), budget(1e9, spec())
 
     async def run() -> None:
         kept.settle(await kept.reserve(MODEL, request()), "m", Reply(text="x"))
 
+        assert kept.spent == 4
+        first = await open_ended.reserve(MODEL, request())
+        open_ended.settle(first, "m", Reply(input_tokens=1, output_tokens=9000))
+        assert [first, await open_ended.reserve(MODEL, request())] == [USUAL_OUTPUT, 9000]
+
     asyncio.run(run())
-    assert kept.spent == 4
-
-
-def test_what_is_set_aside_grows_with_the_replies_seen() -> None:
-    """Where nothing limits a reply, a longer one than usual is expected again."""
-    kept = budget(1e9, spec())
-
-    async def run() -> list[float]:
-        first = await kept.reserve(MODEL, request())
-        kept.settle(first, "m", Reply(input_tokens=1, output_tokens=9000))
-        return [first, await kept.reserve(MODEL, request())]
-
-    assert asyncio.run(run()) == [USUAL_OUTPUT, 9000]
 
 
 @given(st.text(max_size=200))
 def test_no_text_has_more_tokens_than_its_bound(text: str) -> None:
-    """At most one token a byte, whatever the script; lone surrogates do not matter."""
+    """At most one token a byte, whatever the script; a forced tool's schema counts as well."""
     assert most_input_tokens(request(text)) >= len(text.encode("utf-8", "surrogatepass"))
-
-
-def test_a_forced_tool_counts_as_input() -> None:
-    """Its schema is sent with every request, and the provider writes around it."""
     tool = Tool(name="grade", description="Grade it.", schema={"type": "object"})
     plain = request()
     forced = Request(messages=plain.messages, tool=tool)
@@ -236,3 +232,126 @@ def test_what_a_run_spent_counts_in_its_next_process(place: Place) -> None:
     assert [bought(200, "a", 2), bought(200, "a", 2)] == [2, 2]
     assert bought(200, "a", 99) <= 3
     assert bought(60, "b", 99) == 2
+
+
+DAY = date(2026, 1, 15)
+
+
+def priced(text: str, prices: Prices | None = None) -> Spec:
+    return replace(parse(text, {}), prices=prices)
+
+
+def test_the_users_own_price_wins() -> None:
+    """A contract's price in models.yaml beats the published one; 0 is a price.
+
+    Where an entry names two, cached input costs what other input does.
+    """
+    own = pricing_of(priced("openai:gpt-4o", Prices(input=0, output=0)), DAY)
+    assert own is not None
+    assert (own.source, own.cost(1000, 1000)) == (MODELS_YAML, 0.0)
+    found = pricing_of(priced("openai:gpt-4o", Prices(input=2, output=8)), DAY)
+    assert found is not None
+    assert found.cost(1000, 0, read=900, written=50) == found.cost(1000, 0)
+
+
+@pytest.mark.parametrize(
+    "text", ["openai:gpt-4o", "openai:gpt-4.1-2025-04-14", "anthropic:claude-3-5-sonnet-20241022"]
+)
+def test_published_prices_are_found_by_name(text: str) -> None:
+    """Dated releases too; output costs more than input, and both something."""
+    found = pricing_of(priced(text), DAY)
+    assert found is not None
+    assert found.source == GENAI_PRICES
+    assert found.cost(0, 1_000_000) > found.cost(1_000_000, 0) > 0
+
+
+@tabled("text")
+def test_unknown_is_not_free(text: str) -> None:
+    """Unknown names, own servers, another provider's model, prices not by the token: None."""
+    assert pricing_of(priced(text), DAY) is None
+    assert cost_of({text: None}, text, Reply(input_tokens=5)) is None
+    assert cost_of({}, text, Reply(input_tokens=5)) is None
+
+
+def test_other_providers_are_found_by_their_address() -> None:
+    """A compatible API of a known provider has its own prices."""
+    found = pricing_of(priced("openai:llama-3.1-8b-instant@https://api.groq.com/openai/v1"), DAY)
+    assert found is not None
+    assert cost_of({"m": found}, "m", Reply(input_tokens=10**6, output_tokens=10**6)) == (
+        pytest.approx(0.13)
+    )
+
+
+def test_long_requests_cost_what_their_step_says() -> None:
+    """Where the price depends on the length, the step's price is that of all tokens."""
+    found = pricing_of(
+        priced("openai:gemini-2.5-pro@https://generativelanguage.googleapis.com"), DAY
+    )
+    assert found is not None
+    assert [step.above for step in found.steps] == [0, 200_000]
+    assert found.cost(200_001, 0) > 1.9 * found.cost(200_000, 0)
+
+
+@pytest.mark.parametrize("text", ["openai:gpt-4.1", "anthropic:claude-opus-4-1"])
+def test_cached_tokens_cost_what_the_provider_asks_for_them(text: str) -> None:
+    """Read from a cache they cost less; to write them costs no less; the rest costs as ever."""
+    found = pricing_of(priced(text), DAY)
+    assert found is not None
+    plain = found.cost(1000, 10)
+    read = found.of(Reply(input_tokens=1000, output_tokens=10, cache_read_tokens=800))
+    written = found.of(Reply(input_tokens=1000, output_tokens=10, cache_write_tokens=800))
+    assert read < plain <= written <= found.most(1000, 10)
+    assert read == pytest.approx(found.cost(200, 10) + found.cost(800, 0, read=800))
+
+
+rates = st.floats(0, 100)
+
+
+@given(
+    prices=st.tuples(rates, rates, rates, rates, st.none() | rates, st.none() | rates),
+    start=st.integers(1, 1000),
+    at_most=st.integers(0, 2000),
+    share=st.floats(0, 1),
+    tokens=st.integers(0, 50),
+)
+def test_the_most_is_never_less_than_the_cost(
+    prices: tuple[float, float, float, float, float | None, float | None],
+    start: int,
+    at_most: int,
+    share: float,
+    tokens: int,
+) -> None:
+    """Whatever the steps: a request of up to so many tokens does not cost more than its most."""
+    low, low_out, high, high_out, read, write = prices
+    tariff = Pricing(
+        steps=(
+            PriceTier(
+                above=0,
+                prices=Prices(input=low, output=low_out, cache_read=read, cache_write=write),
+            ),
+            PriceTier(above=start, prices=Prices(input=high, output=high_out)),
+        ),
+        source="test",
+    )
+    used = int(at_most * share)
+    most = tariff.most(at_most, tokens) + 1e-12
+    assert tariff.cost(used, tokens) <= most
+    assert tariff.cost(used, tokens, read=used // 2, written=used // 3) <= most
+
+
+def test_calls_in_batches_cost_what_is_published_or_half() -> None:
+    """genai-prices' own price where it has one, else the provider's share; never that of a call."""
+    for text in ("openai:gpt-4.1", "anthropic:claude-opus-4-1"):  # with a batch price, and without
+        pricing = pricing_of(parse(text, {}), date(2026, 11, 1))
+        assert pricing is not None
+        assert pricing.way(batch=True).cost(1000, 1000) == pytest.approx(
+            pricing.cost(1000, 1000) / 2
+        )
+        reply = Reply(input_tokens=1000, output_tokens=1000)
+        assert pricing.of(replace(reply, batch=True)) == pytest.approx(pricing.of(reply) / 2)
+    # The user's own share wins, over prices given beside it and over published ones.
+    for prices in (None, Prices(input=2.0, output=8.0)):
+        named = replace(parse("openai:gpt-4.1", {}), batch={"price": 0.25}, prices=prices)
+        pricing = pricing_of(named, date(2026, 11, 1))
+        assert pricing is not None
+        assert pricing.way(batch=True).cost(1000, 1000) == pytest.approx(0.0025)

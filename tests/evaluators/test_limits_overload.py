@@ -86,16 +86,15 @@ def test_the_run_s_deadline_ends_the_waiting() -> None:
 
 
 def test_calls_in_flight_at_the_deadline_are_cut() -> None:
-    """A reply that comes a moment late is kept; what hangs is cut within two seconds."""
+    """A reply that comes a moment late is kept; what hangs is cut within two seconds.
+
+    Waiting for another run's call ends with the run's time; what comes before it is used.
+    """
     limits = Limits(host="host", deadline=1e9, item_deadline=1e9)
     assert asked(Server(latency=61, limits=limits), 1, deadline=60.0).replies == 1
     ended = asked(Server(latency=1e6, limits=limits), 40, deadline=60.0)
     assert (ended.replies, ended.stopped) == (0, 40)
     assert 60 <= ended.seconds <= 62
-
-
-def test_the_deadline_ends_other_waits_too() -> None:
-    """Waiting for another run's call ends with the run's time; what comes before it is used."""
 
     async def scenario() -> None:
         sender = Sender(CallSettings(deadline=60, random=lambda: 0.0))
@@ -115,10 +114,6 @@ def test_an_item_has_its_own_deadline() -> None:
     kinds = [error.kind for error in ended.errors if isinstance(error, CallError)]
     assert kinds == ["item_deadline"] * 3
     assert ended.seconds == pytest.approx(150)
-
-
-def test_an_item_s_deadline_covers_its_retries() -> None:
-    """A call that fails again and again stops when its item's time is over."""
     limits = Limits(host="host", deadline=10, item_deadline=5)
     server = Server(refuse=Down(begin=0, end=1e9, kind="server"), limits=limits)
     patience = RetryPolicy(attempts=100, first=1.0, longest=1.0)

@@ -63,15 +63,11 @@ def spec_of(module: str, function: str, **changes: float) -> Spec:
 
 
 def test_it_gets_the_case_and_not_its_gold(module: str) -> None:
-    """Question, context, language, metadata and the filled prompt; a Case has golds, this not."""
+    """Question, context, language, metadata and the filled prompt; else the messages alone."""
     reply = call(spec_of(module, "echo"))
     assert reply.text == "Capital?|Bulgaria|bg|{'topic': 'geo'}|0"
     assert reply.seconds > 0
     assert not hasattr(CASE, "golds")
-
-
-def test_without_a_case_it_gets_the_messages(module: str) -> None:
-    """What asks in another way, a generator of items say, is passed on."""
     assert call(spec_of(module, "echo"), None).text == "|||{}|2"
 
 
@@ -127,8 +123,11 @@ def test_calls_of_tools_are_the_answer_where_there_is_no_text() -> None:
     assert answer_of(Reply(text="done", calls=calls)) == "done"
 
 
-def test_versions(module: str) -> None:
-    """Declared on the command line, by the function, by the module, else by the source's hash."""
+def test_versions(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Declared on the command line, by the function, by the module, else by the source's hash.
+
+    So the ledger never answers for what a changed module would say.
+    """
 
     def version(text: str) -> object:
         return parse(text, {}).identity["version"]
@@ -141,6 +140,9 @@ def test_versions(module: str) -> None:
     declared = parse(f"python:{module}:echo@3", {}).function
     assert hashed is not None and hashed.is_hashed
     assert declared is not None and not declared.is_hashed
+    monkeypatch.delitem(sys.modules, "other_of_mine", raising=False)
+    Path("other_of_mine.py").write_text(CODE + "\n# changed\n", encoding="utf-8")
+    assert version("python:other_of_mine:echo") != f"sha256:{digest}"
 
 
 def test_a_name_alone_imports_nothing(module: str) -> None:
@@ -149,16 +151,6 @@ def test_a_name_alone_imports_nothing(module: str) -> None:
     assert price_of(spec.text, Reply(cost=0.5)) == 0.5
     assert price_of(spec.text, Reply()) is None
     assert module not in sys.modules
-
-
-def test_other_code_has_another_identity(module: str) -> None:
-    """So that the ledger never answers for what a changed module would say."""
-    Path("other_of_mine.py").write_text(CODE + "\n# changed\n", encoding="utf-8")
-    try:
-        one, two = (parse(f"python:{name}:echo", {}) for name in (module, "other_of_mine"))
-        assert one.identity["version"] != two.identity["version"]
-    finally:
-        sys.modules.pop("other_of_mine", None)
 
 
 def test_an_entry_gives_it_limits_and_prices(module: str) -> None:
