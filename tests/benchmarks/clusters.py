@@ -25,7 +25,6 @@ from evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
 from evaluators.statistics.intervals import Estimate, clustered_rate
 from reports.compare.pairs import difference_of
 
-Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 
 SEED = 20261122

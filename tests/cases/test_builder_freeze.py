@@ -17,8 +17,9 @@ from cases.review.reviews import agreement
 from evaluators.core import UsageError
 from evaluators.output import write_texts
 from tests.support.building import make_item, recipe, rows
-from tests.support.building_site import Row, back_from_both, reviewed_site
+from tests.support.building_site import back_from_both, reviewed_site
 from tests.support.captured import Captured
+from tests.support.reviewing import Row
 
 LABELS = {"YES": "Так", "NO": "Не"}
 ITEMS = [

@@ -18,9 +18,9 @@ from tests.support.building_site import (
     back_from_both,
     reviewed_site,
     sent_back,
-    sheet_rows,
 )
 from tests.support.captured import Captured
+from tests.support.reviewing import sheet_rows
 from tests.support.tables import tabled
 
 ASKED = {"asked": ["Ганна", "Янка"]}

@@ -25,7 +25,6 @@ from tests.support.declaring import declared, refusal
 from tests.support.downloading import BEM, EVOUNA, MOHLER, NQ301
 from tests.support.tables import tabled
 
-HEAD = "question,answer,predicted_answer,label\n"
 JUDGED = Path(__file__).parents[2] / "cases" / "judges"
 GRADES = load_dataset(JUDGED / "dataset.yaml").slices["en"]
 RATINGS = load_dataset(JUDGED / "judges_eba" / "dataset.yaml").slices["en"]

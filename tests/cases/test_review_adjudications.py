@@ -107,9 +107,6 @@ def test_the_file_reads_back_as_it_was_written(tmp_path: Path) -> None:
     assert load_adjudications(path) == {}
 
 
-ENTRY = f"- {{item: a, digest: {'0' * 32}, verdict: correct, name: A}}\n"
-
-
 @tabled("text", "message")
 def test_a_wrong_entry_is_named(text: str, message: str, tmp_path: Path) -> None:
     """By file, line and key."""

@@ -30,11 +30,11 @@ from cases.review.reviews import (
     read_sheets,
     settle,
 )
-from cases.review.sheet import UNCLEAR, Duty, Sheet, assign, draw, sheets_for, verdict_question
+from cases.review.sheet import UNCLEAR, Duty, assign, draw, sheets_for, verdict_question
 from evaluators.core import QAError, UsageError
 from evaluators.output import unguarded
 from tests.support.hostile import HOSTILE, needs_kit
-from tests.support.reviewing import review, saved, sheet, sheet_item
+from tests.support.reviewing import filled_in, review, saved, sheet, sheet_item
 from tests.support.tables import tabled
 
 SETS = ("grade", "rating", "yes_no", "question")
@@ -208,17 +208,10 @@ def test_what_may_be_edited_is_called_the_question(language: str) -> None:
 SHEET = sheet(sheet_item("a"), sheet_item("b"), sheet_item("c"))
 
 
-def filled(path: Path, rows: dict[str, dict[str, str]], of: Sheet = SHEET) -> Path:
+def filled(path: Path, rows: dict[str, dict[str, str]]) -> Path:
     """Fill in the CSV twin as a spreadsheet would save it."""
-    lines = list(csv.DictReader(io.StringIO(csv_twin(of)[1:], newline="")))
-    for line in lines:
-        line.update(rows.get(line["item"], {}))
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, list(lines[0]))
-    writer.writeheader()
-    writer.writerows(lines)
-    path.write_text(out.getvalue(), encoding="utf-8-sig")
-    return path
+    path.write_text(csv_twin(SHEET)[1:], encoding="utf-8")
+    return filled_in(path, lambda _, row: rows.get(row["item"], {}), path)
 
 
 def rows_of(reviews: tuple[Review, ...]) -> list[tuple[str, str, str, str, str]]:

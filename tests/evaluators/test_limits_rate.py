@@ -25,8 +25,6 @@ from tests.support.scripted import ask_for
 from tests.support.simulated import Metered, Server, asked, now
 from tests.support.virtual_time import run
 
-CALLS = 1000
-
 
 def test_a_pause_holds_for_every_model_of_the_host() -> None:
     """One model's 429 keeps the other models of its server waiting too; other servers go on."""

@@ -11,13 +11,12 @@ import pytest
 from cases.__main__ import main
 from reports.commands.build import read_options
 from tests.support.building import hashed, models, question, rows, texts_of, unruly
-from tests.support.building_site import ALL_STEPS, STEPS, Site, funnel_adds_up, sheet_rows, site
+from tests.support.building_site import ALL_STEPS, STEPS, Site, funnel_adds_up, site
 from tests.support.building_texts import english_paragraph, write_news
 from tests.support.captured import Captured
 from tests.support.loopback import Answer, Seen, reply
+from tests.support.reviewing import sheet_rows
 from tests.support.tables import tabled
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -235,15 +234,6 @@ def test_there_are_at_most_twenty_options(capsys: Captured) -> None:
         read_options(["--help"])
     said = capsys.readouterr().out
     assert len(set(re.findall(r"^  (--[a-z-]+)", said, re.MULTILINE))) <= 20
-
-
-@pytest.mark.parametrize(
-    ("words", "message"), [([], "say which language"), (["--language", "fr"], "there is be, en")]
-)
-def test_a_language_has_to_be_known(capsys: Captured, words: list[str], message: str) -> None:
-    """The languages with a bundled recipe are named."""
-    assert main(["build", "boolq", *words]) == 4
-    assert message in capsys.readouterr().err
 
 
 def test_a_language_of_ones_own(good: Site, capsys: Captured) -> None:

@@ -1,11 +1,15 @@
-"""From sampled to frozen and evaluated, with reviewers who differ and models that miss."""
+"""From sampled to frozen and evaluated, with reviewers who differ, models that miss, and kills."""
 
-import csv
-import io
+import os
+import random
 import re
+import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +20,12 @@ from evaluators.kinds import kind_of
 from reports.run.report import Report
 from reports.run.run_json import load_report
 from tests.conftest import INI
-from tests.support.building import rows
+from tests.support.building import models, rows, unruly
 from tests.support.building_site import (
     ALL_STEPS,
-    Fill,
-    Row,
+    TWO,
     Site,
+    agreeing,
     answers_of,
     back_from_both,
     every_third_wrong,
@@ -29,17 +33,19 @@ from tests.support.building_site import (
     other,
     reviewed_site,
     sent_back,
+    site,
 )
 from tests.support.captured import Captured
-from tests.support.loopback import loopback
+from tests.support.loopback import Handler, loopback
 from tests.support.made_records import make_record
 from tests.support.made_runs import facts_dataset, graded_slice, run_of, written
+from tests.support.reviewing import Fill, Row, sheet_rows
 
 WORDS = {"YES": "Так", "NO": "Не"}
 
 
 @pytest.fixture
-def reviewed(tmp_path: Path) -> Any:
+def reviewed(tmp_path: Path) -> Iterator[Site]:
     with reviewed_site(tmp_path) as made:
         yield made
 
@@ -162,8 +168,7 @@ def test_models_are_compared_by_their_runs(tmp_path: Path, capsys: Captured) -> 
     said = capsys.readouterr().out
     assert "| so\\|so | 0.667 (" in said
     assert re.search(r"\| so\\\|so .* \| 3 \| 1 \|", said), "a failed call is in no figure"
-    text = (tmp_path / "work/evaluation/errors.csv").read_text("utf-8-sig")
-    rows = list(csv.DictReader(io.StringIO(text)))
+    rows = sheet_rows(tmp_path / "work/evaluation/errors.csv")
     assert [(row["id"], row["missed_by"], row["of_models"]) for row in rows] == [
         ("i3", "1", "1"),
         ("i1", "1", "2"),
@@ -179,3 +184,102 @@ def test_models_are_compared_by_their_runs(tmp_path: Path, capsys: Captured) -> 
         assert message in capsys.readouterr().err
     assert main(["build", "boolq", "--language", "en", "evaluate", given["bad"]]) == 4
     assert "0 yes/no slices in 'en'" in capsys.readouterr().err
+
+
+def slowly(handler: Handler, seconds: float) -> Handler:
+    """Return the handler with a pause before each answer."""
+    return lambda seen: replace(handler(seen), delay=seconds)
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_moment_loses_nothing(tmp_path: Path) -> None:
+    """Killed again and again, the command ends with the files of an undisturbed run."""
+
+    draw = random.Random(8)
+    with site(tmp_path, slowly(unruly, 0.01), articles=70, build="blind: false") as made:
+        assert made.all(folder="calm") == 0
+        calm = sum(made.asked.values())
+        kills = 0
+        while kills < 4:
+            before = made.generator.count + made.validator.count
+            child = made.start("stormy")
+            more, end = draw.randint(0, 25), time.monotonic() + 30
+            while made.generator.count + made.validator.count < before + more:
+                if child.poll() is not None or time.monotonic() > end:
+                    break
+                time.sleep(0.005)
+            child.kill()
+            child.communicate()
+            kills += 1
+        assert made.all(folder="stormy") == 0
+        total = sum(made.asked.values())
+    assert made.files("stormy") == made.files("calm")
+    funnel_adds_up(tmp_path / "stormy")
+    # What a kill meets in flight, or not yet on the disk, is asked once more; nothing else is.
+    assert total - 2 * calm <= kills * 12
+    assert not list((tmp_path / "stormy").glob(".*.part"))
+
+
+@pytest.mark.slow
+def test_an_interruption_keeps_what_is_in_flight(tmp_path: Path) -> None:
+    """Ctrl-C waits for the calls under way, and the next run asks only for the rest."""
+
+    with site(tmp_path, slowly(models(), 0.05), articles=70) as made:
+        child = made.start("work")
+        while made.generator.count < 4 and child.poll() is None:
+            time.sleep(0.01)
+        os.kill(child.pid, signal.SIGINT)
+        _, said = child.communicate(timeout=30)
+        assert (child.returncode, said.split(b"\n")[-2]) == (130, b"interrupted")
+        assert made.all() == 0
+        assert max(made.asked.values()) == 1
+    funnel_adds_up(tmp_path / "work")
+
+
+class _KilledError(BaseException):
+    """Stands for a kill: nothing catches it."""
+
+
+def dying(at: int) -> Callable[[Path, Path], Path]:
+    """Return a ``Path.replace`` that works so many times, and then is where the kill comes."""
+    left, replace = iter(range(at)), Path.replace
+
+    def instead(self: Path, target: Path) -> Path:
+        if next(left, None) is None:
+            raise _KilledError
+        return replace(self, target)
+
+    return instead
+
+
+def all_files(*folders: Path) -> dict[str, bytes]:
+    """Return everything in some folders, but for the lock."""
+    places = [path for folder in folders for path in folder.rglob("*")]
+    return {
+        f"{path}": path.read_bytes() for path in places if path.is_file() and path.name != "lock"
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["review", "accept", "freeze"])
+def test_a_kill_between_renames_loses_nothing(
+    reviewed: Site, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Killed before any of its renames, a step ends after a re-run with the files of a calm run."""
+    work, to = reviewed.path / "work", reviewed.path / "mine"
+    files = back_from_both(reviewed, agreeing(answers_of(work)))
+    words = {"freeze": ["--to", str(to)], "accept": files}
+    for one in ("review", "accept", "freeze"):
+        assert reviewed.build(one, *words.get(one, TWO)) == 0
+    calm = all_files(work, to)
+    for at in range({"review": 6, "accept": 3, "freeze": 9}[step]):
+        (work / f"{step}.jsonl").unlink()
+        shutil.rmtree(to)
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "replace", dying(at))
+            with pytest.raises(_KilledError):
+                reviewed.build(step, *words.get(step, TWO))
+        assert reviewed.build(step, *words.get(step, TWO)) == 0
+        # Counts of later steps are told again when these are asked for.
+        assert reviewed.build("freeze") == 0
+    assert all_files(work, to) == calm

@@ -6,7 +6,6 @@ import pytest
 
 from evaluators.command_line import PROGRAMS
 from tests.support.captured import Captured
-from tests.support.tables import tabled
 
 YAML = """kind: graded
 languages:
@@ -125,15 +124,3 @@ def test_a_data_file_is_checked_as_a_bundled_slice(project: Path, capsys: Captur
     assert "language: error: the question has no Cyrillic letter" in capsys.readouterr().out
     assert main(["--as", "boolq:en", "facts/en.csv"]) == 4
     assert "facts/en.csv:1: " in capsys.readouterr().err
-
-
-@tabled("argv", "message")
-def test_wrong_arguments_are_one_line(
-    project: Path, capsys: Captured, argv: list[str], message: str
-) -> None:
-    """The line says what is wrong and what to give."""
-    (project / "empty").mkdir()
-    assert main(argv) == 4
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1

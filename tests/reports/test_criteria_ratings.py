@@ -1,6 +1,5 @@
 """Claims about ``review --criteria``: what is asked, what is taken back, and the figures."""
 
-import csv
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,7 +17,7 @@ from reports.review.ratings import Rating, load_ratings, merged_ratings, save_ra
 from reports.run.run_json import load_report
 from tests.support.captured import Captured
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
-from tests.support.reviewing import IssuedRun, saved
+from tests.support.reviewing import IssuedRun, Row, filled_in, saved, sheet_rows
 from tests.support.tables import kept, tabled
 
 CRITERIA: str = kept(__file__, "criteria")
@@ -74,8 +73,7 @@ def test_answers_are_drawn_at_random(tmp_path: Path, capsys: Captured) -> None:
         text = (rated.run / name).read_text("utf-8")
         assert "INCORRECT" not in text
         assert "judge-2026" not in text
-    with (rated.run / "criteria.csv").open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = sheet_rows(rated.run / "criteria.csv")
     assert len(rows) == 10, "an answer is a row, a criterion a column"
     assert {"rate: accuracy", "rate: plain style"} < set(rows[0])
     assert rows[0]["rules"].startswith("accuracy (1 to 7): How accurate is the answer?")
@@ -225,30 +223,17 @@ def test_two_runs_have_no_mean_in_common(tmp_path: Path, capsys: Captured) -> No
     assert target.read_bytes() == before
 
 
-def filled_in(path: Path, *rows: Mapping[str, str]) -> Path:
-    """Fill in the first rows of a CSV twin as a spreadsheet would save it."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = list(csv.DictReader(file))
-    for line, said in zip(lines, rows, strict=False):
-        line.update(said)
-    back = path.with_name("back.csv")
-    with back.open("w", encoding="utf-8-sig", newline="") as file:
-        table = csv.DictWriter(file, list(lines[0]))
-        table.writeheader()
-        table.writerows(lines)
-    return back
-
-
 def test_a_filled_in_csv_is_taken_and_no_comment_is_lost(tmp_path: Path, capsys: Captured) -> None:
     """A row may rate by some criteria only; a comment without any rating is said."""
     rated = Rated(tmp_path)
     jan = {"reviewer": "Jan"}
-    back = filled_in(
-        rated.run / "criteria.csv",
+    said: list[Row] = [
         {"rate: plain style": "4", "comment": "no idea / nice", **jan},
         {"comment": "What is this?", **jan},
         {"rate: accuracy": "7", "rate: plain style": "0", **jan},
-    )
+    ]
+    twin = rated.run / "criteria.csv"
+    back = filled_in(twin, lambda n, _: {**dict(enumerate(said))}.get(n, {}), tmp_path / "b.csv")
     capsys.readouterr()
     assert rated.accept(back) == 0
     out = capsys.readouterr().out

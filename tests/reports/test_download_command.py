@@ -3,7 +3,7 @@
 import os
 import resource
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,6 @@ from cases.download.public_files import (
 )
 from cases.labels import Scale
 from cases.loading import load_cases
-from evaluators.core import UsageError
 from reports.commands.download import main
 from tests.support.captured import Captured
 from tests.support.downloading import (
@@ -39,7 +38,6 @@ from tests.support.downloading import (
     sha256,
 )
 from tests.support.loopback import Answer
-from tests.support.tables import tabled
 
 
 @pytest.fixture
@@ -224,13 +222,6 @@ def test_a_foreign_server_may_not_redirect_to_this_machine() -> None:
     check_redirect("https://files.example/x", "https://mirror.example/x?token=1")
     with pytest.raises(DownloadError, match="is this machine"):
         check_redirect("https://files.example/x", "http://127.0.0.1:8080/x")
-
-
-@tabled("words", "message")
-def test_wrong_arguments_are_usage_problems(words: Sequence[str], message: str) -> None:
-    """Each is one line that names the argument; plain http is for this machine alone."""
-    with pytest.raises(UsageError, match=message):
-        main(words)
 
 
 def test_messages_hold_no_query() -> None:

@@ -1,6 +1,5 @@
 """``qagate decide``: results that other tools wrote, read as runs of ours, and the verdict."""
 
-import csv
 import json
 import shutil
 import zipfile
@@ -20,6 +19,7 @@ from reports.imports.runs import ImportedRun, slug, tasks_of
 from reports.run.record import Record
 from reports.run.report import Report
 from reports.run.run_json import load_report
+from tests.support.reviewing import Row, as_csv, filled_in
 from tests.support.tables import tabled
 
 RESULTS = Path(__file__).parent / "results"
@@ -32,16 +32,6 @@ def decide(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str
     code = PROGRAMS["reports"].run(["decide", *map(str, words)])
     said = capsys.readouterr()
     return code, said.out + said.err
-
-
-def table(path: Path, rows: Rows) -> Path:
-    """Write a CSV of these rows."""
-    rows = list(rows)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
 
 
 def scored(scores: Sequence[object], **more: object) -> list[dict[str, object]]:
@@ -62,7 +52,7 @@ def decided(folder: Path, old: Rows, new: Rows, *words: object) -> Report:
     """Return the report over two tables, in which the two runs say different words."""
     after, before = ([{"answer": said, **row} for row in some]
                      for said, some in (("new words", new), ("old words", old)))  # fmt: skip
-    paths = table(folder / "new.csv", after), table(folder / "old.csv", before)
+    paths = as_csv(folder / "new.csv", after), as_csv(folder / "old.csv", before)
     return report_over(folder, *paths, *words)
 
 
@@ -188,12 +178,12 @@ def test_labels_measure_the_scorer(tmp_path: Path) -> None:
     said = ["correct"] * 280 + ["incorrect"] * 120
     rows = scored(said)
     truth = [{"id": row["id"], "verdict": row["score"]} for row in rows]
-    good = table(tmp_path / "good.csv", truth[200:])
+    good = as_csv(tmp_path / "good.csv", truth[200:])
     report = decided(tmp_path, rows, rows, f"--labels={good}")
     assert report.decision.code == 0
     assert [one.trusted for one in report.judging.calibrations] == [True]
     wrong = [{**row, "verdict": "incorrect" if n % 2 else "correct"} for n, row in enumerate(truth)]
-    report = decided(tmp_path, rows, rows, f"--labels={table(tmp_path / 'bad.csv', wrong)}")
+    report = decided(tmp_path, rows, rows, f"--labels={as_csv(tmp_path / 'bad.csv', wrong)}")
     assert report.decision.code == 6
     assert any("judge not trusted" in gate.reason for gate in report.decision.gates)
 
@@ -213,13 +203,13 @@ def test_people_can_decide_over_the_runs_of_a_tool(
     main = PROGRAMS["reports"].run
     main(["review", str(run), "--until-decided", f"--to={asked}"])
     sheet = asked / "audit.csv"
-    with sheet.open(newline="", encoding="utf-8-sig") as file:
-        forms = list(csv.DictReader(file))
-    truth = {record.id: record.grade for record in report.records}
-    for form in forms:
-        name = str(form["item"]).rpartition("@")[0].rpartition("-")[2]
-        form |= {"verdict": truth[name] or "", "reviewer": "Anna"}
-    table(sheet, forms)
+    truth = {record.id: record.grade or "" for record in report.records}
+
+    def fill(_: int, row: Row) -> Row:
+        name = row["item"].rpartition("@")[0].rpartition("-")[2]
+        return {"verdict": truth[name], "reviewer": "Anna"}
+
+    filled_in(sheet, fill, sheet)
     kept = tmp_path / "adjudications.yaml"
     main(["review", "--accept", str(sheet), f"--to={kept}", f"--sheet={asked / 'sheet.json'}"])
     assert main(["gate", str(run), f"--adjudications={kept}"]) == 0
@@ -309,7 +299,7 @@ def test_a_table_that_cannot_be_read_is_one_line(
     rows: Rows, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With file, row and column."""
-    path = table(tmp_path / "new.csv", rows)
+    path = as_csv(tmp_path / "new.csv", rows)
     code, said = decide(capsys, path, f"--baseline={path}", f"--to={tmp_path / 'out'}")
     assert (code, len(said.splitlines())) == (4, 1)
     assert line in said
@@ -365,7 +355,7 @@ def test_damaged_results_are_one_line_or_read(
     if name.startswith("lm_eval"):
         given, path = home, next(home.glob(name.split("/")[1]))
     elif name == "table.csv":
-        table(path, LONG[:20])
+        as_csv(path, LONG[:20])
     else:
         shutil.copy(RESULTS / name, path)
     data = path.read_bytes()

@@ -13,7 +13,6 @@ from evaluators.ledger import Ledger, PaidReply
 from evaluators.ledger.rows import StoreError
 from tests.support.places import ask, change, zero_page
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
-from tests.support.tables import tabled
 
 OTHER = "local-vllm"
 COLUMNS = "model calls tokens in cached tokens out call time cost first last"
@@ -31,22 +30,6 @@ def made(tmp_path: Path) -> Path:
     with Ledger(path, clock=lambda: 86_400.0) as ledger:
         put(ledger, [row_of(n, spec=OTHER) for n in (5, 6)])
     return path
-
-
-@tabled("words", "message")
-def test_wrong_arguments_exit_with_4(
-    made: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    words: list[str],
-    message: str,
-) -> None:
-    """One line on stderr, nothing on stdout."""
-    monkeypatch.chdir(made.parent)
-    assert run(*words) == 4
-    out, err = capsys.readouterr()
-    assert message in err
-    assert (out, err.count("\n")) == ("", 1)
 
 
 def test_stats_say_what_is_there_and_what_it_cost(

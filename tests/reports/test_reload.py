@@ -162,15 +162,6 @@ def test_records_come_back_exactly(tmp_path: Path) -> None:
     assert load_run(tmp_path)[1][1].votes == votes
 
 
-def test_a_large_report_comes_back_whole(tmp_path: Path) -> None:
-    """As many records as the plan."""
-    made = full(10)
-    write(made, tmp_path)
-    run, records = load_run(tmp_path)
-    assert len(records) == len(made.records)
-    assert run["counts"] == json.loads(rendered(made)["run.json"])["counts"]
-
-
 @pytest.mark.parametrize("name", ["run.json", "records.jsonl"])
 def test_a_missing_file_is_named(folder: Path, name: str) -> None:
     """Half a report is no baseline."""

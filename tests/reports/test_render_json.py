@@ -138,13 +138,6 @@ def test_records_are_sorted_one_a_line_with_every_field() -> None:
     assert set(lines[0]) == {field.name for field in fields(Record)}
 
 
-def test_keys_in_answers_and_in_the_command_line_are_masked() -> None:
-    """No report file is a place to read a key from."""
-    key = "sk-test-0123456789abcdef"
-    made = report((record(answer=f"It is {key}."),), run={"command": f"--model x {key}", key: 1})
-    assert key not in "".join(run_json.records(made)) + rendered(made)["run.json"]
-
-
 def test_a_partial_run_says_so() -> None:
     """An interrupted run is INCOMPLETE, whatever its code and gates."""
     counts = Counts(planned=3, passed=1, failed=0, error=0, missing=2)

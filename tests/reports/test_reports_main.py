@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from cases.dataset import Threshold
+from evaluators.command_line import PROGRAMS
 from reports.__main__ import main
 from reports.run.record import Record
 from reports.run.report import Report
 from reports.run.run_json import load_report
 from tests.conftest import Project
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
+from tests.support.recorded import fill
 from tests.support.tables import tabled
 from tests.test_architecture import HEAVY, ROOT
 
@@ -42,12 +44,31 @@ def gates_file(folder: Path, text: str) -> str:
     return str(path)
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a data set, a ledger, a run and criteria."""
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "facts" / "empty").mkdir(parents=True)
+    (folder / "facts" / "en.csv").write_text("question,answer\nWho?,Vazov\n", encoding="utf-8")
+    (folder / "empty.yaml").write_text("", encoding="utf-8")
+    (folder / "criteria.yaml").write_text("- {name: c, question: q}\n", encoding="utf-8")
+    fill(folder / "l", 1)
+    written(run_of(answered("ccccc")), folder / "run")
+    return folder
+
+
 @tabled("words", "message")
 def test_wrong_words_are_one_line_and_exit_4(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    place: Path,
+    words: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Never a traceback."""
-    assert main(words) == 4
+    """Of every command: what is wrong and what to give, never a traceback."""
+    monkeypatch.chdir(place)
+    programs = {name: one for one in PROGRAMS.values() for name in one.commands}
+    assert programs.get("".join(words[:1]), PROGRAMS["reports"]).run(words) == 4
     found = capsys.readouterr()
     assert message in found.err
     assert (found.err.count("\n"), found.out) == (1, "")
@@ -201,16 +222,6 @@ def test_a_folder_that_cannot_be_written_is_exit_3(
     assert main(["render", str(old), "--to", str(tmp_path / "file")]) == 4
     assert main(["render", str(old), "--to", str(tmp_path / "file" / "below")]) == 3
     assert "cannot be written" in capsys.readouterr().err
-
-
-def test_an_interrupt_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C leaves no traceback."""
-
-    def interrupted(argv: object) -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("reports.commands.recorded_runs.render", interrupted)
-    assert main(["render", "x"]) == 130
 
 
 def test_importing_reports_loads_nothing_heavy() -> None:

@@ -38,7 +38,6 @@ from tests.support.captured import Captured
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.reviewing import IssuedRun, review, saved
-from tests.support.tables import tabled
 
 VOTES = (Vote(judge="a", grade=CORRECT), Vote(judge="b", grade=INCORRECT))
 
@@ -338,18 +337,3 @@ def test_another_baseline_shows_other_flips(tmp_path: Path, capsys: Captured) ->
     assert main(words) == 0
     assert "1  the verdict differs from the baseline's" in capsys.readouterr().out
     assert (tmp_path / "to" / "review.csv").is_file()
-
-
-@tabled("words", "message")
-def test_wrong_words_are_one_line(
-    words: list[str], message: str, tmp_path: Path, capsys: Captured
-) -> None:
-    """Never a traceback."""
-    (tmp_path / "empty.yaml").write_text("", encoding="utf-8")
-    (tmp_path / "criteria.yaml").write_text("- {name: c, question: q}\n", encoding="utf-8")
-    places = {name: tmp_path / f"{name}.yaml" for name in ("empty", "criteria")}
-    places["run"] = run(tmp_path / "run")
-    assert main(["review", *(word.format(**places) for word in words)]) == 4
-    found = capsys.readouterr()
-    assert message in found.err
-    assert (found.err.count("\n"), found.out) == (1, "")

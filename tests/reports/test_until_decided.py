@@ -1,6 +1,5 @@
 """Claims about ``qagate review --until-decided``: forms, verdicts and the end of it."""
 
-import csv
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from reports.run.run_json import load_report
 from tests.support.auditing import answers, audited, filled_in, verdicts, with_noise
 from tests.support.captured import Captured
 from tests.support.made_runs import before, facts_dataset, graded_slice, run_of, written
+from tests.support.reviewing import sheet_rows
 
 TRUTH = "ccci" * 80
 DATASET = facts_dataset(graded_slice("en", audited(0.2)))
@@ -67,8 +67,7 @@ def test_the_form_is_blind_and_in_random_order(tmp_path: Path) -> None:
     """Both answers of a pair stand together, the new one first as often as not, and no reason."""
     runs(tmp_path)
     assert review(tmp_path) == 6
-    with (tmp_path / "audit.csv").open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = sheet_rows(tmp_path / "audit.csv")
     shown = [row["shown: answer"] for row in rows]
     assert [one.partition(" on ")[2] for one in shown[::2]] == [
         one.partition(" on ")[2] for one in shown[1::2]
@@ -84,8 +83,7 @@ def test_the_form_is_blind_and_in_random_order(tmp_path: Path) -> None:
     titles = [field["title"] for field in screens[0]["fields"]]
     assert titles[-2:] == [one["text"] for one in screens[0]["questions"]]
     review(tmp_path, "--pairs", "7")
-    with (tmp_path / "audit.csv").open(encoding="utf-8-sig", newline="") as file:
-        fewer = [row["item"] for row in csv.DictReader(file)]
+    fewer = [row["item"] for row in sheet_rows(tmp_path / "audit.csv")]
     assert fewer == [row["item"] for row in rows[:14]], "at most so many, the first ones first"
     assert "It is INCORRECT" not in (tmp_path / "audit.html").read_text(encoding="utf-8")
 
@@ -108,7 +106,7 @@ def test_people_who_differ_decide_nothing(tmp_path: Path, capsys: Captured) -> N
     _, _, labels = runs(tmp_path)
     review(tmp_path)
     form = tmp_path / "audit.csv"
-    odd = next(iter(csv.DictReader(form.open(encoding="utf-8-sig", newline=""))))["item"]
+    odd = sheet_rows(form)[0]["item"]
     digest = odd.rpartition("@")[2]
     other = {"CORRECT": "INCORRECT", "INCORRECT": "CORRECT"}[labels[digest]]
     backs = [

@@ -137,7 +137,8 @@ def test_keys_reach_no_file(tmp_path: Path) -> None:
     items = tuple(
         record(i, **{name: key}) for i, name in enumerate(("question", "answer", "reason", "error"))
     )
-    made = report(items, notes=(key,), run={"command": key}, model=f"openai:{key}", baseline=key)
+    run = {"command": key, key: 1}
+    made = report(items, notes=(key,), run=run, model=f"openai:{key}", baseline=key)
     write(made, tmp_path)
     assert not any(key.encode() in raw for raw in content(tmp_path).values())
 

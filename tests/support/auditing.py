@@ -1,6 +1,5 @@
 """Two runs whose answers people judge: made records, and what people say of them."""
 
-import csv
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +9,9 @@ from cases.dataset import Fail, Threshold
 from evaluators.core import CORRECT, INCORRECT
 from evaluators.judges.ensemble import Adjudication, answer_digest
 from reports.run.record import Record
+from tests.support import reviewing
 from tests.support.made_runs import answered
+from tests.support.reviewing import Row
 
 GRADES = {"c": CORRECT, "i": INCORRECT}
 
@@ -51,12 +52,8 @@ def with_noise(judged: str, share: float, salt: str) -> str:
 
 def filled_in(form: Path, labels: Mapping[str, str], to: Path, name: str = "Ана") -> Path:
     """Fill in the CSV twin of a form; ``labels`` are by an answer's digest."""
-    with form.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:
-        row |= {"verdict": labels[row["item"].rpartition("@")[2]], "reviewer": name}
-    with to.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return to
+
+    def fill(_: int, row: Row) -> Row:
+        return {"verdict": labels[row["item"].rpartition("@")[2]], "reviewer": name}
+
+    return reviewing.filled_in(form, fill, to)

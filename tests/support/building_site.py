@@ -1,8 +1,6 @@
 """A folder with sources, two model servers, the build command, and people who fill in sheets."""
 
 import contextlib
-import csv
-import io
 import json
 import subprocess
 import sys
@@ -17,6 +15,7 @@ from cases.__main__ import main
 from tests.support.building import models, rows
 from tests.support.building_texts import pages, write_dump, write_news
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, reply
+from tests.support.reviewing import Fill, filled_in, sheet_rows
 
 ROOT = Path(__file__).parents[2]
 FEW = 16  # of the encyclopaedia, and half as many news
@@ -24,9 +23,6 @@ STEPS = ("sample", "generate", "check", "validate", "probe")
 ALL_STEPS = (*STEPS, "review", "accept", "freeze")
 TWO = ("--reviewer", "Ганна", "--reviewer", "Янка")
 SPLITS = "overlap: 0.5, splits: {train: 0.5, test: 0.5}"
-Row = dict[str, str]
-Fill = Callable[[int, Row], Row]
-"""What a person puts into the row of this number: verdict, edited, comment, reviewer."""
 
 
 @dataclass
@@ -124,27 +120,16 @@ def funnel_adds_up(folder: Path, steps: Sequence[str] = STEPS) -> dict[str, Any]
     return report
 
 
-def sheet_rows(path: Path) -> list[Row]:
-    """Return the rows of a CSV twin."""
-    text = path.read_text(encoding="utf-8-sig")
-    return list(csv.DictReader(io.StringIO(text, newline="")))
-
-
 def sent_back(sheet: Path, back: Path, fill: Fill) -> Path:
     """Fill a sheet in and return the file: a CSV, or the JSON that the form saves."""
-    filled = [row | fill(number, row) for number, row in enumerate(sheet_rows(sheet))]
     if back.suffix == ".json":
+        filled = [row | fill(number, row) for number, row in enumerate(sheet_rows(sheet))]
         keys = ("item", "verdict", "edited", "comment")
         said = [{key: row[key] for key in keys} for row in filled]
         saved = {"sheet": "x", "reviewer": filled[0]["reviewer"], "rows": said}
         back.write_text(json.dumps(saved, ensure_ascii=False), encoding="utf-8")
         return back
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, list(filled[0]))
-    writer.writeheader()
-    writer.writerows(filled)
-    back.write_text(out.getvalue(), encoding="utf-8")
-    return back
+    return filled_in(sheet, fill, back)
 
 
 def back_from_both(made: Site, fill: Fill) -> list[str]:

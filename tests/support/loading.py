@@ -3,11 +3,9 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from cases.dataset import Slice
 from cases.loading import load_cases
-from evaluators.core import Case, UsageError
+from evaluators.core import Case
 from evaluators.kinds import kind_of
 
 
@@ -19,15 +17,6 @@ def loaded(folder: Path, text: str, suffix: str = "csv", kind: str = "graded") -
     path = folder / f"data.{suffix}"
     path.write_bytes(text.encode())
     return load_cases(made(path, kind))
-
-
-def refusal(folder: Path, text: str, suffix: str = "csv", kind: str = "graded") -> str:
-    with pytest.raises(UsageError) as caught:
-        loaded(folder, text, suffix, kind)
-    message = str(caught.value)
-    assert f"data.{suffix}" in message
-    assert "\n" not in message
-    return message
 
 
 def line(**values: object) -> str:

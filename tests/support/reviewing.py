@@ -1,7 +1,9 @@
 """Sheets, reviews and files that reviewers send back, for tests of the review."""
 
+import csv
+import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,31 @@ from cases.review.reviews import Review
 from cases.review.sheet import Sheet, SheetItem, verdict_question
 from evaluators.judges.ensemble import Adjudication
 from reports.__main__ import main
+
+Row = dict[str, str]
+Fill = Callable[[int, Row], Row]
+"""What a person puts into the row of this number: verdict, edited, comment, reviewer."""
+
+
+def sheet_rows(path: Path) -> list[Row]:
+    """Return the rows of a CSV twin."""
+    text = path.read_text(encoding="utf-8-sig")
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def as_csv(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
+    """Write rows as a spreadsheet would save them."""
+    rows = list(rows)
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def filled_in(sheet: Path, fill: Fill, back: Path) -> Path:
+    """Fill in a CSV twin as a spreadsheet would save it."""
+    return as_csv(back, [row | fill(n, row) for n, row in enumerate(sheet_rows(sheet))])
 
 
 def sheet_item(id_: str, kind: str = "question", **fields: object) -> SheetItem:
