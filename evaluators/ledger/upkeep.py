@@ -6,8 +6,9 @@ CI carries the JSON lines from one machine to another.
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -70,7 +71,7 @@ def read_rows(store: Store, wanted: RowFilter | None = None) -> Iterator[StoredR
     return map(StoredRow._make, store.stream(query, values))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class LedgerTotal:
     """The sums over the replies of one model."""
 
@@ -88,50 +89,34 @@ class LedgerTotal:
     """The time of the first reply, in seconds since 1970."""
     last: float = 0.0
 
-    def plus(self, at: float, reply: Reply, cost: float | None) -> "LedgerTotal":
-        """Return the total with one reply more."""
-        return replace(
-            self,
-            calls=self.calls + 1,
-            input_tokens=self.input_tokens + reply.input_tokens,
-            output_tokens=self.output_tokens + reply.output_tokens,
-            cache_read_tokens=self.cache_read_tokens + reply.cache_read_tokens,
-            seconds=self.seconds + reply.seconds,
-            known=self.known + (cost or 0.0),
-            unpriced=self.unpriced + (cost is None),
-            first=min(self.first, at),
-            last=max(self.last, at),
-        )
+    def add(self, at: float, reply: Reply, cost: float | None) -> None:
+        """Count one reply more."""
+        self.calls += 1
+        for name in ("input_tokens", "output_tokens", "cache_read_tokens", "seconds"):
+            setattr(self, name, getattr(self, name) + getattr(reply, name))
+        self.known += cost or 0.0
+        self.unpriced += cost is None
+        self.first, self.last = min(self.first, at), max(self.last, at)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerStats:
-    """What a ledger holds."""
+def ledger_stats(store: Store, cost: Cost) -> tuple[dict[str, LedgerTotal], Counter[str]]:
+    """Return the sums over all rows by SPEC, and the counts of other things.
 
-    models: dict[str, LedgerTotal]
-    """The sums by SPEC."""
-    counts: dict[str, int]
-    """Rows that are ``damaged``, ``unsigned``, ``set aside`` or ``imported``, and ``documents``."""
-
-
-def ledger_stats(store: Store, cost: Cost) -> LedgerStats:
-    """Return the sums over all rows."""
+    These are rows that are ``damaged``, ``unsigned``, set ``aside`` or ``imported``, and
+    ``documents``.
+    """
     models: dict[str, LedgerTotal] = {}
-    damaged = unsigned = 0
-    signer = Signer()
+    counts, signer = Counter[str](), Signer()
     for row in read_rows(store):
         reply = row.opened()
         if reply is None:
-            damaged += 1
+            counts["damaged"] += 1
         else:
-            unsigned += not signer.accepts(row)
-            total = models.get(row.spec, LedgerTotal())
-            models[row.spec] = total.plus(row.at, reply, cost(row.spec, reply))
-    counts = {"damaged": damaged, "unsigned": unsigned}
-    for table in ("damaged", "imported", "documents"):
-        name = "set aside" if table == "damaged" else table
+            counts["unsigned"] += not signer.accepts(row)
+            models.setdefault(row.spec, LedgerTotal()).add(row.at, reply, cost(row.spec, reply))
+    for name, table in (("aside", "damaged"), ("imported",) * 2, ("documents",) * 2):
         ((counts[name],),) = store.read(f"SELECT count(*) FROM {table}")
-    return LedgerStats(models=dict(sorted(models.items())), counts=counts)
+    return dict(sorted(models.items())), counts
 
 
 def export_lines(store: Store, wanted: RowFilter, left_out: list[str]) -> Iterator[str]:

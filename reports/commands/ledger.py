@@ -37,7 +37,7 @@ HEAD = (
 COUNTED = {
     "damaged": ("damaged row", ": the next run sets aside what it needs"),
     "unsigned": ("unsigned row", ": the next run sets aside what it needs"),
-    "set aside": ("row", " set aside by earlier runs"),
+    "aside": ("row", " set aside by earlier runs"),
     "imported": ("row", " imported"),
     "documents": ("document", " with them"),
 }
@@ -59,8 +59,8 @@ def stats(options: Options) -> int:
     cost = pricer(load_catalogue(own=options.models), datetime.now(UTC).date())
     with closing(open_store(options.ledger, read_only=True)) as opened:
         say(sys.stderr, *opened.notes)
-        found = upkeep.ledger_stats(opened, cost)
-        calls = sum(total.calls for total in found.models.values())
+        models, counts = upkeep.ledger_stats(opened, cost)
+        calls = sum(total.calls for total in models.values())
         say(sys.stdout, f"{options.ledger}: {calls:,} replies, {opened.size / 1e6:,.1f} MB")
     rows = [
         (
@@ -74,14 +74,14 @@ def stats(options: Options) -> int:
             _day(total.first),
             _day(total.last),
         )
-        for spec, total in found.models.items()
+        for spec, total in models.items()
     ]
     lines = aligned_table([HEAD, *rows]) if rows else []
     for name, (what, rest) in COUNTED.items():
-        lines += [f"{plural(count, what)}{rest}"] if (count := found.counts[name]) else []
-    unpriced = [one_line(spec) for spec, total in found.models.items() if total.unpriced]
+        lines += [f"{plural(count, what)}{rest}"] if (count := counts[name]) else []
+    unpriced = [one_line(spec) for spec, total in models.items() if total.unpriced]
     if unpriced:
-        known = part_of_cost(sum(total.known for total in found.models.values()))
+        known = part_of_cost(sum(total.known for total in models.values()))
         names = ", ".join(unpriced)
         lines.append(f"cost {known}: neither models.yaml nor genai-prices has a price of {names}")
     say(sys.stdout, *lines)
