@@ -17,7 +17,7 @@ from evaluators.batches.batches import Batches, find_batches
 from evaluators.batches.waves import keep_wave
 from evaluators.core import Reply, StoppedError
 from evaluators.ledger import Ledger, LedgerError, PaidReply
-from evaluators.ledger_place import PostgresUrl
+from evaluators.ledger_place import Place
 from evaluators.models import connect
 from evaluators.models.spec import Prices
 from evaluators.runtime.budget import budget_of, pricing_of
@@ -101,25 +101,17 @@ def test_a_refused_call_is_not_asked_again(tmp_path: Path, provider: str) -> Non
 
 
 @wires
-def test_the_most_calls_of_a_batch_split_a_wave(tmp_path: Path, provider: str) -> None:
-    """No more calls go into a batch than it may hold."""
-    with batch_server() as server:
-        assert BatchRuns(tmp_path, server, provider).run(TEXTS, batch={"calls": 5}).texts == ANSWERS
-        assert [len(batch.lines) for batch in server.batches.values()] == [5, 5, 2]
-        assert server.repeats == 0
-
-
-@wires
-def test_the_most_bytes_of_a_batch_split_a_wave(tmp_path: Path, provider: str) -> None:
-    """No more bytes go into a batch than it may hold, and no call is left out."""
-    with batch_server() as server:
-        assert (
-            BatchRuns(tmp_path, server, provider).run(TEXTS, batch={"size": 999}).texts == ANSWERS
-        )
-        sizes = [sum(len(dumps(line)) for line in one.lines.values()) for one in list_of(server)]
-        assert len(sizes) > 2
-        assert max(sizes) <= 999
-        assert sum(len(one.lines) for one in list_of(server)) == 12
+def test_the_most_that_a_batch_holds_splits_a_wave(tmp_path: Path, provider: str) -> None:
+    """No more calls, or bytes, go into a batch than it may hold, and no call is left out."""
+    for limit, most in (("calls", 5), ("size", 999)):
+        with batch_server() as server:
+            runs = BatchRuns(tmp_path / limit, server, provider)
+            assert runs.run(TEXTS, batch={limit: most}).texts == ANSWERS
+            waves = [[len(dumps(line)) for line in one.lines.values()] for one in list_of(server)]
+            counts, sizes = [*map(len, waves)], [*map(sum, waves)]
+            assert counts == [5, 5, 2] if limit == "calls" else max(sizes) <= most
+            assert len(counts) > 2
+            assert (sum(counts), server.repeats) == (len(TEXTS), 0)
 
 
 def list_of(server: BatchServer) -> list[Batch]:
@@ -343,20 +335,23 @@ def test_no_key_is_shown_or_sent_elsewhere(tmp_path: Path) -> None:
             "results_url": f"{thief.url}/v1/messages/batches/x/results",
         }
         runs = BatchRuns(tmp_path, server, "anthropic")
-        done = runs.run(TEXTS, replace(QUICK, wait=0.2))
+        done = runs.run(TEXTS)
         assert thief.loopback.count == 0
         assert done.texts == ANSWERS
         assert SECRET not in repr(runs.waves) + repr(done)
 
 
 @wires
-def test_two_runs_at_one_moment_share_their_batches(tmp_path: Path, provider: str) -> None:
-    """What one gives away the other waits for; each has all replies, and each is paid for once."""
+def test_runs_at_one_moment_share_their_batches(
+    place: Place, tmp_path: Path, provider: str
+) -> None:
+    """What one gives away the others wait for, in a file or a database; each is paid for once."""
     with batch_server(looks=4) as server:
-        runs = [BatchRuns(tmp_path, server, provider) for _ in range(3)]
+        runs = [BatchRuns(tmp_path, server, provider, place) for _ in range(3)]
         with ThreadPoolExecutor() as pool:
             done = list(pool.map(lambda run: run.run(TEXTS), runs))
         assert [one.texts for one in done] == [ANSWERS] * 3
+        assert runs[0].run(TEXTS).texts == ANSWERS
         assert server.repeats == 0
         assert server.direct == []
 
@@ -370,20 +365,6 @@ def test_a_deadline_of_the_run_ends_the_wait(tmp_path: Path, provider: str) -> N
         server.looks = 0
         assert runs.run(TEXTS).texts == ANSWERS
         assert len(server.batches) == 1
-
-
-def test_a_ledger_in_a_database_remembers_batches_as_a_file_does(
-    tmp_path: Path, server: PostgresUrl
-) -> None:
-    """Two machines share one batch; a third that comes later sends nothing."""
-    with batch_server(looks=4) as provider:
-        runs = [BatchRuns(tmp_path, provider, "openai", server) for _ in range(2)]
-        with ThreadPoolExecutor() as pool:
-            done = list(pool.map(lambda run: run.run(TEXTS), runs))
-        assert [one.texts for one in done] == [ANSWERS] * 2
-        assert BatchRuns(tmp_path, provider, "openai", server).run(TEXTS).texts == ANSWERS
-        assert len(provider.batches) == 1
-        assert provider.repeats == 0
 
 
 def test_a_ledger_that_fails_lets_no_call_wait(

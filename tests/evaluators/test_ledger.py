@@ -63,8 +63,9 @@ def test_a_damaged_row_is_set_aside_and_asked_again(place: Place, damage: str) -
         put(ledger, [row()])
     change(place, damage)
     with Ledger(place) as ledger:
-        assert ledger.get("k") is None
-        assert "1 damaged row of" in str(ledger.notes)
+        for _ in range(2):
+            assert ledger.get("k") is None
+            assert ledger.notes == ("1 damaged row of the ledger set aside and asked again",)
         put(ledger, [row(reply=Reply(text="asked again"))])
         assert ledger.get("k") == Reply(text="asked again")
     assert ask(place, "SELECT count(*) FROM damaged") == 1
@@ -148,27 +149,16 @@ def test_a_ledger_that_may_not_be_written_can_be_replayed(tmp_path: Path) -> Non
         folder.chmod(0o700)
 
 
-def test_a_replay_needs_a_ledger(tmp_path: Path) -> None:
-    """Without a file there is nothing to replay: a usage error that names the path."""
-    with pytest.raises(UsageError, match=r"absent: no ledger to replay from"):
-        Ledger(tmp_path / "absent", read_only=True)
-
-
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path, read_only: bool) -> None:
-    """A file of another kind is not overwritten but named in a usage error."""
+    """A file of another kind is named and not overwritten; nor can a ledger be made under it."""
     path = tmp_path / "notes.txt"
     path.write_text("these are my notes, not a database " * 50, encoding="utf-8")
     with pytest.raises(UsageError, match=r"notes\.txt: cannot be opened as a ledger"):
         Ledger(path, read_only=read_only)
     assert path.read_text(encoding="utf-8").startswith("these are my notes")
-
-
-def test_a_folder_that_cannot_be_made_is_a_usage_error(tmp_path: Path) -> None:
-    """A path under a plain file names the path and the way out."""
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(UsageError, match="give another --ledger path"):
-        Ledger(tmp_path / "file" / "ledger")
+    with pytest.raises(UsageError, match=r"no ledger to replay from|give another --ledger path"):
+        Ledger(path / "absent", read_only=read_only)
 
 
 def test_a_reply_that_cannot_be_kept_is_an_error_for_every_waiting_call(place: Place) -> None:

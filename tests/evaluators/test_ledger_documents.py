@@ -1,8 +1,6 @@
 """Documents stand beside the replies, exactly as given, and go with them where they are carried."""
 
 import asyncio
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ from evaluators.__main__ import main
 from evaluators.ledger import Ledger
 from evaluators.ledger.rows import VARIABLE
 from evaluators.ledger_place import Place
-from tests.support.places import change, zero_page
+from tests.support.places import change
 from tests.support.recorded import fill, key_of, reply_of
 from tests.support.tables import tabled
 
@@ -116,17 +114,3 @@ def test_a_document_that_was_changed_is_not_imported(
     with Ledger(tmp_path / "two") as ledger:
         assert ledger.get(key_of(0)) == reply_of(0)
         assert ledger.documents("batch") == {}
-
-
-def test_documents_of_a_damaged_ledger_are_carried_over(tmp_path: Path) -> None:
-    """Documents that can be read go on into the new file."""
-    path = tmp_path / "l"
-    fill(path, 2000, size=5)
-    with Ledger(path) as ledger:
-        keep(ledger, "batch", k="text")
-    zero_page(path)
-    with Ledger(path) as ledger:
-        assert "was damaged" in ledger.notes[0]
-        assert ledger.document("batch", "k") == "text"
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from evaluators.__main__ import main
-from evaluators.core import UsageError
+from evaluators.core import Reply, UsageError
 from evaluators.ledger import Ledger, LedgerError, postgres, upkeep
 from evaluators.ledger.rows import VARIABLE, StoreError
 from evaluators.ledger_place import PostgresUrl, read_place
@@ -549,7 +550,9 @@ def test_rows_and_documents_are_carried_both_ways(
     monkeypatch.setattr(upkeep, "GROUP", 100)  # so that the document is a group of its own
     file, back = tmp_path / "file", tmp_path / "back"
     fill(file, 700, size=3)
+    odd = replace(row_of(700), reply=Reply(text="\ud800\x00\u2028\x85😀", seconds=0.1 + 0.2))
     with Ledger(file) as ledger:
+        put(ledger, [odd])
         asyncio.run(ledger.keep("batch", "k", "София\x00\ud800"))
     names = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
     assert command("export", names[0], "--ledger", file) == 0
@@ -558,10 +561,11 @@ def test_rows_and_documents_are_carried_both_ways(
     assert command("import", names[1], "--ledger", back) == 0
     assert command("import", names[0], "--ledger", text_of(place)) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[-1] == "0 new, 700 known, 0 refused"
+    assert said[-1] == "0 new, 701 known, 0 refused"
     assert names[0].read_bytes() == names[1].read_bytes()
     with Ledger(back) as ledger:
         assert ledger.get(key_of(699)) == reply_of(699, 3)
+        assert ledger.get(odd.key) == odd.reply
         assert ledger.is_imported(key_of(699))
         assert ledger.document("batch", "k") == "София\x00\ud800"
 

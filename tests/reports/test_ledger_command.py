@@ -125,17 +125,6 @@ def test_what_was_exported_can_be_imported_elsewhere(
     assert ask(elsewhere, "SELECT min(at) FROM calls") == 86_400.0
 
 
-def test_odd_texts_survive_export_and_import(tmp_path: Path) -> None:
-    """Lone surrogates, NUL and line separators come back exactly."""
-    reply = Reply(text="\ud800\x00\u2028\x85😀", seconds=0.1 + 0.2)
-    with Ledger(tmp_path / "l") as ledger:
-        put(ledger, [PaidReply(key=key_of(1), spec="m", reply=reply)])
-    exported(tmp_path / "l")
-    assert run("import", tmp_path / "out.jsonl", "--ledger", tmp_path / "m") == 0
-    with Ledger(tmp_path / "m") as ledger:
-        assert ledger.get(key_of(1)) == reply
-
-
 NO_ROW, CHANGED = "not a row of a ledger", "the row is not what was exported: its checksum is wrong"
 BAD: list[tuple[bytes | dict[str, object], str]] = [
     (b"{", "not JSON"),
