@@ -293,15 +293,17 @@ def is_one_of_several(match: Match, answer: Answer) -> bool:
     words, known = answer.text.words, answer.tables
     near = words[match.end : match.end + _ROOM]
     ends = [match.end + end for _, end in known.phrases["concessions"].spans(near)]
-    granted = (word for end in ends for word in words[end : end + _BETWEEN])
+    granted = (word for end in ends for word in words[end : end + _ROOM])
     if any(word.isdecimal() or word in answer.capitals for word in granted):
         return not answer.asks("alternatives")
-    beside = words[max(0, match.start - 1) : match.start] + words[match.end : match.end + 1]
+    first = match.start - known.any_of("function", words[match.start - 1 : match.start])
+    beside = words[max(0, first - 1) : match.start] + words[match.end : match.end + 1]
     rivals = sum(_rivals(match, answer, step) for step in (-1, +1))
     if not rivals or known.any_of("alternatives", beside):
         return bool(rivals) and not answer.asks("alternatives")
     listed = match.end - match.start + rivals >= _LISTED * len(answer.own_words)
-    return listed and not answer.is_open and (known.any_of("joiners", beside) or rivals >= _MANY)
+    joined = known.any_of("joiners", beside) and (match.form.named or not answer.is_open)
+    return listed and (joined or (rivals >= _MANY and not answer.is_open))
 
 
 def _rivals(match: Match, answer: Answer, step: int) -> int:
@@ -310,17 +312,19 @@ def _rivals(match: Match, answer: Answer, step: int) -> int:
     With a name or a number those are names and numbers, with other golds any word.
     """
     words, gaps, known = answer.text.words, answer.text.gaps, answer.tables
-    gold = {word for form in answer.forms for word in form.text.words}
+    gold = {word for form in answer.forms for word in form.content}
+    links = known.words["joiners"] | known.words["alternatives"]
     mine = set(answer.own_words)
     telling = match.form.counted or (match.form.named and not match.form.items)
     place, found, separated = (match.end if step > 0 else match.start - 1), 0, False
     while 0 <= place < len(words) and words[place] not in gold:
         word, gap = words[place], gaps[place + (step < 0)]
-        joins = word in known.words["joiners"] or word in known.words["alternatives"]
+        joins = word in links
+        again = telling and known.any_of("function", [word]) and words[place - 1] in links
         separated = separated or joins or any(sign in gap for sign in ",;/|\n•")
         plain = word in answer.capitals or word.isdecimal() or not telling
         own = plain and word in mine
-        if not separated or "." in gap or not (own or joins):
+        if not again and (not separated or "." in gap or not (own or joins)):
             break
         found += own
         place += step
