@@ -98,8 +98,14 @@ def test_the_key_of_a_request_never_changes() -> None:
 
 
 def test_a_kept_reply_costs_no_request(ledger: Ledger) -> None:
-    """The second run finds the reply in the ledger: nothing is sent, nothing is spent now."""
+    """The second run finds the reply in the ledger: nothing is sent, nothing is spent now.
+
+    Under --replay a call that is not there is an error.
+    """
     model, meter = failing(), Meter(price=one_cent)
+    with pytest.raises(CallError, match="not in the ledger") as caught:
+        call(patient(ledger, replay=True), model)
+    assert (caught.value.kind, model.requests) == ("not_in_ledger", [])
     first = call(patient(ledger), model)
     assert call(patient(ledger), model, meter=meter) == first
     assert len(model.requests) == 1
@@ -166,15 +172,6 @@ def test_a_failed_first_call_does_not_hold_up_the_others(ledger: Ledger) -> None
 
     asyncio.run(many())
     assert most > 1
-
-
-def test_replay_asks_nobody(ledger: Ledger) -> None:
-    """Under --replay a call that is not in the ledger is an error, not a request."""
-    model = failing()
-    with pytest.raises(CallError, match="not in the ledger") as caught:
-        call(patient(ledger, replay=True), model)
-    assert caught.value.kind == "not_in_ledger"
-    assert model.requests == []
 
 
 def test_an_unknown_price_makes_the_cost_unknown(ledger: Ledger) -> None:

@@ -111,7 +111,7 @@ def taken(*fixed: MetricRunner) -> MetricResults:
 
 
 def test_a_measure_that_fails_fails_alone() -> None:
-    """The others stand; why it is missing is told, and a ledger that is full stops the run."""
+    """The others stand; why it is missing is told; a full ledger and an interrupt end the run."""
     found = taken(
         Fixed("good", 0.5),
         Fixed("late", CallError("timeout", "no reply")),
@@ -128,10 +128,6 @@ def test_a_measure_that_fails_fails_alone() -> None:
     }
     assert found.failure == "the disk is full"
     assert taken(Fixed("good", 0.5)).failure == ""
-
-
-def test_an_interrupt_is_no_measure() -> None:
-    """It ends the run, as everywhere."""
     with pytest.raises(asyncio.CancelledError):
         taken(Fixed("late", asyncio.CancelledError()))
 

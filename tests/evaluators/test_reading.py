@@ -22,31 +22,21 @@ def test_text_comes_without_mark_and_with_its_line_ends(tmp_path: Path) -> None:
     assert read_text(path) == "a\r\nb\n"
 
 
-def test_wrong_byte_names_its_line(tmp_path: Path) -> None:
-    """A byte that is not UTF-8 is shown with the line it stands on."""
-    path = tmp_path / "a"
-    path.write_bytes(b"a\nb\nna\xefve\n")
-    with pytest.raises(UsageError, match=r"a:3: wrong encoding: byte 0xef"):
-        read_text(path)
+UNREAD = {
+    "byte": (b"a\nb\nna\xefve\n", r"a\.csv:3: wrong encoding: byte 0xef"),
+    **{code: ("question".encode(code), "UTF-16; save the file as UTF-8")
+       for code in ("utf-16", "utf-16-le", "utf-16-be")},
+    **{head.hex(): (head + b"\0" * 20, "archives are not read")
+       for head in (b"\x1f\x8b\x08", b"PK\x03\x04", b"BZh9", b"\xfd7zXZ", b"(\xb5/\xfd")},
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf_16_is_named(tmp_path: Path, encoding: str) -> None:
-    """UTF-16 with and without its mark is recognised, not read as text with NULs."""
-    path = tmp_path / "a"
-    path.write_bytes("question".encode(encoding))
-    with pytest.raises(UsageError, match="UTF-16; save the file as UTF-8"):
-        read_text(path)
-
-
-@pytest.mark.parametrize(
-    "head", [b"\x1f\x8b\x08", b"PK\x03\x04", b"BZh9", b"\xfd7zXZ", b"(\xb5/\xfd"]
-)
-def test_archives_are_not_read(tmp_path: Path, head: bytes) -> None:
-    """An archive under any name is refused by its first bytes; nothing is unpacked."""
+@pytest.mark.parametrize(("content", "said"), UNREAD.values(), ids=UNREAD)
+def test_what_is_no_text_in_utf_8_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    """A wrong byte names its line; UTF-16 and archives are known by their first bytes."""
     path = tmp_path / "a.csv"
-    path.write_bytes(head + b"\0" * 20)
-    with pytest.raises(UsageError, match="archives are not read"):
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=said):
         read_text(path)
 
 
@@ -59,18 +49,14 @@ def test_larger_than_the_limit_is_not_read(tmp_path: Path) -> None:
         read_text(path, 4)
 
 
-def test_missing_file_folder_and_pipe_are_refused(tmp_path: Path) -> None:
-    """None of them blocks or raises anything else."""
+def test_missing_file_folder_pipe_and_loop_are_refused(tmp_path: Path) -> None:
+    """None of them blocks or raises anything else, nor does a name with NUL."""
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageError, match="No such file"):
         read_text(tmp_path / "none")
     for path in (tmp_path, tmp_path / "pipe", Path("/dev/null")):
         with pytest.raises(UsageError, match="not a regular file"):
             read_text(path)
-
-
-def test_link_loop_and_broken_name_are_refused(tmp_path: Path) -> None:
-    """A link to itself and a name with NUL are one clear error each."""
     (tmp_path / "loop").symlink_to("loop")
     for name in ("loop", "a\0b"):
         with pytest.raises(UsageError, match="cannot be read"):
@@ -148,17 +134,13 @@ def test_null_is_no_value(tmp_path: Path, scalar: str) -> None:
 
 
 def test_lines_are_known(tmp_path: Path) -> None:
-    """Mappings and lists tell the lines of their entries."""
+    """Mappings and lists tell the lines of their entries; a file of comments has no document."""
     top = loaded(tmp_path, "a: x\nb:\n  - 1\n\n  - {c: 2}\n")
     assert isinstance(top, Map)
     assert top.lines == {"a": 1, "b": 2}
     items = top["b"]
     assert isinstance(items, Seq)
     assert (items.line, items.lines) == (3, [3, 5])
-
-
-def test_empty_file_is_empty_text(tmp_path: Path) -> None:
-    """A file of comments holds no document."""
     assert loaded(tmp_path, "# nothing\n") == ""
 
 

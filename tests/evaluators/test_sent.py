@@ -101,7 +101,10 @@ def test_what_was_asked_is_on_the_disk_with_its_reply(tmp_path: Path) -> None:
 
 
 def test_what_was_asked_in_vain_is_kept_as_well(tmp_path: Path) -> None:
-    """A refused call has its prompt and no reply; one that was never made has neither."""
+    """A refused call has its prompt and no reply; one that was never made has neither.
+
+    Without transcripts the ledger has replies alone.
+    """
 
     def refuse(request: Request) -> Reply:
         raise RefusedError("refused", "too long")
@@ -114,11 +117,7 @@ def test_what_was_asked_in_vain_is_kept_as_well(tmp_path: Path) -> None:
         halted = Caller(ledger, settings, free)
         halted.sender.halt(StoppedError("stopped", "the user stopped it"))
         assert ask_once(halted, answering()) == ()
-
-
-def test_nothing_is_kept_where_the_user_wants_none(tmp_path: Path) -> None:
-    """Without transcripts the ledger has replies alone."""
-    with Ledger(tmp_path / "l") as ledger:
+    with Ledger(tmp_path / "without transcripts") as ledger:
         (key,) = ask_once(Caller(ledger, CallSettings(transcripts=False), free), answering())
         assert ledger.replies([key])
         assert ledger.documents(REQUEST) == {}

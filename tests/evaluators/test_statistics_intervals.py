@@ -24,6 +24,8 @@ from evaluators.statistics.agreement import (
 )
 from evaluators.statistics.intervals import (
     Z95,
+    Count,
+    Interval,
     at_most,
     beta_quantile,
     chance,
@@ -49,22 +51,20 @@ def test_wilson_gives_the_published_example() -> None:
     """Newcombe (1998), Stat. Med. 17:857: 81 of 263, and 15 of 148."""
     assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
     assert wilson(15, 148) == pytest.approx((0.0624, 0.1605), abs=5e-5)
+    # What n items leave unseen is the other side; no item leaves everything open.
+    assert unseen_share(100) == pytest.approx(1 - given_interval(wilson(100, 100))[0])
+    assert unseen_share(0) == 1
 
 
-def test_a_clustered_rate_of_single_items_is_wilson() -> None:
-    """Items asked once, none of them repeated: nothing is clustered, up to n / (n - 1)."""
+def test_a_clustered_rate_counts_items_that_always_agree_once() -> None:
+    """Items asked once: Wilson, up to n / (n - 1). Three identical answers are worth one.
+
+    10 items right in all of 5 repeats say as much as 10 items, not as 50.
+    """
     found = given_interval(clustered_rate(array(1, 0), array(1, 1), array(300, 700)))
     assert found == pytest.approx(given_interval(wilson(300, 1000)), abs=1e-4)
-
-
-def test_repeats_that_always_agree_count_once() -> None:
-    """Three identical answers an item are worth one: the interval is that of the items."""
     found = given_interval(clustered_rate(array(3, 0), array(3, 3), array(30, 70)))
     assert found == pytest.approx(given_interval(wilson(30, 100)), abs=2e-3)
-
-
-def test_a_clustered_rate_without_variation_still_has_width() -> None:
-    """10 items right in all of 5 repeats say as much as 10 items, not as 50."""
     assert clustered_rate(array(5), array(5), array(10)) == wilson(10, 10)
     assert clustered_rate(array(), array(), array()) is None
 
@@ -103,12 +103,6 @@ def test_percentiles_leave_out_undefined_rounds_or_give_nothing() -> None:
     assert 40 <= low < high <= 99
 
 
-def test_what_n_items_leave_unseen_is_wilsons_other_side() -> None:
-    """100 of 100: up to 3.7 % may be otherwise; no item leaves everything open."""
-    assert unseen_share(100) == pytest.approx(1 - given_interval(wilson(100, 100))[0])
-    assert unseen_share(0) == 1
-
-
 @given(st.integers(0, 500), st.integers(1, 500))
 def test_wilson_is_that_of_statsmodels(successes: int, n: int) -> None:
     """The same interval to rounding, at the edges too."""
@@ -118,20 +112,29 @@ def test_wilson_is_that_of_statsmodels(successes: int, n: int) -> None:
     assert wilson(0, 0) is None
 
 
-def test_a_judge_that_never_errs_leaves_the_rate_as_it_is() -> None:
-    """Sensitivity and specificity of 1 over many labels: the rate, and almost Wilson's interval."""
-    found = corrected_rate((30, 100), (100_000, 100_000), (100_000, 100_000))
-    assert found is not None
-    assert found.value == pytest.approx(0.3)
-    assert found.interval == pytest.approx(wilson(30, 100), abs=2e-3)
+@pytest.mark.parametrize(
+    ("samples", "value", "interval"),
+    [
+        (((30, 100), (100_000, 100_000), (100_000, 100_000)), 0.3, wilson(30, 100)),
+        (((40, 100), (90, 100), (80, 100)), 0.2 / 0.7, None),
+        (((5, 10), (1, 1), (1, 10)), None, (0.0, 1.0)),
+    ],
+)
+def test_rogan_and_gladens_estimate_by_hand(
+    samples: tuple[Count, Count, Count], value: float | None, interval: Interval | None
+) -> None:
+    """A judge that never errs leaves rate and, almost, interval; (0.4 - 0.2) / 0.7 by hand.
 
-
-def test_rogan_and_gladens_estimate_by_hand() -> None:
-    """40 % called CORRECT by a judge of sensitivity 0.9 and specificity 0.8: (0.4-0.2)/0.7."""
-    found = corrected_rate((40, 100), (90, 100), (80, 100))
+    One barely better than chance, by one label a side, leaves everything open.
+    """
+    found = corrected_rate(*samples)
     assert found is not None
-    assert found.value == pytest.approx(0.2 / 0.7)
-    assert (found.sensitivity, found.specificity) == (0.9, 0.8)
+    assert value is None or found.value == pytest.approx(value)
+    assert interval is None or found.interval == pytest.approx(interval, abs=2e-3)
+    assert (found.sensitivity, found.specificity) == (
+        samples[1][0] / samples[1][1],
+        samples[2][0] / samples[2][1],
+    )
 
 
 @tabled("samples")
@@ -140,13 +143,6 @@ def test_a_judge_that_tells_nothing_apart_corrects_nothing(
 ) -> None:
     """No labels of one side, or sensitivity + specificity not above 1: undefined."""
     assert corrected_rate(*samples) is None
-
-
-def test_a_judge_barely_better_than_chance_leaves_everything_open() -> None:
-    """One label a side, the padded rates add up to 1 at most: the interval is all of 0..1."""
-    found = corrected_rate((5, 10), (1, 1), (1, 10))
-    assert found is not None
-    assert found.interval == (0.0, 1.0)
 
 
 @given(counts, counts, counts)
@@ -276,6 +272,7 @@ def test_agreement_of_ratings_that_never_vary_is_undefined() -> None:
     table[3] = 2
     assert spearman_parts(table)[1] == 0
     assert quadratic_kappa_parts(np.diag(array(0, 5, 0)))[1] == 0
+    assert perfect_interval(np.array([[9.0]]), 9) is None
 
 
 def test_a_kappa_of_one_is_bounded_by_wilsons_agreement() -> None:
@@ -301,11 +298,6 @@ def test_ranks_that_agree_without_equal_labels_are_perfect_too() -> None:
     found = SPEARMAN.of(cells, (10, 10)).interval
     assert found is not None
     assert 0.8 < found[0] < found[1] == 1
-
-
-def test_a_coefficient_without_meaning_has_no_interval() -> None:
-    """A table that varies too little; for kappa itself see above."""
-    assert perfect_interval(np.array([[9.0]]), 9) is None
 
 
 @settings(deadline=None, max_examples=40)

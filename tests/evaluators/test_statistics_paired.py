@@ -49,6 +49,10 @@ def test_tango_gives_the_published_examples() -> None:
     """Tango (1998), section 6.1: 0 and 1 of 44, 90 %: lower end -0.096; and a run of PropCIs."""
     assert given_interval(tango(0, 1, 44, z=1.645))[0] == pytest.approx(-0.096, abs=5e-4)
     assert tango(28, 25, 618, z=Z90) == pytest.approx((-0.0148, 0.0247), abs=5e-5)
+    # All pairs in one direction end at ±1; no pair has no interval.
+    assert given_interval(tango(5, 0, 5))[1] == 1
+    assert given_interval(tango(0, 5, 5))[0] == -1
+    assert tango(0, 0, 0) is None
 
 
 @pytest.mark.parametrize(("n", "low"), [(50, -0.071), (125, -0.030)])
@@ -57,13 +61,6 @@ def test_tango_without_a_discordant_pair(n: int, low: float) -> None:
     found = given_interval(tango(0, 0, n))
     assert found[0] == pytest.approx(low, abs=5e-4)
     assert found[1] == pytest.approx(-found[0])
-
-
-def test_tango_at_the_edges() -> None:
-    """All pairs in one direction end at ±1; no pair has no interval."""
-    assert given_interval(tango(5, 0, 5))[1] == 1
-    assert given_interval(tango(0, 5, 5))[0] == -1
-    assert tango(0, 0, 0) is None
 
 
 @pytest.mark.parametrize(
@@ -226,10 +223,7 @@ def test_no_number_of_pairs_decides_on_the_bound_itself() -> None:
     """A true difference on the bound, or within a hair of it, is never told from it."""
     assert pairs_needed(-0.1, 0.2, -0.1) is None
     assert pairs_needed(-0.1, 0.2, -0.09999) is None
-
-
-def test_a_sure_loss_is_above_the_bound_by_no_table() -> None:
-    """All pairs broke: the interval's upper end is below every bound that it can exclude."""
+    # All pairs broke: the interval's upper end is below every bound that it can exclude.
     ends = tango(0, 50, 50)
     assert ends is not None
     assert power(50, -0.5, 1.0, -1.0) == pytest.approx(1)
@@ -277,7 +271,7 @@ def test_names(name: str, said: bool) -> None:
 
 @given(st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=3), min_size=1, max_size=6))
 def test_a_mean_lies_in_its_interval(clusters: list[list[float]]) -> None:
-    """Which stays open even where all values are the same."""
+    """Which stays open even where all values are the same; no values have no mean."""
     found = clustered_mean(clusters)
     assert found.value is not None
     assert found.low is not None
@@ -286,8 +280,4 @@ def test_a_mean_lies_in_its_interval(clusters: list[list[float]]) -> None:
     assert found.value <= found.high + 1e-9
     assert found.high > found.low
     assert found.n == sum(map(len, clusters))
-
-
-def test_no_values_have_no_mean() -> None:
-    """Undefined, never 0."""
     assert clustered_mean([]) == UNDEFINED
