@@ -21,6 +21,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
+from evaluators.output import say
 from evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
 from evaluators.statistics.intervals import Estimate, clustered_rate
 from reports.compare.pairs import difference_of
@@ -165,8 +166,7 @@ def lines(rounds: int = ROUNDS) -> Iterator[str]:
 def main() -> None:
     """Print the lines; an argument is the number of rounds."""
     for line in lines(*map(int, sys.argv[1:])):
-        sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
+        say(sys.stdout, line)
 
 
 if __name__ == "__main__":

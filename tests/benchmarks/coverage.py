@@ -7,7 +7,7 @@ need be computed; the tests check that against ``tango`` itself.
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import multinomial
 
+from evaluators.output import aligned_table, say
 from evaluators.statistics.intervals import Z95
 
 Array = npt.NDArray[np.float64]
@@ -130,27 +131,26 @@ def wrong_fail(cell: Cell, margin: float, *, zero: bool = False) -> float:
 
 
 def main() -> int:
-    """Print coverage by size, then how often the gate is wrong."""
-    say = sys.stdout.write
-    say("coverage of Tango's 95 % interval over rates and correlations, in percent\n")
-    say(f"{'pairs':>6} {'cells':>6} {'mean':>7} {'lowest':>7} {'highest':>7}\n")
+    """Print coverage by size, then how often the gate is wrong, in percent."""
+    rows: list[Sequence[str]] = [("pairs", "cells", "mean", "lowest", "highest")]
     for n in SIZES:
-        found = np.array([coverage(cell) for cell in grid((n,), (0.0, -0.05, -0.1))]) * 100
-        row = f"{found.mean():>7.2f} {found.min():>7.2f} {found.max():>7.2f}"
-        say(f"{n:>6} {len(found):>6} {row}\n")
-    say("a model worse by exactly the margin passes, in percent\n")
+        found = np.array([coverage(cell) for cell in grid((n,), (0.0, -0.05, -0.1))])
+        rows.append((f"{n}", f"{len(found)}", *_shown(found.mean(), found.min(), found.max())))
+    say(sys.stdout, "coverage of Tango's 95 % interval", *aligned_table(rows), "")
+    rows = [("margin", "cells", "mean", "highest", "fail: margin", "fail: zero")]
     for margin in MARGINS:
-        rates = np.array([wrong_pass(cell) for cell in grid(SIZES, (-margin,))]) * 100
-        say(f"margin {margin:.2f}: {len(rates):>4} cells, mean {rates.mean():.2f}, ")
-        say(f"highest {rates.max():.2f}\n")
-    say("a model worse by half the margin fails, in percent, at most: fail: margin, fail: zero\n")
-    for margin in MARGINS:
+        rates = np.array([wrong_pass(cell) for cell in grid(SIZES, (-margin,))])
         cells = list(grid(SIZES, (-margin / 2,)))
-        strict, lax = (
-            max(wrong_fail(one, margin, zero=rule) for one in cells) for rule in (False, True)
-        )
-        say(f"margin {margin:.2f}: {100 * strict:.2f}, {100 * lax:.2f}\n")
+        wrong = [max(wrong_fail(one, margin, zero=rule) for one in cells) for rule in (False, True)]
+        figures = _shown(rates.mean(), rates.max(), *wrong)
+        rows.append((f"{margin:.2f}", f"{len(rates)}", *figures))
+    said = "a model worse by the margin passes; at most, one worse by half of it fails"
+    say(sys.stdout, said, *aligned_table(rows))
     return 0
+
+
+def _shown(*shares: float) -> list[str]:
+    return [f"{100 * share:.2f}" for share in shares]
 
 
 if __name__ == "__main__":

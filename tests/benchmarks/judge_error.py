@@ -20,6 +20,7 @@ import numpy.typing as npt
 from cases.dataset import Slice
 from evaluators.core import CORRECT, INCORRECT
 from evaluators.kinds import GRADED
+from evaluators.output import aligned_table, say
 from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.intervals import Z95, Estimate
 from evaluators.statistics.metrics import YOUDEN
@@ -148,26 +149,21 @@ def grid(sizes: tuple[int, ...] = SIZES) -> Iterator[Situation]:
 
 def main() -> int:
     """Print how often a model worse by the margin passes, and an unchanged one."""
-    say = sys.stdout.write
     random = np.random.default_rng(SEED)
-    say(f"seed {SEED}, {ROUNDS:,} rounds a row; passes in percent, on the judge's scale (as if it ")
-    say("never erred)\n")
-    say(f"{'margin':>6} {'items':>6} {'labels':>8} {'judge':>6} {'others':>7} ")
-    say(f"{'worse by margin':>18} ")
-    say(f"{'unchanged':>16}\n")
+    rows: list[Sequence[str]] = [
+        ("margin", "items", "labels", "judge", "others", "worse by margin", "unchanged")
+    ]
     highest = 0.0
     for one in grid():
-        same = replace(one, drop=0.0)
-        (wrong, wrong_plain), (right, right_plain) = (
-            pass_rates(each, ROUNDS, random) for each in (one, same)
-        )
-        highest = max(highest, wrong)
-        labels = f"{one.labels[0]}+{one.labels[1]}"
-        others = f"{one.others:.2f}" if one.others else ""
-        say(f"{one.margin:>6.2f} {one.n:>6} {labels:>8} {one.quality:>6.2f} {others:>7} ")
-        say(f"{100 * wrong:>9.2f} ({100 * wrong_plain:5.2f}) ")
-        say(f"{100 * right:>8.1f} ({100 * right_plain:5.1f})\n")
-    say(f"highest chance that a model worse by the margin passes: {100 * highest:.2f} %\n")
+        passed = [pass_rates(each, ROUNDS, random) for each in (one, replace(one, drop=0.0))]
+        highest = max(highest, passed[0][0])
+        labels, others = "+".join(map(str, one.labels)), f"{one.others:.2f}" if one.others else ""
+        figures = (f"{100 * scaled:.2f} ({100 * plain:.2f})" for scaled, plain in passed)
+        place = (f"{one.margin:.2f}", f"{one.n}", labels, f"{one.quality:.2f}", others)
+        rows.append((*place, *figures))
+    said = f"seed {SEED}, {ROUNDS:,} rounds a row; passes in percent, on the judge's scale"
+    most = f"highest chance that a model worse by the margin passes: {100 * highest:.2f} %"
+    say(sys.stdout, f"{said} (as if it never erred)", *aligned_table(rows), most)
     return 0
 
 

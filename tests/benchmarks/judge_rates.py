@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluators.core import CORRECT, INCORRECT
+from evaluators.output import aligned_table, say
 from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.intervals import corrected_rate
 from evaluators.statistics.youden import class_rates, youden_interval
@@ -99,23 +100,21 @@ def grid() -> Iterator[Situation]:
 
 
 def main() -> int:
-    """Print how often J and corrected rates hold the truth."""
-    say = sys.stdout.write
+    """Print how often J and corrected rates hold the truth, in percent."""
     random = np.random.default_rng(SEED)
-    say(f"seed {SEED}, {ROUNDS:,} rounds a row, {ANSWERS} answers a question; how often the truth ")
-    say("is held, in percent\n")
-    names = "".join(f"{f'rate {rate:g}':>10}" for rate in RATES)
-    say(f"{'rho':>4} {'labels':>8} {'Se':>5} {'Sp':>5} {'J, low end':>11} {'J':>7}{names}\n")
+    names = (f"rate {rate:g}" for rate in RATES)
+    rows = [("rho", "labels", "Se", "Sp", "J, low end", "J", *names)]
     found = []
     for one in grid():
-        shares = held(one, ROUNDS, random)
-        found.append(shares)
-        labels = f"{one.labels[0]}+{one.labels[1]}"
-        say(f"{one.correlation:>4.1f} {labels:>8} {one.judge[0]:>5.2f} {one.judge[1]:>5.2f} ")
-        say(f"{100 * shares.low:>11.1f} {100 * shares.both:>7.1f}")
-        say("".join(f"{100 * rate:>10.1f}" for rate in shares.rates) + "\n")
-    say(f"lowest: low end of J {100 * min(one.low for one in found):.1f} %, ")
-    say(f"corrected rate {100 * min(min(one.rates) for one in found):.1f} %\n")
+        found.append(held(one, ROUNDS, random))
+        place = (f"{one.correlation:.1f}", "+".join(map(str, one.labels)))
+        shares = (found[-1].low, found[-1].both, *found[-1].rates)
+        judge = (f"{share:.2f}" for share in one.judge)
+        rows.append((*place, *judge, *(f"{100 * share:.1f}" for share in shares)))
+    low, rate = (min(one.low for one in found), min(min(one.rates) for one in found))
+    said = f"seed {SEED}, {ROUNDS:,} rounds a row, {ANSWERS} answers a question"
+    lowest = f"lowest: low end of J {100 * low:.1f} %, corrected rate {100 * rate:.1f} %"
+    say(sys.stdout, said, *aligned_table(rows), lowest)
     return 0
 
 

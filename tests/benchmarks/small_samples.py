@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from evaluators.core import GRADES, NO, YES
 from evaluators.kinds import kind_of
+from evaluators.output import say
 from evaluators.statistics.count_table import RATINGS, CountTable, count_patterns
 from evaluators.statistics.metrics import ANSWERS, Sample
 
@@ -146,8 +147,7 @@ def lines(rounds: int = ROUNDS) -> Iterator[str]:
 def main() -> None:
     """Print the lines; an argument is the number of rounds."""
     for line in lines(*map(int, sys.argv[1:])):
-        sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
+        say(sys.stdout, line)
 
 
 if __name__ == "__main__":

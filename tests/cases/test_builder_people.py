@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cases.builder.people import accepted, agreed, assigned, reviewers_of, sheet_of
+from cases.builder.validation import CONTESTED
 from cases.review.reviews import Review
 from cases.review.sheet import Duty
 from tests.support.building import make_item, recipe
@@ -74,6 +75,16 @@ def test_a_share_is_drawn_from_every_source_and_answer() -> None:
     assert sum(item.answer == "YES" for item in seen) == 10
     assert assigned(items, 0.5, duty) == asked
     assert not any(reviewers_of(item) for item in assigned(items, 1.0, None))
+
+
+def test_what_models_disagree_on_goes_to_people() -> None:
+    """All of it, however small the share, and the sheet says so; what nobody sees is dropped."""
+    items = [make_item(n, answer="NO", validator={CONTESTED: n < 3}) for n in range(20)]
+    asked = assigned(items, 0.1, Duty(reviewers=("Ганна",), overlap=0))
+    assert all(map(reviewers_of, asked[:3]))
+    assert [one.reasons for one in sheet_of("be", asked[2:4], recipe()).items] == [(CONTESTED,), ()]
+    left = accepted(asked, [], unreviewed=True)
+    assert [item.reason for item in left] == [CONTESTED] * 3 + [""] * 17
 
 
 def test_who_decides_disputes_is_left_out_of_agreement() -> None:

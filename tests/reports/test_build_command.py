@@ -15,7 +15,6 @@ from tests.support.building_site import ALL_STEPS, STEPS, Site, funnel_adds_up, 
 from tests.support.building_texts import english_paragraph, write_news
 from tests.support.captured import Captured
 from tests.support.loopback import Answer, Seen, reply
-from tests.support.reviewing import sheet_rows
 from tests.support.tables import tabled
 
 
@@ -121,26 +120,6 @@ def test_what_fails_on_every_run_can_be_left_out(tmp_path: Path, capsys: Capture
         assert made.build("review", "--unreviewed") == 0
     report = funnel_adds_up(tmp_path / "work")
     assert report["final"]["dropped at validate: failed_bad_body"] == 1
-
-
-def test_what_the_validator_answers_otherwise_goes_to_people(tmp_path: Path) -> None:
-    """It confirms all, but says yes to all by itself: people see every no, or it is dropped."""
-    good = models()
-
-    def always_yes(seen: Seen) -> Answer:
-        is_blind = "Прачытай тэкст і адкажы" in seen.prompt
-        return reply(seen, text="Так") if is_blind else good(seen)
-
-    with site(tmp_path, always_yes, count=6, build="share: 0.1") as made:
-        assert made.all() == 0
-        no = [row["id"] for row in rows(tmp_path / "work", "probe") if row["answer"] == "NO"]
-        assert made.build("review", "--reviewer", "Ганна") == 0
-        sheet = sheet_rows(tmp_path / "work" / "review" / "be-1.csv")
-        assert set(no) <= {row["item"] for row in sheet}
-        assert {row["item"] for row in sheet if "разыходзяцца" in row["why"]} == set(no)
-        assert made.build("accept", "--unreviewed") == 0
-        report = funnel_adds_up(tmp_path / "work", ALL_STEPS[:-1])
-    assert report["final"]["dropped at accept: contested"] == len(no) > 3
 
 
 def test_what_both_models_know_is_dropped(tmp_path: Path, capsys: Captured) -> None:

@@ -14,6 +14,7 @@ from reports.run.evidence import ConfusionCell
 from reports.run.record import Record
 from reports.run.report import Counts, Decision, GateResult, GateState, Report, SliceSummary
 from tests.support.hostile import HOSTILE
+from tests.support.made_records import BLANK
 
 QUESTIONS = {
     "en": ("Who painted 'Guernica'?", "Pablo Picasso", "Salvador Dalí"),
@@ -30,33 +31,27 @@ QUESTIONS = {
 
 def record(number: int = 1, **changes: object) -> Record:
     """Return a record of slice ``simpleqa:en``, passed and CORRECT unless told otherwise."""
-    values: dict[str, object] = {
-        "key": f"simpleqa-en-{number}",
-        "id": f"item-{number}",
-        "repeat": 1,
-        "row": number,
-        "dataset": "simpleqa",
-        "language": "en",
-        "question": "Who painted 'Guernica'?",
-        "context": "",
-        "expected": "Pablo Picasso",
-        "answer": "Picasso",
-        "outcome": "passed",
-        "grade": "CORRECT",
-        "rating": None,
-        "score": None,
-        "reason": "The same painter.",
-        "error": "",
-        "label": None,
-        "model": "openai:new-2",
-        "judge": "openai:judge",
-        "tokens": 120,
-        "cost": 0.0004,
-        "seconds": 0.8,
-        "digest": f"{number:064x}",
-        "metadata": {"topic": "Art"},
-    }
-    return Record(**(values | changes))  # type: ignore[arg-type]
+    made = replace(
+        BLANK,
+        key=f"simpleqa-en-{number}",
+        id=f"item-{number}",
+        row=number,
+        dataset="simpleqa",
+        language="en",
+        question="Who painted 'Guernica'?",
+        expected="Pablo Picasso",
+        answer="Picasso",
+        grade="CORRECT",
+        reason="The same painter.",
+        model="openai:new-2",
+        judge="openai:judge",
+        tokens=120,
+        cost=0.0004,
+        seconds=0.8,
+        digest=f"{number:064x}",
+        metadata={"topic": "Art"},
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
 
 
 def ended(number: int, language: str, state: State, **changes: object) -> Record:
