@@ -1,4 +1,4 @@
-"""The lexical judge: what it says of examples in six languages, and what it may never do."""
+"""The lexical judge: examples in six languages, what it may never do, and its parts."""
 
 import asyncio
 from collections import Counter
@@ -11,9 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED, Case, Model, Reply, Request
+from evaluators.judges.lexical.analysis import Answer
 from evaluators.judges.lexical.judge import LexicalJudge, grade
-from evaluators.judges.lexical.tables import FOLDER, LIMIT
-from evaluators.reading import load_yaml
+from evaluators.judges.lexical.match import Tolerance
+from evaluators.judges.lexical.numbers import Date, find_dates, find_quantities, in_figures
+from evaluators.judges.lexical.tables import (
+    FOLDER,
+    LIMIT,
+    fold,
+    has_tables,
+    plain,
+    read,
+    sound,
+    tables,
+    without,
+)
+from evaluators.reading import Map, load_yaml
 from tests.benchmarks.lexical import SETS, judge, measure
 from tests.support.near_misses import LANGUAGES, answers, premises
 from tests.support.tables import kept, tabled
@@ -234,3 +247,105 @@ def test_no_answer_stands_twice_and_none_gives_its_rule_away() -> None:
     counted = Counter((example.language, example.question, example.answer) for example in examples)
     assert max(counted.values()) == 1
     assert [e for e in examples if KINDS.get(e.rule, e.grade) != e.grade] == []
+
+
+@tabled("text", "folded")
+def test_folding(text: str, folded: str) -> None:
+    """Case, marks, script, ligatures and invisible characters are folded away."""
+    assert fold(text) == folded
+
+
+def test_plain_keeps_the_letters() -> None:
+    """The strict form loses case, outer marks and spaces; taking all words away takes none."""
+    assert plain("  “Łódź”.  ") == "łódź"
+    assert without(read("the a"), frozenset({"the", "a"})).words == ("the", "a")
+
+
+@given(st.text(max_size=100))
+def test_words_and_gaps_make_the_text(text: str) -> None:
+    """Nothing of a folded text is lost when it is taken apart."""
+    parts = read(text)
+    pairs = zip(parts.words, parts.gaps[1:], strict=True)
+    assert parts.gaps[0] + "".join(word + gap for word, gap in pairs) == fold(text)
+
+
+@pytest.mark.parametrize(("one", "other"), [("uesli", "wesley"), ("varnar", "warner")])
+def test_sounds_meet_across_scripts(one: str, other: str) -> None:
+    """A transliterated and an English spelling of a name sound the same."""
+    assert sound(one) == sound(other)
+
+
+@given(st.text("abcd", min_size=8, max_size=8), st.text("abcd", min_size=8, max_size=8))
+def test_typing_errors_do_not_depend_on_the_order_of_words(one: str, other: str) -> None:
+    """A name misspelt as another is that other one misspelt; a word is alike to itself."""
+    names = Tolerance(tables=tables("zz"), names=True)
+    assert names.alike(one, one)
+    assert names.alike("x" + one, "x" + other) == names.alike("x" + other, "x" + one)
+
+
+def test_two_swapped_letters_are_one_error() -> None:
+    """A swap is forgiven where one error is, a swap and a wrong letter are not."""
+    names = Tolerance(tables=tables("en"), names=True)
+    assert names.alike("ahmedova", "amhedova")
+    assert not names.alike("ahmedova", "amhedxva")
+
+
+@tabled("text", "language", "wanted")
+def test_numbers_are_read(text: str, language: str, wanted: list[float]) -> None:
+    """Figures, number words and Roman numerals are read by the custom of the language."""
+    known = tables(language)
+    found = find_quantities(in_figures(read(text), known), known)
+    assert [quantity.values[0] for quantity in found] == pytest.approx(wanted)
+
+
+@tabled("text", "language", "unit")
+def test_units_are_those_of_cldr(text: str, language: str, unit: str | None) -> None:
+    """A unit is known by its sign and by its words in every form; others are no unit."""
+    (found,) = find_quantities(read(text), tables(language))
+    assert (found.unit or None) == unit
+
+
+@tabled("text", "language")
+def test_a_day_is_the_same_in_any_form(text: str, language: str) -> None:
+    """Every way to write a day is read as that day."""
+    known = tables(language)
+    assert (1989, 3, 5) in [date.parts for date in find_dates(in_figures(read(text), known), known)]
+    assert grade(case("5 March 1989", language=language, question="When?"), text).grade == CORRECT
+
+
+@pytest.mark.parametrize("text", ["13/13/1989", "may be", "1/2", "45/03/1989", "May 1989/12"])
+def test_no_day_is_made_up(text: str) -> None:
+    """What cannot be a calendar day is not read as one; a date knows the places of its words."""
+    assert all(date.day is None for date in find_dates(read(text), tables("en")))
+    day = Date(year=1989, month=3, day=5, start=1, end=4)
+    assert find_dates(read("on March 5, 1989 it"), tables("en")) == [day]
+
+
+def test_a_denial_about_others_is_no_refusal() -> None:
+    """ "He could not recall" tells of somebody else; a denial ends with its clause."""
+    assert Answer(case("x"), "He could not at that time recall it").refusals == []
+    assert Answer(case("x"), "I do not. Recall it").refusals == []
+    assert Answer(case("x"), "I do not recall it").refusals != []
+
+
+def test_capitals_of_later_sentences_do_not_make_names() -> None:
+    """A word counts as a name where it has a capital of its own, not that of a sentence."""
+    assert Answer(case("x"), "Paris is it. Later «London» was.").capitals == {"paris", "london"}
+
+
+@pytest.mark.parametrize("language", ["en", "bg", "pl", "hu", "be", "cs"])
+def test_every_language_is_complete(language: str) -> None:
+    """Each file has the keys of the English one, and number words up to twenty."""
+    own, english = (
+        cast("Mapping[str, object]", load_yaml(FOLDER / f"{name}.yaml"))
+        for name in (language, "en")
+    )
+    assert own.keys() >= english.keys() - {"impersonal", "speakers", "compounds"}
+    assert {str(number) for number in range(1, 21)} <= {*cast("Map", own["numbers"])}
+
+
+def test_a_language_that_nobody_knows_is_read_as_english() -> None:
+    """Neither a file nor CLDR is needed."""
+    known = tables("zz")
+    assert not has_tables("zz")
+    assert (known.decimal, known.months.get("march")) == (".", 3)

@@ -70,25 +70,21 @@ def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Ends:
     return writer, OutcomeReader(tmp_path / "store", clock.time, clock.sleep), clock
 
 
-def test_an_outcome_that_has_come_is_returned_at_once(ends: Ends) -> None:
-    """A test whose item is done does not wait, and a later end changes nothing."""
+def test_what_has_come_or_ended_is_not_waited_for(ends: Ends) -> None:
+    """An outcome that has come is returned at once; after the end an item without one is MISSING.
+
+    It has the engine's reason.
+    """
     writer, source, clock = ends
     writer.post([OUTCOME])
     writer.end("the disk is full")
     assert source.wait(OUTCOME.key) == OUTCOME
-    assert clock.sleeps == []
-    source.close()
-    writer.close()
-
-
-def test_an_engine_that_has_ended_is_not_waited_for(ends: Ends) -> None:
-    """After the end an item without an outcome is MISSING at once, with the engine's reason."""
-    writer, source, clock = ends
-    writer.end("the disk is full")
     missing = source.wait("another")
     assert (missing.state, missing.kind) == ("missing", "stopped")
     assert missing.message == "the disk is full"
     assert clock.sleeps == []
+    source.close()
+    writer.close()
 
 
 def test_a_silent_engine_is_given_up_in_memory() -> None:

@@ -28,26 +28,18 @@ def test_what_an_encoding_lacks_is_escaped() -> None:
     assert raw.getvalue() == b"n\\xe9\n\\u0431\\ud800\n"
 
 
-def test_a_count_has_its_noun() -> None:
-    """Only 1 takes the singular; thousands are set apart."""
+def test_counts_and_tables() -> None:
+    """Only 1 takes the singular; thousands are set apart; cells stand between bars.
+
+    Padded cells line up as plain text; in an aligned table only the first column is to the left.
+    """
     said = [plural(count, "row") for count in (0, 1, 2, 1000)]
     assert said == ["0 rows", "1 row", "2 rows", "1,000 rows"]
-
-
-def test_a_markdown_table_has_a_rule_under_its_header() -> None:
-    """Cells stand between bars; on demand they are padded to line up as plain text."""
     header, rows = ("a", "bcd"), [("long", "x")]
     assert markdown_table(header, rows) == ["| a | bcd |", "| --- | --- |", "| long | x |"]
-    assert markdown_table(header, rows, padded=True) == [
-        "| a    | bcd |",
-        "|------|-----|",
-        "| long | x   |",
-    ]
+    padded = ["| a    | bcd |", "|------|-----|", "| long | x   |"]
+    assert markdown_table(header, rows, padded=True) == padded
     assert markdown_table(header, []) == ["| a | bcd |", "| --- | --- |"]
-
-
-def test_an_aligned_table_sets_numbers_to_the_right() -> None:
-    """The first column names, the others count."""
     assert aligned_table([("model", "n"), ("m", "100")]) == ["model    n", "m      100"]
 
 
@@ -62,17 +54,20 @@ def test_plain_progress_is_a_line_a_part() -> None:
 
 
 def test_a_file_is_replaced_whole_and_is_private(tmp_path: Path) -> None:
-    """The old content stays until the new is complete; nothing else is left."""
+    """The old content stays until the new is complete; nothing else is left.
+
+    Folders are made; half a character is written as an escape.
+    """
     path = tmp_path / "file"
     write_whole(path, [b"one"])
     write_whole(path, [b"two", b"three"])
     assert path.read_bytes() == b"twothree"
     assert path.stat().st_mode & 0o777 == PRIVATE
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_link_under_the_part_s_name_is_not_followed(tmp_path: Path) -> None:
-    """Someone else's link cannot lead the writer to another file."""
+    path = tmp_path / "a" / "b"
+    write_texts([(path, "é\ud800")])
+    assert path.read_bytes() == "é\\ud800".encode()
+    # Someone else's link cannot lead the writer to another file.
     (tmp_path / ".file.part").symlink_to(tmp_path / "victim")
     assert write_part(tmp_path / "file", [b"x"]) == tmp_path / ".file.part"
     assert not (tmp_path / "victim").exists()
@@ -108,10 +103,3 @@ def test_a_place_that_takes_no_file_is_named(
     with pytest.raises(QAError, match=r"sub/file: cannot be written \(.+\); name another place"):
         write_texts([(path, "text")])
     assert not list(tmp_path.rglob("*.part"))
-
-
-def test_texts_are_put_as_utf8_in_new_folders(tmp_path: Path) -> None:
-    """Folders are made; half a character is written as an escape."""
-    path = tmp_path / "a" / "b"
-    write_texts([(path, "é\ud800")])
-    assert path.read_bytes() == "é\\ud800".encode()

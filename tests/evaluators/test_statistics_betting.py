@@ -59,14 +59,6 @@ def test_the_capital_is_that_of_the_bets_made_one_by_one(values: list[float], me
     assert np.exp(log_capital(plain(values), mean)) == pytest.approx(np.array(expected))
 
 
-def test_nothing_is_shown_by_no_data() -> None:
-    """Without a unit neither side wins, and the mean can be anything."""
-    nothing = plain([])
-    assert not is_above(nothing, -0.9)
-    assert not is_below(nothing, 0.9)
-    assert confidence_sequence(nothing, nothing) == (-1.0, 1.0)
-
-
 @given(
     st.lists(st.floats(0.01, 1), min_size=5, max_size=5),
     st.lists(st.floats(0.01, 1), min_size=2, max_size=2),
@@ -173,7 +165,11 @@ def test_unknown_values_never_change_which_comes_first(
 
 
 def test_evidence_that_contradicts_itself_has_no_interval() -> None:
-    """Gains first and losses after are no sample in random order: no mean is left."""
+    """Gains first and losses after are no random sample: no mean is left; any is without data."""
+    nothing = plain([])
+    assert not is_above(nothing, -0.9)
+    assert not is_below(nothing, 0.9)
+    assert confidence_sequence(nothing, nothing) == (-1.0, 1.0)
     seen = plain([1.0] * 300 + [-1.0] * 900, bound=1)
     assert confidence_sequence(seen, seen) is None
 

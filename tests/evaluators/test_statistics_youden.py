@@ -77,10 +77,7 @@ def test_j_is_sensitivity_and_specificity_less_one() -> None:
     assert top / bottom == pytest.approx(0.9 + 0.8 - 1)
     top, bottom = youden_parts(whole, (INCORRECT,))
     assert top / bottom == pytest.approx(0 + 1 - 1)  # no INCORRECT answer is called so
-
-
-def test_without_one_of_the_classes_there_is_no_j() -> None:
-    """All labels alike: undefined, without rates and without an interval."""
+    # All labels alike: undefined, without rates and without an interval.
     whole = judged((9, 10), (0, 0))
     assert youden_parts(whole, RIGHT)[1] == 0
     assert youden_interval(*one_by_one(whole), RIGHT) is None
@@ -225,7 +222,7 @@ def test_the_mean_of_ratings_leaves_room_for_what_was_not_seen(counts: list[int]
 
 
 def test_a_class_of_two_items_is_not_known_by_heart() -> None:
-    """Both of two yes found: many may be missed among more; 200 of 200 is known."""
+    """Both of two yes found: many may be missed among more; 200 of 200 is known; none has none."""
     shape = np.array([[1, 0, 0], [0, 0, 0]]), np.array([[0, 0, 0], [0, 1, 0]])
     table = CountTable(counts=np.array(shape, dtype=np.float64), golds=(YES, NO), outcomes=ANSWERS)
     few = class_interval(macro_f1, table, np.array([2.0, 18.0]))
@@ -235,10 +232,6 @@ def test_a_class_of_two_items_is_not_known_by_heart() -> None:
     assert few[0] < 0.75
     assert few[1] == 1.0
     assert many[0] > 0.98
-
-
-def test_nothing_has_no_interval() -> None:
-    """No item: None."""
     empty = replace(rated(1)[0], counts=np.zeros((0, 1, 10)))
     assert mean_interval(mean_rating, empty, np.zeros(0)) is None
     assert class_interval(mean_rating, empty, np.zeros(0)) is None
