@@ -3,6 +3,7 @@
 import bz2
 import csv
 import gzip
+import json
 import random
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -31,11 +32,13 @@ from cases.builder.sampling import (
 )
 from cases.builder.work_folder import DraftItem, Origin
 from evaluators.core import NO, YES, UsageError
-from tests.support.building import make_item, recipe
+from tests.support.building import make_item, models, recipe, rows
+from tests.support.building_site import site
 from tests.support.building_texts import dump_xml, pages, paragraph, write_dump, write_news
 from tests.support.tables import tabled
 
 RECIPE = recipe()
+ENTAILMENT = Path(__file__).parents[3] / "shared/data/belarusian_entailment/bertewd.json"
 
 BOUNDS = ParagraphRules(shortest=20, longest=60, sentences=2, media=())
 
@@ -389,3 +392,14 @@ def test_a_dataset_that_its_words_give_away_is_found_out() -> None:
     first = shares("{}, што тут {} хат?", "Ці праўда", "Няўжо")
     assert (first["first word"], first["majority"]) == (1.0, 0.5)
     assert shares("Ці {}маглі там жыць {} чалавек?", "", "не ")["word of denial"] == 1.0
+
+
+@pytest.mark.skipif(not ENTAILMENT.is_file(), reason="the shared data is not here")
+def test_real_sentences_are_sampled(tmp_path: Path) -> None:
+    """Belarusian that people wrote passes the checks of language and spelling."""
+    with site(tmp_path, models(), articles=5) as made:
+        source = f"  pairs: {{from: {ENTAILMENT}, licence: not stated}}\n"
+        made.recipe(sources=source, more="paragraph: {shortest: 20, longest: 900}\n")
+        assert made.build("sample") == 0
+    kept = [row for row in rows(tmp_path / "work", "sample") if row["state"] == "kept"]
+    assert len(kept) > 0.8 * len(json.loads(ENTAILMENT.read_text("utf-8")))

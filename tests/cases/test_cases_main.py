@@ -40,6 +40,20 @@ def test_check_takes_what_lies_below_the_working_folder(
     assert "no file given" in capsys.readouterr().err
 
 
+@pytest.mark.slow
+@tabled("name", "as_", "code", "checks")
+def test_public_files_show_their_known_faults(
+    name: str, as_: str, code: int, checks: list[str], capsys: Captured
+) -> None:
+    """Published sets hold leaks, look-alikes, conflicts and control characters; they are found."""
+    file = ROOT.parent / "shared" / "data" / name
+    if not file.is_file():
+        pytest.skip("the shared data is not here")
+    assert main(["check", "--as", as_, str(file)]) == code
+    told = capsys.readouterr().out
+    assert all(f": {check}: " in told for check in checks)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX here")
 def test_ctrl_c_ends_quietly(tmp_path: Path) -> None:
     """Exit code 130, no traceback and no part of a file."""

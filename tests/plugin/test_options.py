@@ -138,6 +138,14 @@ def test_running_misses_again_is_refused(
     assert_refused(capitals, f"ERROR: {name}: a miss is a finding and is not run again", "qa")
 
 
+def test_the_plugin_that_deepeval_brings_is_refused(capitals: Project) -> None:
+    """pytest-rerunfailures itself, by its own option; without it a run goes its way."""
+    pytest.importorskip("pytest_rerunfailures")
+    words = ("-p", "pytest_rerunfailures", "--languages=en", "qa")
+    assert_refused(capitals, "ERROR: --reruns: a miss is a finding", "--reruns=2", *words)
+    assert capitals.run_in_process(*words).ret == 0
+
+
 def with_reruns(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a project a plug-in that could run its miss again."""
     project.write("again.py", RERUNS)
