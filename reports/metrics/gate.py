@@ -306,7 +306,8 @@ def _remedy(threshold: Threshold, inputs: GateInputs | UsageInputs) -> str:
         whole = summary.sample.of if summary.sample else summary.whole
         return f"run all {plural(whole, 'item')}" if whole else "run all"
     if inputs.distrust:
-        return "more labels" if "measured too little" in inputs.distrust else "another judge"
+        ways = {"measured too little": "more labels", "not measured": "a measured judge"}
+        return next((ways[why] for why in ways if why in inputs.distrust), "another judge")
     if summary.counts.ungraded:
         return f"grade {summary.counts.ungraded:,} more"
     estimate = summary.measures.get(threshold.measure, UNDEFINED)

@@ -207,6 +207,7 @@ def test_a_judge_that_was_not_measured_may_be_required_to_be() -> None:
     strict = dataset(JUDGED, require_calibration=True)
     made = report([dataset(GRADED), strict], items, outcomes)
     assert "judge not measured in bg" in made.decision.gates[0].reason
+    assert made.decision.gates[0].remedy == "a measured judge"
 
 
 def test_labels_of_another_kind_say_nothing_about_the_judge() -> None:
