@@ -4,7 +4,7 @@ The controller loads this module, with numpy and jinja2, while replies are await
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
@@ -20,7 +20,6 @@ from evaluators.text import digest
 from reports.gates.decide import SessionFacts
 from reports.metrics.summary import extra_notes
 from reports.plugin import rejudge
-from reports.plugin.options import RunOptions
 from reports.plugin.results import SessionResults
 from reports.plugin.run import EngineRun
 from reports.plugin.worker import gc_paused
@@ -33,7 +32,7 @@ from reports.run.json_data import ordered
 from reports.run.provenance import OutcomeFacts, provenance
 from reports.run.report import WARNING, Report, SessionStatus, SliceSummary
 from reports.run.report_folder import previous
-from reports.run.transcripts import Source, of_ledger
+from reports.run.transcripts import of_ledger
 from reports.verdict.assemble import Facts, assemble
 from reports.verdict.promoted import with_trend
 
@@ -72,8 +71,15 @@ def finish(
         if options.answers is not None:
             outcomes, facts = rejudge.ended(options.answers, plan, outcomes, facts)
         report = with_trend(assemble(plan, outcomes, facts, *earlier), options.here)
+        unread = ""
         with ExitStack() as stack:
-            transcripts, unread = _transcripts(options, report, stack)
+            transcripts = None
+            if not options.no_transcripts and any(record.calls for record in report.records):
+                try:
+                    opened = stack.enter_context(Ledger(options.ledger, read_only=True))
+                    transcripts = of_ledger(opened)
+                except QAError as error:
+                    unread = f"no prompts and replies in the report folder: {error}"
             write(report, options.report_dir, transcripts)
         page = os.environ.get(STEP_SUMMARY)
         unappended = append_summary(report, Path(page)) if page else ""
@@ -117,19 +123,6 @@ def _facts(
         complete=not ended.interrupted and not run.status.failure,
         calibrations=run.calibrations(),
     )
-
-
-def _transcripts(
-    options: RunOptions, report: Report, stack: ExitStack
-) -> tuple[Source | None, str]:
-    """Return the ledger's prompts and replies, open in ``stack``, or why there are none."""
-    if options.no_transcripts or not any(record.calls for record in report.records):
-        return None, ""
-    try:
-        opened = Ledger(options.ledger, read_only=True)
-    except QAError as error:
-        return None, f"no prompts and replies in the report folder: {error}"
-    return of_ledger(stack.enter_context(opened)), ""
 
 
 def _notes(run: EngineRun, found: OutcomeFacts) -> Iterator[str]:
@@ -214,7 +207,14 @@ def slice_lines(slices: Iterable[SliceSummary], *, breakdowns: bool = False) -> 
             f"{partial}"
         )
         measures = [f"{name} {est.text()}" for name, est in words.headline(one).items()]
-        lines.extend("    " + line for line in _wrapped([*drawn, *measures]))
+        row = ""  # as many parts as fit with the indent; no part is broken
+        for part in [*drawn, *measures]:
+            longer = f"{row}  {part}" if row else part
+            if len(longer) > console.width() - 4 and row:
+                lines.append(f"    {row}")
+                longer = part
+            row = longer
+        lines.append(f"    {row}")
         measure = next(iter(words.headline(one)), "")
         for field, values in one.breakdowns.items() if breakdowns else ():
             for value, found in values.items():
@@ -222,16 +222,4 @@ def slice_lines(slices: Iterable[SliceSummary], *, breakdowns: bool = False) -> 
                     name = clean.cut(clean.line(f"{field} = {value}"), 40)
                     text = f"{measure} {estimate.text()} (n={estimate.n})"
                     lines.append(f"        {name:<40} {text}")
-    return lines
-
-
-def _wrapped(parts: Sequence[str]) -> list[str]:
-    """Return the parts on lines that leave room for an indent; no part is broken."""
-    lines = [""]
-    for part in parts:
-        longer = f"{lines[-1]}  {part}" if lines[-1] else part
-        if len(longer) > console.width() - 4 and lines[-1]:
-            lines.append(part)
-        else:
-            lines[-1] = longer
     return lines

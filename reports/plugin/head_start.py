@@ -92,11 +92,14 @@ def takes_everything(config: pytest.Config, files: Sequence[Path]) -> bool:
     only_first = (config.getoption("qa_limit") or "").startswith("first")
     plugins = config.pluginmanager.get_plugins()
     folders = [Path(config.invocation_params.dir, word).resolve() for word in config.args]
+    hooks = (one for name in HOOKS for one in getattr(config.hook, name).get_hookimpls())
+    unknown = [one.plugin for one in hooks if not one.plugin_name.startswith(KNOWN)]
+    modules = (str(getattr(one, "__name__", "") or type(one).__module__) for one in unknown)
     return not (
         only_first
         or any(getattr(config.option, name, None) for name in NARROWING)
         or any(getattr(plugin, name, None) for plugin in plugins for name in IGNORING)
-        or _others(config)
+        or not all(name.startswith(KNOWN) for name in modules)
         or not all(folder.is_dir() for folder in folders)
         or not all(_is_collected(file.parent.resolve(), folders, config) for file in files)
     )
@@ -127,14 +130,3 @@ def _matches(name: str, patterns: Collection[str]) -> bool:
 def may_end_early(config: pytest.Config) -> bool:
     """Whether the last tests may be left out: then little is asked ahead of the tests."""
     return any(getattr(config.option, name, None) for name in ENDING)
-
-
-def _others(config: pytest.Config) -> bool:
-    """Whether an unknown plugin has a say in what is collected."""
-    return any(
-        not implementation.plugin_name.startswith(KNOWN)
-        and not str(getattr(plugin, "__name__", "") or type(plugin).__module__).startswith(KNOWN)
-        for name in HOOKS
-        for implementation in getattr(config.hook, name).get_hookimpls()
-        for plugin in [implementation.plugin]
-    )

@@ -133,7 +133,10 @@ class ProgressDisplay:
         self._descriptor: int | None = None
         with suppress(AttributeError, OSError, ValueError):  # some streams have none
             self._descriptor = os.dup(getattr(self._writer, STREAM).fileno())
-        self._live = self._descriptor is not None and _is_live(config, self._descriptor)
+        shared = config.option.capture == "no" or config.option.usepdb or config.option.trace
+        plain = os.environ.get("CI") or os.environ.get("TERM", "dumb") == "dumb"
+        terminal = self._descriptor is not None and os.isatty(self._descriptor)
+        self._live = terminal and not (shared or plain)  # nobody else writes to it
         self._stop_ticking: Callable[[], None] = lambda: None
         self._screen: Screen | None = None
         self._logged = ("", 0)
@@ -178,13 +181,6 @@ class ProgressDisplay:
             return
         start = "\n" if self._writer.width_of_current_line else ""
         os.write(self._descriptor, f"{start}{line}\n".encode("utf-8", "replace"))
-
-
-def _is_live(config: pytest.Config, descriptor: int) -> bool:
-    """Return whether the block may be drawn: a terminal to which nobody else writes."""
-    shared = config.option.capture == "no" or config.option.usepdb or config.option.trace
-    plain = os.environ.get("CI") or os.environ.get("TERM", "dumb") == "dumb"
-    return os.isatty(descriptor) and not (shared or plain)
 
 
 def ticking(tick: Callable[[], None], seconds: float) -> Callable[[], None]:
@@ -347,13 +343,14 @@ class LostOutput:
             writer = config.get_terminal_writer()
             stream = LossyStream(getattr(writer, STREAM))
             setattr(writer, STREAM, stream)
-            config.add_cleanup(lambda: _say_loss(stream))
 
+            def say_loss() -> None:
+                stream.flush()
+                if stream.loss:
+                    what = f"the terminal's output was cut off ({stream.loss}); see the report"
+                    try:
+                        say(sys.stderr, what)
+                    except OSError:
+                        discard(sys.stderr)
 
-def _say_loss(stream: LossyStream) -> None:
-    stream.flush()
-    if stream.loss:
-        try:
-            say(sys.stderr, f"the terminal's output was cut off ({stream.loss}); see the report")
-        except OSError:
-            discard(sys.stderr)
+            config.add_cleanup(say_loss)

@@ -64,7 +64,17 @@ def ended(
     """
     earlier = load_baseline(run)
     before = _answers(earlier)
-    found = {key: _as_answered(plan.items[key], one, before) for key, one in outcomes.items()}
+    found = dict(outcomes)
+    for key, one in outcomes.items():
+        old = _old(plan.items[key], before)
+        if old is not None and one.answer is not None:
+            taken = Usage(
+                input_tokens=old.answer_tokens_in or 0,
+                output_tokens=old.answer_tokens_out or 0,
+                seconds=old.answer_seconds or 0.0,
+                cost=old.answer_cost,
+            )
+            found[key] = replace(one, model=old.model, answering=taken)
     there = {name for item in plan.items.values() for name in (_identity(item), _words(item))}
     gone = (one for one in earlier.records if there.isdisjoint(_names(one)))
     note = f"the answers of {earlier.path}, judged anew; no model was asked for an answer"
@@ -102,19 +112,6 @@ def _old(item: PlannedItem, before: Answers) -> Record | None:
     if old is None or _names(old)[1] != _words(item):
         old = before.get(_words(item))
     return old if item.slice.kind.answered else None
-
-
-def _as_answered(item: PlannedItem, outcome: Outcome, before: Answers) -> Outcome:
-    old = _old(item, before)
-    if old is None or outcome.answer is None:
-        return outcome
-    taken = Usage(
-        input_tokens=old.answer_tokens_in or 0,
-        output_tokens=old.answer_tokens_out or 0,
-        seconds=old.answer_seconds or 0.0,
-        cost=old.answer_cost,
-    )
-    return replace(outcome, model=old.model, answering=taken)
 
 
 def _origin(provenance: Mapping[str, object], earlier: Baseline) -> dict[str, object]:

@@ -81,26 +81,21 @@ def _columns(report: Report) -> dict[str, Sequence[object]]:
     columns["kind"] = [kinds.get(f"{r.dataset}:{r.language}") for r in records]
     columns["passed"] = [record.passes() for record in records]
     columns["error_kind"] = [record.error.partition(":")[0] or None for record in records]
-    columns |= _old(report)
-    taken = (*columns, "key")
-    for name in dict.fromkeys(name for record in records for name in record.metadata):
-        cells = [record.metadata.get(name) for record in records]
-        columns[f"meta_{name}" if name in taken else name] = cells
-    return columns
-
-
-def _old(report: Report) -> dict[str, Sequence[object]]:
-    """Return what the baseline had; an item not among the changes is the same in both."""
-    records, compared = report.records, report.comparison
-    changes = {one.key: one for one in compared.changes} if compared else {}
-    befores = [changes.get(record.key, record) if compared else None for record in records]
+    # What the baseline had; an item not among the changes is the same in both.
+    changes = {one.key: one for one in report.comparison.changes} if report.comparison else {}
+    befores = [changes.get(one.key, one) if report.comparison else None for one in records]
     known = [None if _flip(one) in ("new", "changed") else one for one in befores]
-    return {
+    columns |= {
         "flip": [_flip(one) for one in befores],
         "old_grade": [one.grade if one else None for one in known],
         "old_rating": [one.rating if one else None for one in known],
         "old_answer": [one.answer if isinstance(one, Change) else None for one in known],
     }
+    taken = (*columns, "key")
+    for name in dict.fromkeys(name for record in records for name in record.metadata):
+        cells = [record.metadata.get(name) for record in records]
+        columns[f"meta_{name}" if name in taken else name] = cells
+    return columns
 
 
 def _flip(before: Change | Record | None) -> Flip | None:

@@ -208,27 +208,27 @@ def load_datasets(values: Sequence[Mapping[str, Any]]) -> tuple[Dataset, ...]:
     found = []
     for value in values:
         own, rest = _decoded(Dataset, value, _OF_DATASET)
-        slices = [_slice(own, part) for part in rest.pop("slices")]
+        slices = []
+        for part in rest.pop("slices"):
+            mine, others = _decoded(Slice, part, _OF_SLICE)
+            one: DeclaredSlice = decode(DeclaredSlice, others)
+            slices.append(
+                Slice(
+                    dataset=own["name"],
+                    kind=own["kind"],
+                    path=Path(one.file),
+                    rubric=one.rubric_of(mine["language"]),
+                    thresholds=one.rules,
+                    metrics=tuple(MetricSpec(name=name) for name in one.metrics),
+                    checks=tuple(CheckSpec(name=name, check="") for name in one.checks),
+                    **mine,
+                )
+            )
         if rest:
             raise ValueError(f"unknown field {min(rest)!r} of a dataset")
-        by_language = {one.language: one for one in slices}
+        by_language = {part.language: part for part in slices}
         found.append(Dataset(folder=Path(own["name"]), slices=by_language, **own))
     return tuple(found)
-
-
-def _slice(dataset: Mapping[str, Any], value: Mapping[str, Any]) -> Slice:
-    own, rest = _decoded(Slice, value, _OF_SLICE)
-    one: DeclaredSlice = decode(DeclaredSlice, rest)
-    return Slice(
-        dataset=dataset["name"],
-        kind=dataset["kind"],
-        path=Path(one.file),
-        rubric=one.rubric_of(own["language"]),
-        thresholds=one.rules,
-        metrics=tuple(MetricSpec(name=name) for name in one.metrics),
-        checks=tuple(CheckSpec(name=name, check="") for name in one.checks),
-        **own,
-    )
 
 
 def _decoded(
