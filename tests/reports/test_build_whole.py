@@ -1,10 +1,5 @@
 """From sampled to frozen and evaluated, with reviewers who differ, models that miss, and kills."""
 
-<<<<<<< HEAD
-=======
-import csv
-import io
->>>>>>> 5fcd649 (Join tests of one subject in the plugin and reports)
 import os
 import random
 import re
@@ -29,11 +24,6 @@ from tests.support.building import models, rows, unruly
 from tests.support.building_site import (
     ALL_STEPS,
     TWO,
-<<<<<<< HEAD
-=======
-    Fill,
-    Row,
->>>>>>> 5fcd649 (Join tests of one subject in the plugin and reports)
     Site,
     agreeing,
     answers_of,
@@ -196,21 +186,12 @@ def test_models_are_compared_by_their_runs(tmp_path: Path, capsys: Captured) -> 
     assert "0 yes/no slices in 'en'" in capsys.readouterr().err
 
 
-<<<<<<< HEAD
-=======
-pytestmark = pytest.mark.slow
-
-
->>>>>>> 5fcd649 (Join tests of one subject in the plugin and reports)
 def slowly(handler: Handler, seconds: float) -> Handler:
     """Return the handler with a pause before each answer."""
     return lambda seen: replace(handler(seen), delay=seconds)
 
 
-<<<<<<< HEAD
 @pytest.mark.slow
-=======
->>>>>>> 5fcd649 (Join tests of one subject in the plugin and reports)
 def test_a_kill_at_any_moment_loses_nothing(tmp_path: Path) -> None:
     """Killed again and again, the command ends with the files of an undisturbed run."""
 
@@ -239,10 +220,7 @@ def test_a_kill_at_any_moment_loses_nothing(tmp_path: Path) -> None:
     assert not list((tmp_path / "stormy").glob(".*.part"))
 
 
-<<<<<<< HEAD
 @pytest.mark.slow
-=======
->>>>>>> 5fcd649 (Join tests of one subject in the plugin and reports)
 def test_an_interruption_keeps_what_is_in_flight(tmp_path: Path) -> None:
     """Ctrl-C waits for the calls under way, and the next run asks only for the rest."""
 
@@ -282,10 +260,7 @@ def all_files(*folders: Path) -> dict[str, bytes]:
     }
 
 
-<<<<<<< HEAD
 @pytest.mark.slow
-=======
->>>>>>> 5fcd649 (Join tests of one subject in the plugin and reports)
 @pytest.mark.parametrize("step", ["review", "accept", "freeze"])
 def test_a_kill_between_renames_loses_nothing(
     reviewed: Site, monkeypatch: pytest.MonkeyPatch, step: str

@@ -1,19 +1,18 @@
 """``report.html`` in a real browser: no text of a model runs, and people can work with it."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reports.render.writer import write
-from tests.support.browsing import Browser, Tab, browser, needs_browser
+from tests.support.browsing import Browser, Opened, Tab, browser, needs_browser, opened
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, run_of
 from tests.support.samples import ended, full, record, report
 from tests.support.tables import kept
 
-__all__ = ["browser"]
+__all__ = ["browser", "opened"]
 pytestmark = needs_browser
 
 
@@ -26,11 +25,9 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def tab(browser: Browser, path: Path) -> Iterator[Tab]:
+def tab(opened: Opened, path: Path) -> Tab:
     """The report, freshly opened."""
-    tab = Tab(browser, path)
-    yield tab
-    tab.page.close()
+    return opened(path)
 
 
 def test_hostile_text_does_nothing(tab: Tab) -> None:
@@ -113,22 +110,20 @@ def test_a_score_is_a_filter_only_where_it_says_more_than_the_grade(tab: Tab) ->
     assert tab.page.locator("select[data-name=score]").count() == 0
 
 
-def test_what_matters_comes_first(browser: Browser, tmp_path: Path) -> None:
+def test_what_matters_comes_first(opened: Opened) -> None:
     """What broke, what has no grade, what failed; then the rest, in the order of the data."""
     old = answered("cccci")
     new = [*answered("ccici")[:4], ended(9, "en", "error", dataset="facts", key="facts-en-e")]
-    write(run_of(new, baseline=run_of(old)), tmp_path)
-    tab = Tab(browser, tmp_path / "report.html")
+    tab = opened(run_of(new, baseline=run_of(old)))
     rows = tab.page.locator("#items .open").evaluate_all("all => all.map(one => one.id.slice(14))")
     assert rows == ["i2", "e", "i0", "i1", "i3"]
     tab.page.select_option("#order", "row")
     rows = tab.page.locator("#items .open").evaluate_all("all => all.map(one => one.id.slice(14))")
     assert sorted(rows[:4]) == rows[:4] == ["i0", "i1", "i2", "i3"]
-    tab.page.close()
 
 
 def test_the_address_keeps_search_filters_and_the_open_item(
-    browser: Browser, path: Path, tab: Tab
+    opened: Opened, path: Path, tab: Tab
 ) -> None:
     """Whoever follows it sees the same list, and Clear takes all out of it again."""
     page = tab.page
@@ -138,7 +133,7 @@ def test_the_address_keeps_search_filters_and_the_open_item(
     page.locator("#items .open").nth(2).click()
     address = page.url.partition("#")[2]
     assert "language=bg" in address
-    other = Tab(browser, path, f"#{address}")
+    other = opened(path, f"#{address}")
     shown = "() => [document.getElementById('items').innerText, search.value, order.value]"
     assert other.page.evaluate(shown) == page.evaluate(shown)
     assert other.page.locator("#items .detail").count() == 1
@@ -147,7 +142,6 @@ def test_the_address_keeps_search_filters_and_the_open_item(
     page.goto(f"{page.url.partition('#')[0]}#items?language=nonsense&q=<b>&order=x")
     assert page.input_value("select[data-name=language]") == ""
     assert (tab.complaints, other.complaints) == ([], [])
-    other.page.close()
 
 
 def test_a_gate_leads_to_its_items(tab: Tab) -> None:
@@ -158,13 +152,12 @@ def test_a_gate_leads_to_its_items(tab: Tab) -> None:
     assert tab.page.locator("#items .item:not(:has-text('simpleqa:bg'))").count() == 0
 
 
-def test_words_that_differ_from_the_baseline_are_marked(browser: Browser, tmp_path: Path) -> None:
+def test_words_that_differ_from_the_baseline_are_marked(opened: Opened) -> None:
     """In the table of flips and in the open item; text that looks like markup stays text."""
     (old,) = answered("c")
     new = replace(old, answer="the <b>river</b> Iskar", outcome="failed", grade="INCORRECT")
     then = replace(old, answer="the river Iskar")
-    write(run_of([new], baseline=run_of([then])), tmp_path)
-    tab = Tab(browser, tmp_path / "report.html")
+    tab = opened(run_of([new], baseline=run_of([then])))
     table = tab.page.locator("table.diff")
     assert table.locator("del").all_inner_texts() == ["river"]
     assert table.locator("ins").all_inner_texts() == ["<b>river</b>"]
@@ -172,7 +165,6 @@ def test_words_that_differ_from_the_baseline_are_marked(browser: Browser, tmp_pa
     assert tab.page.locator(".detail del").all_inner_texts() == ["river"]
     assert tab.page.locator(".detail ins").all_inner_texts() == ["<b>river</b>"]
     assert tab.complaints == []
-    tab.page.close()
 
 
 MARKDOWN: str = kept(__file__, "markdown")
@@ -189,12 +181,11 @@ FORMATTED = {
 }
 
 
-def test_markdown_is_shown_formatted_and_does_nothing(browser: Browser, tmp_path: Path) -> None:
+def test_markdown_is_shown_formatted_and_does_nothing(opened: Opened) -> None:
     """Addresses are text; the text as it came is one click away, and plain text has no button."""
     deep = [f"{mark * 2000} x" for mark in ("> ", "- ", "`", "**a ", "[a](", "| ", "1. ")]
     texts = [MARKDOWN, "snake_case_name, 2*3*4", *HOSTILE, *deep]
-    write(report(tuple(record(n, answer=text) for n, text in enumerate(texts, 1))), tmp_path)
-    tab = Tab(browser, tmp_path / "report.html")
+    tab = opened(report(tuple(record(n, answer=text) for n, text in enumerate(texts, 1))))
     for button in tab.page.locator("#items .open").all():
         button.click()
     first, second = (tab.page.locator("#items .detail").nth(n) for n in range(2))
@@ -210,7 +201,6 @@ def test_markdown_is_shown_formatted_and_does_nothing(browser: Browser, tmp_path
     assert tab.page.locator(".detail :is(img, iframe, script, [onerror])").count() == 0
     assert (tab.complaints, len(tab.requests)) == ([], 1)
     assert "evaluation report" in tab.page.title()
-    tab.page.close()
 
 
 def test_sections_stay_within_reach(tab: Tab) -> None:
@@ -225,28 +215,25 @@ def test_sections_stay_within_reach(tab: Tab) -> None:
     assert len(names) == len(set(names)) > 5
 
 
-def test_items_can_be_ordered(browser: Browser, tmp_path: Path) -> None:
+def test_items_can_be_ordered(opened: Opened) -> None:
     """The lowest score, the slowest, the dearest first; what has none comes last."""
     made = (record(1, score=0.5, seconds=1.0, cost=None), record(2, score=None, seconds=3.0),
             record(3, score=0.0, seconds=2.0, cost=0.5))  # fmt: skip
-    write(report(made), tmp_path)
-    tab = Tab(browser, tmp_path / "report.html")
+    tab = opened(report(made))
     for order, ids in (("score", "312"), ("seconds", "231"), ("cost", "321"), ("", "123")):
         tab.page.select_option("#order", order)
         rows = tab.page.locator("#items .open").evaluate_all("all => all.map(one => one.id)")
         assert rows == [f"item-simpleqa-en-{one}" for one in ids], order
-    tab.page.close()
 
 
-def test_changed_items_are_a_view_ordered_and_grouped(browser: Browser, tmp_path: Path) -> None:
+def test_changed_items_are_a_view_ordered_and_grouped(opened: Opened, tmp_path: Path) -> None:
     """The largest change first, losses before gains; before and now side by side, all linked."""
     old, new = answered("ccicic"), answered("ccciin")
     new[0] = replace(new[0], metadata={"topic": "<b>art</b>"})
     new[1] = replace(new[1], metadata={})
     new[4] = replace(new[4], metadata={"topic": "music"})
     new[2] = replace(new[2], metadata={"topic": "music"})
-    write(run_of(new, baseline=run_of(old)), tmp_path)
-    tab = Tab(browser, tmp_path / "report.html")
+    tab = opened(run_of(new, baseline=run_of(old)))
     page = tab.page
     page.select_option("#order", "change")
     ids = "all => all.map(one => one.id.slice(14))"
@@ -259,7 +246,7 @@ def test_changed_items_are_a_view_ordered_and_grouped(browser: Browser, tmp_path
     heads = page.locator("#items .group").all_inner_texts()
     assert heads == ["CORRECT: 1, of them 0 missed", "INCORRECT: 1, of them 1 missed",
                      "NOT_ATTEMPTED: 1, of them 1 missed"]  # fmt: skip
-    other = Tab(browser, tmp_path / "report.html", f"#{page.url.partition('#')[2]}")
+    other = opened(tmp_path / "report.html", f"#{page.url.partition('#')[2]}")
     assert other.page.locator("#items .group").all_inner_texts() == heads
     other.page.click("#clear")
     assert other.shown() == 6
@@ -271,8 +258,6 @@ def test_changed_items_are_a_view_ordered_and_grouped(browser: Browser, tmp_path
         "none: 1, of them 0 missed",
     ]
     assert (tab.complaints, other.complaints) == ([], [])
-    other.page.close()
-    page.close()
 
 
 def test_without_a_baseline_nothing_offers_a_change(tab: Tab) -> None:
@@ -298,21 +283,18 @@ def test_an_item_can_be_copied(tab: Tab) -> None:
     assert tab.complaints == []
 
 
-def test_six_filters_are_shown_and_the_others_fold(browser: Browser, tmp_path: Path) -> None:
+def test_six_filters_are_shown_and_the_others_fold(opened: Opened, tmp_path: Path) -> None:
     """An address that sets a folded one opens the fold."""
     made = [record(n, metadata={f"m{at}": str(n % 2) for at in range(9)}) for n in range(1, 5)]
-    write(report(tuple(made)), tmp_path)
-    tab = Tab(browser, tmp_path / "report.html")
+    tab = opened(report(tuple(made)))
     assert tab.page.locator("#controls select[data-name]:visible").count() == 6
     folded = tab.page.locator("#more select").count()
     assert tab.page.inner_text("#more summary") == f"more filters ({folded})"
     tab.choose("meta.m8", "1")
     assert tab.shown() == 2
-    other = Tab(browser, tmp_path / "report.html", "#items?meta.m8=1")
+    other = opened(tmp_path / "report.html", "#items?meta.m8=1")
     assert other.page.locator("select[data-name='meta.m8']").is_visible()
     assert other.shown() == 2
-    other.page.close()
-    tab.page.close()
 
 
 def test_the_keyboard_reaches_and_works_everything(tab: Tab) -> None:
@@ -352,9 +334,9 @@ def test_an_item_unfolds_to_all_that_is_known(tab: Tab) -> None:
 
 
 @pytest.mark.parametrize("key", ["simpleqa-hu-40", "simpleqa-en-1000"])
-def test_an_address_leads_to_one_item(browser: Browser, path: Path, key: str) -> None:
+def test_an_address_leads_to_one_item(opened: Opened, path: Path, key: str) -> None:
     """It is there on whatever page, unfolded, in view and in focus; so after a click."""
-    tab = Tab(browser, path, f"#item-{key}")
+    tab = opened(path, f"#item-{key}")
     assert tab.page.locator("#items .detail").count() == 1
     assert tab.page.evaluate("document.activeElement.id") == f"item-{key}"
     box = tab.page.locator("tr.target").bounding_box()
@@ -364,13 +346,12 @@ def test_an_address_leads_to_one_item(browser: Browser, path: Path, key: str) ->
     tab.page.evaluate(f"location.hash = '#item-{key}x'; location.hash = '#item-{key}'")
     tab.page.wait_for_selector("tr.target")
     assert tab.complaints == []
-    tab.page.close()
 
 
-def test_an_unknown_address_leads_nowhere(browser: Browser, path: Path) -> None:
+def test_an_unknown_address_leads_nowhere(opened: Opened, path: Path) -> None:
     """Neither an item that is not there nor one that cannot be read breaks the page."""
     for address in ("#item-none", "#item-%E0%A4%A", "#gates"):
-        tab = Tab(browser, path, address)
+        tab = opened(path, address)
         assert tab.shown() == 50
         assert tab.complaints == []
         tab.page.close()

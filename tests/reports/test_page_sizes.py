@@ -1,28 +1,20 @@
 """``report.html`` on every screen, on paper, and with as many items as people have."""
 
 import json
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cases.dataset import Threshold
-from evaluators.ledger import Ledger
-from reports.render import html, words
-from reports.render.html import sent_block, shower
 from reports.render.writer import write
-from reports.run.record import Record
 from reports.run.report import Decision
-from reports.run.transcripts import Source, of_ledger
-from tests.reports.test_transcripts import LONG, fill
-from tests.support.browsing import Browser, Tab, browser, needs_browser
+from tests.support.browsing import Opened, Tab, browser, needs_browser, opened
 from tests.support.hostile import HOSTILE, needs_kit
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
-from tests.support.pages import Page
 from tests.support.samples import full, gate, record, report
 
-__all__ = ["browser"]
+__all__ = ["browser", "opened"]
 pytestmark = needs_browser
 
 
@@ -52,44 +44,36 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def large(browser: Browser, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Tab]:
+def large(opened: Opened, request: pytest.FixtureRequest) -> Tab:
     """A page with as many items as the test asks for."""
     made = tuple(record(n, metadata={"topic": f"t{n % 9}"}) for n in range(1, request.param + 1))
-    page = tmp_path / "report.html"
-    page.write_text(html.render(report(made)), encoding="utf-8")
-    tab = Tab(browser, page)
-    yield tab
-    tab.page.close()
+    return opened(report(made))
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["path", "beside"])
 def test_the_page_fits_every_screen(
-    browser: Browser, request: pytest.FixtureRequest, name: str, width: int, scheme: str
+    opened: Opened, request: pytest.FixtureRequest, name: str, width: int, scheme: str
 ) -> None:
     """Wide tables scroll in their own box; the page itself never scrolls sideways."""
-    tab = Tab(browser, request.getfixturevalue(name), width=width, scheme=scheme)
+    tab = opened(request.getfixturevalue(name), width=width, scheme=scheme)
     tab.page.eval_on_selector_all("details", "all => all.forEach(one => { one.open = true; })")
     tab.page.eval_on_selector_all("#items .open", "all => all.forEach(one => one.click())")
     assert tab.page.evaluate("document.documentElement.scrollWidth") == width
     style = "getComputedStyle(document.body).backgroundColor"
     assert (tab.page.evaluate(style) != "rgb(255, 255, 255)") == (scheme == "dark")
     assert tab.complaints == []
-    tab.page.close()
 
 
-def test_gates_of_a_slice_stand_side_by_side(browser: Browser, tmp_path: Path) -> None:
+def test_gates_of_a_slice_stand_side_by_side(opened: Opened) -> None:
     """On a desktop a slice takes one low row, so that the items are not far down."""
     gates = tuple(
         gate("PASS", language=f"l{n}", threshold=Threshold(measure=name, min=0.1))
         for n in range(20)
         for name in ("correct", "f_score", "accuracy")
     )
-    page = tmp_path / "report.html"
-    text = html.render(report(decision=Decision(gates=gates, code=0, line="-")))
-    page.write_text(text, encoding="utf-8")
-    tab = Tab(browser, page)
+    tab = opened(report(decision=Decision(gates=gates, code=0, line="-")))
     tops = ".map((one) => Math.round(one.getBoundingClientRect().top + scrollY))"
     found = tab.page.evaluate(f"[...document.querySelectorAll('.gate')]{tops}")
     assert len(found) == 60
@@ -99,12 +83,11 @@ def test_gates_of_a_slice_stand_side_by_side(browser: Browser, tmp_path: Path) -
     (items,) = tab.page.evaluate(f"[document.getElementById('items-title')]{tops}")
     (judge,) = tab.page.evaluate(f"[document.getElementById('judge')]{tops}")
     assert last < items < judge
-    tab.page.close()
 
 
-def test_links_lead_from_the_comparison_to_the_items(browser: Browser, beside: Path) -> None:
+def test_links_lead_from_the_comparison_to_the_items(opened: Opened, beside: Path) -> None:
     """One item, or all of a flip; hostile answers of the baseline do nothing."""
-    tab = Tab(browser, beside)
+    tab = opened(beside)
     page = tab.page
     page.locator("#comparison ~ h3 ~ .scroll a").first.click()
     page.wait_for_selector("tr.target")
@@ -117,7 +100,6 @@ def test_links_lead_from_the_comparison_to_the_items(browser: Browser, beside: P
     assert page.locator("#items .item", has_text="▼ broke").count() == broke
     assert page.locator(".alarm").count() == 4
     assert tab.complaints == []
-    page.close()
 
 
 @pytest.mark.parametrize("large", [4326, 20_000], indirect=True)
@@ -137,9 +119,9 @@ def test_a_large_run_opens_and_stays_usable(large: Tab, request: pytest.FixtureR
     assert large.complaints == []
 
 
-def test_print_shows_texts_whole_and_no_controls(browser: Browser, path: Path) -> None:
+def test_print_shows_texts_whole_and_no_controls(opened: Opened, path: Path) -> None:
     """On paper nothing scrolls, is cut short by a line limit or waits for a click."""
-    tab = Tab(browser, path)
+    tab = opened(path)
     tab.page.locator("#items .open").first.click()
     tab.page.emulate_media(media="print")
     for name in ("#controls", "#pages", ".contents"):
@@ -151,21 +133,19 @@ def test_print_shows_texts_whole_and_no_controls(browser: Browser, path: Path) -
         tab.page.evaluate("getComputedStyle(document.querySelector('.clamp')).display") == "block"
     )
     assert len(tab.page.pdf()) > 10_000
-    tab.page.close()
 
 
-def test_colour_is_never_alone(browser: Browser, path: Path) -> None:
+def test_colour_is_never_alone(opened: Opened, path: Path) -> None:
     """Bars have patterns and numbers, marks have shapes, states are words."""
-    tab = Tab(browser, path)
+    tab = opened(path)
     fill = "name => getComputedStyle(document.querySelector(name)).fill"
     assert "#hatch" in tab.page.evaluate(fill, ".stack .wrong")
     assert tab.page.locator("svg.plot.FAIL path.point").count() >= 2
     assert tab.page.locator("svg.plot.PASS circle.point").count() >= 2
     assert all(text.strip() for text in tab.page.locator(".badge").all_inner_texts())
-    tab.page.close()
 
 
-def test_the_attacks_of_the_kit_are_inert(browser: Browser, tmp_path: Path) -> None:
+def test_the_attacks_of_the_kit_are_inert(opened: Opened) -> None:
     """Whatever stands in question, answer, reason, votes or metadata, nothing runs (F22)."""
     lines = (needs_kit() / "attacks.jsonl").read_text(encoding="utf-8").splitlines()
     texts = [str(value) for line in lines for value in json.loads(line).values()]
@@ -173,105 +153,10 @@ def test_the_attacks_of_the_kit_are_inert(browser: Browser, tmp_path: Path) -> N
         record(n, question=text, answer=text, reason=text, expected=text, metadata={text: text})
         for n, text in enumerate(texts, 1)
     )
-    page = tmp_path / "report.html"
-    page.write_text(html.render(report(made)), encoding="utf-8")
-    tab = Tab(browser, page)
+    tab = opened(report(made))
     for _ in range(1 + (len(texts) - 1) // 50):
         tab.page.eval_on_selector_all("#items .open", "all => all.forEach(one => one.click())")
         assert tab.page.locator("#items .detail").count() == tab.shown()
         tab.page.evaluate("document.getElementById('next').click()")
     assert tab.complaints == []
     assert len(tab.requests) == 1
-    tab.page.close()
-
-
-ODD = [text for text in HOSTILE if "sk-" not in text]
-
-
-def failed(records: Sequence[Record], *numbers: int) -> tuple[Record, ...]:
-    """Return these records, those at some places failed."""
-    miss = {"outcome": "failed", "grade": "INCORRECT"}
-    return tuple(
-        replace(one, **miss) if at in numbers else one  # type: ignore[arg-type]
-        for at, one in enumerate(records)
-    )
-
-
-@pytest.fixture(scope="module", autouse=True)  # before a browser has its loop
-def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[Record, ...]]:
-    """A ledger with a call for each hostile text, and the records that name them."""
-    path = tmp_path_factory.mktemp("kept") / "l"
-    return path, fill(path, ODD)
-
-
-@pytest.fixture
-def records(kept: tuple[Path, tuple[Record, ...]]) -> tuple[Record, ...]:
-    return kept[1]
-
-
-@pytest.fixture
-def source(kept: tuple[Path, tuple[Record, ...]]) -> Iterator[Source]:
-    with Ledger(kept[0], read_only=True) as ledger:
-        yield of_ledger(ledger)
-
-
-def test_what_matters_most_is_on_the_page_and_texts_once(
-    source: Source, records: tuple[Record, ...]
-) -> None:
-    """In the order of what matters; an item's calls are there all or not at all."""
-    records = failed(records, 3)
-    made = report(records)
-    block = sent_block(words.urgent(made), source, shower(40_000))
-    assert next(iter(block["items"])) == records[3].key
-    assert len(block["items"]) == len(block["calls"]) == len(records)
-    assert sum(text == LONG for text in block["texts"]) == 1
-    title, parts = block["calls"][block["items"][records[3].key][0]]
-    assert title == "openai:scripted, answer@1#c"
-    assert [name for name, _ in parts] == ["system", "user", "reply", "reply calls grade", "about"]
-
-
-def test_there_is_an_end_to_the_room(
-    source: Source, records: tuple[Record, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What does not fit is left out, the items that matter least first."""
-    records = failed(records, 3)
-    monkeypatch.setattr(html, "_BUDGET", len(LONG) + 400)
-    block = sent_block(words.urgent(report(records)), source, shower(40_000))
-    assert 1 <= len(block["items"]) < len(records)
-    assert records[3].key in block["items"]
-    assert sum(map(len, block["texts"])) <= len(LONG) + 400
-    assert sent_block(records, None, str) == {"texts": [], "calls": [], "items": {}}
-
-
-def test_hostile_prompts_are_no_markup(source: Source, records: tuple[Record, ...]) -> None:
-    """The block holds no character that means anything to HTML, and nothing hidden."""
-    page = Page(html.render(report(records), transcripts=source))
-    (block,) = [word for word in page.words if word.startswith('{"texts"')]
-    assert not set("<>&\u202e\x00") & set(block)
-
-
-@needs_browser
-def test_an_open_item_shows_what_was_sent_or_the_command_that_does(
-    source: Source,
-    records: tuple[Record, ...],
-    tmp_path: Path,
-    browser: Browser,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Its prompts and replies behind a line each; nothing in them runs."""
-    records = failed(records, 0)
-    monkeypatch.setattr(html, "_ITEMS", len(records) - 1)
-    write(report(records), tmp_path / "run", source)
-    tab = Tab(browser, tmp_path / "run" / "report.html")
-    tab.page.locator("#items .open").first.click()
-    tab.page.locator(".call summary").first.click()
-    assert tab.page.locator(".call pre").nth(1).inner_text() == ODD[0]
-    assert LONG.strip() in tab.page.locator(".call pre").first.inner_text()
-    tab.page.locator("#items .open").last.click()
-    command = f"qagate show {records[-1].key} RUN"
-    assert command in tab.page.locator(".detail").last.inner_text()
-    tab.page.eval_on_selector_all(
-        ".open[aria-expanded=false]", "all => all.forEach(o => o.click())"
-    )
-    assert (tab.page.title(), tab.complaints) == ("PASS – openai:new – evaluation report", [])
-    tab.page.close()

@@ -1,7 +1,7 @@
 """A real browser for tests of pages, with all that it complained about."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +9,10 @@ import pytest
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import Browser, sync_playwright
 
-__all__ = ["Browser", "Tab", "browser", "needs_browser"]
+from reports.render import html
+from reports.run.report import Report
+
+__all__ = ["Browser", "Opened", "Tab", "browser", "needs_browser", "opened"]
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = (
@@ -60,3 +63,23 @@ def browser() -> Iterator[Browser]:
         browser = engine.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
         yield browser
         browser.close()
+
+
+Opened = Callable[..., Tab]
+"""Opens the page of a report, or at a path, with the words of ``Tab``; closed with the test."""
+
+
+@pytest.fixture
+def opened(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
+    tabs: list[Tab] = []
+
+    def open_(page: Path | Report, *words: str, **options: object) -> Tab:
+        path = page if isinstance(page, Path) else tmp_path / "report.html"
+        if isinstance(page, Report):
+            path.write_text(html.render(page), encoding="utf-8")
+        tabs.append(Tab(browser, path, *words, **options))  # type: ignore[arg-type]
+        return tabs[-1]
+
+    yield open_
+    for tab in tabs:
+        tab.page.close()
