@@ -179,27 +179,6 @@ def test_a_part_of_a_slice_decides_nothing() -> None:
     assert made.decision.code == 6
 
 
-@pytest.mark.parametrize(
-    ("agreed", "required", "code", "words"),
-    [
-        (20, False, 0, ""),
-        (8, False, 6, "judge not trusted in bg: agreement 0.4 is below 0.6 (n=20)"),
-        (0, True, 6, "judge not trusted in bg"),
-    ],
-)
-def test_a_judge_below_its_floor_gates_nothing(
-    agreed: int, required: bool, code: int, words: str
-) -> None:
-    """The labelled items of the same run measure the judge that graded the others."""
-    labelled = items_of(JUDGED, 20)
-    graded = items_of(GRADED, 2)
-    outcomes = {key: outcome(key, True) for key in graded} | judged(labelled, agreed)
-    datasets = [dataset(GRADED), dataset(JUDGED, require_calibration=required)]
-    made = report(datasets, {**labelled, **graded}, outcomes)
-    assert made.decision.code == code
-    assert words in made.decision.gates[0].reason
-
-
 def test_a_judge_that_was_not_measured_may_be_required_to_be() -> None:
     """Without labelled items in the run, required calibration leaves the gate undecided."""
     items = items_of(GRADED, 2)
@@ -208,15 +187,6 @@ def test_a_judge_that_was_not_measured_may_be_required_to_be() -> None:
     made = report([dataset(GRADED), strict], items, outcomes)
     assert "judge not measured in bg" in made.decision.gates[0].reason
     assert made.decision.gates[0].remedy == "a measured judge"
-
-
-def test_labels_of_another_kind_say_nothing_about_the_judge() -> None:
-    """A rater's calibration does not distrust a grader."""
-    rater = replace(JUDGED, rubric=replace(RUBRIC, protocol="rate"))
-    judged, graded = items_of(rater, 4), items_of(GRADED, 2)
-    outcomes = {key: outcome(key, key in graded) for key in (*judged, *graded)}
-    made = report([dataset(GRADED), dataset(rater)], {**judged, **graded}, outcomes)
-    assert made.decision.gates[0].state == "PASS"
 
 
 DROP = Threshold(measure="drop", max=0.1, evidence="confident")

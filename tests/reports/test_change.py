@@ -137,14 +137,6 @@ def with_fate(records: Sequence[Record], fate: Sequence[str]) -> list[Record]:
     ]
 
 
-def test_repeats_do_not_count_as_new_items() -> None:
-    """40 items without any change, each asked five times: still too few for a drop of 0.05."""
-    new, old = changes(0, 0, 40)
-    new, old = ([replace(r, repeat=n) for r in run for n in range(1, 6)] for run in (new, old))
-    assert one_drop(0.05, 0, 0, 200).state == "PASS"
-    assert drop_state(new, old, drop(0.05)) == "INCONCLUSIVE"
-
-
 def test_ratings_are_compared_by_the_new_runs_bar() -> None:
     """8 before and 6 now, with a bar of 7: broke, for any outcome recorded then."""
     new = [make_record(n, rating=6, outcome="failed") for n in range(30)]

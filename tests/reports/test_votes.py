@@ -280,21 +280,6 @@ def test_a_panel_that_split_is_named() -> None:
     assert (found.audited, found.settled) == (0, 0)
 
 
-@tabled("letters", "trusted", "words")
-def test_calibration_is_agreement_beside_its_floor(
-    letters: str, trusted: bool | None, words: str
-) -> None:
-    """With the slices that hang on it; labels without a grade may have been right or wrong."""
-    found = of([*answered("cc"), *labelled(letters)], facts_dataset(), judged_dataset())
-    (one,) = found.calibrations
-    assert (one.dataset, one.language, one.graders) == ("judges", "en", ("facts:en",))
-    assert one.floor == {"agreement": 0.6}
-    assert one.trusted is trusted
-    assert one.reason.startswith(words)
-    assert bool(one.blocks) is (trusted is not True)
-    assert one.measures["agreement"].n == len(letters) - letters.count("e") - letters.count("m")
-
-
 def test_a_judge_without_labels_is_unmeasured() -> None:
     """The slice is named; without a floor nothing says whether to trust it."""
     assert of(answered("cc")).unmeasured == ("facts:en",)
