@@ -95,7 +95,15 @@ def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:
     a language that the data set does not have, and for a metric of another kind.
     """
     own = gates.datasets.get(dataset.name, DatasetGates())
-    _check(dataset, own)
+    for language in own.languages:
+        if language not in dataset.slices:
+            what = f"no such language here; {hint(language, dataset.slices)}"
+            raise own.settings.problem(language, what)
+    for language, slice_ in dataset.slices.items():
+        for threshold in own.languages.get(language, ()):
+            _check_fit(threshold, slice_, own.settings.part(language))
+        for threshold in own.pooled:
+            _check_fit(threshold, slice_, own.settings)
     slices, left_out = {}, list(dataset.left_out)
     laxer = [*dataset.laxer, *_laxer(f"{dataset.name}:*", dataset.pooled, own.pooled)]
     for language, slice_ in dataset.slices.items():
@@ -133,18 +141,6 @@ def _split(
     named = {one.name for one in own}
     others = [one for one in before if one.name not in named]
     return ([], others) if gates.replaces_all else (others, [])
-
-
-def _check(dataset: Dataset, own: DatasetGates) -> None:
-    for language in own.languages:
-        if language not in dataset.slices:
-            what = f"no such language here; {hint(language, dataset.slices)}"
-            raise own.settings.problem(language, what)
-    for language, slice_ in dataset.slices.items():
-        for threshold in own.languages.get(language, ()):
-            _check_fit(threshold, slice_, own.settings.part(language))
-        for threshold in own.pooled:
-            _check_fit(threshold, slice_, own.settings)
 
 
 def _check_fit(threshold: Threshold, slice_: Slice, part: Settings) -> None:

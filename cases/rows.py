@@ -87,17 +87,13 @@ def check_columns(table: Table, layout: Layout) -> None:
             _check_script(table, column, name, layout)
     if table.has_header:
         for field in layout.required:
-            if not any(name in table.names for name in layout.names(field)):
-                raise problem(table.path, 1, _missing(table, layout.names(field)))
-
-
-def _missing(table: Table, names: tuple[str, ...]) -> str:
-    """Return the message about a header without this field, with the column that may be meant."""
-    found = table.names.values()
-    guesses = (hint(name, found) for name in names)
-    close = next((guess for guess in guesses if guess.startswith("did you mean")), "")
-    advice = close.replace("did you mean", "is it", 1) or "rename the column or add it"
-    return f"no column {names[0]!r}{spellings(names)}; found {listed(found)}; {advice}"
+            names, found = layout.names(field), table.names.values()
+            if set(names).isdisjoint(table.names):
+                guesses = (hint(name, found) for name in names)
+                close = next((guess for guess in guesses if guess.startswith("did you mean")), "")
+                advice = close.replace("did you mean", "is it", 1) or "rename the column or add it"
+                what = f"no column {names[0]!r}{spellings(names)}; found {listed(found)}; {advice}"
+                raise problem(table.path, 1, what)
 
 
 def spellings(names: tuple[str, ...]) -> str:

@@ -19,6 +19,7 @@ from cases.builder.steps import STEPS, BuildStep, ModelCalls
 from cases.builder.validation import KNOWN, is_contested
 from cases.builder.work_folder import BuildError, DraftItem, Values, kept
 from cases.config import FILE, NAME, load_dataset
+from cases.review.form import visible
 from cases.review.reviews import Agreement
 from evaluators.core import NO, YES, UsageError
 from evaluators.output import write_texts
@@ -248,7 +249,7 @@ class FrozenSet:
 def _balance(items: Sequence[DraftItem]) -> list[Row]:
     counts = Counter((item.origin.group, item.split, item.answer) for item in items)
     rows: list[Row] = [
-        (_cell(group), split or "–", *(f"{counts[group, split, one]:,}" for one in (YES, NO)))
+        (prose(group), split or "–", *(f"{counts[group, split, one]:,}" for one in (YES, NO)))
         for group, split in sorted({(group, split) for group, split, _ in counts})
     ]
     whole = Counter(item.answer for item in items)
@@ -259,7 +260,7 @@ def _sources(items: Sequence[DraftItem], hashes: Mapping[str, str]) -> list[Row]
     places = [(one.origin.group, Path(one.origin.source).name, one.origin.licence) for one in items]
     known = {Path(path).name: sha for path, sha in hashes.items()}
     return [
-        (_cell(group), _cell(where), _cell(licence), f"{count:,}", _code(known.get(where)))
+        (prose(group), prose(where), prose(licence), f"{count:,}", _code(known.get(where)))
         for (group, where, licence), count in sorted(Counter(places).items())
     ]
 
@@ -281,9 +282,9 @@ def public(model: object) -> str:
     return str(model or "").partition("@")[0]
 
 
-def _cell(value: str) -> str:
+def prose(value: str) -> str:
     """Return somebody else's text for a cell of a Markdown table."""
-    flat = " ".join(value.split())
+    flat = visible(" ".join(value.split()))
     return "".join(f"\\{char}" if char in "\\`*_[]<>|&~" else char for char in flat)
 
 

@@ -312,10 +312,15 @@ def report(steps: Mapping[str, Sequence[DraftItem]], negations: Collection[str])
     """Return the counts of all steps, and the balance and sources of the items left."""
     left = kept(list(steps.values())[-1]) if steps else []
     answered = [item for item in left if item.answer]
+    last: dict[str, str] = {}  # of each sampled item, at the last step that it reached
+    for step, items in steps.items():
+        for item in items:
+            word = "kept by" if item.state == "kept" else f"{item.state} at"
+            last[item.id] = f"{word} {step}" + (f": {item.reason}" if item.reason else "")
     return {
         "steps": {step: _counts(items) for step, items in steps.items()},
-        "final": dict(sorted(final_states(steps).items())),
-        "items": len({item.id for items in steps.values() for item in items}),
+        "final": dict(sorted(Counter(last.values()).items())),
+        "items": len(last),
         "answers": dict(sorted(Counter(item.answer for item in answered).items())),
         "sources": dict(sorted(Counter(item.origin.group for item in left).items())),
         "licences": dict(sorted(Counter(item.origin.licence for item in left).items())),
@@ -331,20 +336,6 @@ def _counts(items: Sequence[DraftItem]) -> dict[str, Any]:
         if reasons and state != "kept":
             found[f"{state}_why"] = dict(sorted(reasons.items()))
     return found
-
-
-def final_states(steps: Mapping[str, Sequence[DraftItem]]) -> Counter[str]:
-    """Count each sampled item once, at the last step that it reached.
-
-    A state is ``dropped at STEP: REASON``, ``pending at STEP: REASON``, or ``kept by STEP``.
-    """
-    last: dict[str, str] = {}
-    for step, items in steps.items():
-        for item in items:
-            why = f": {item.reason}" if item.reason else ""
-            word = "kept by" if item.state == "kept" else f"{item.state} at"
-            last[item.id] = f"{word} {step}{why}"
-    return Counter(last.values())
 
 
 def summary(step: str, items: Sequence[DraftItem]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from cases.builder.freeze import FreezeStep
+from cases.builder.freeze import FreezeStep, prose
 from cases.builder.generation import CheckStep, GenerateStep
 from cases.builder.people import AcceptStep, ReviewStep, interval_text
 from cases.builder.recipe import DATASET, Recipe, find_recipe, load_recipe
@@ -17,7 +17,7 @@ from cases.builder.sampling import DUMPS, SampleStep
 from cases.builder.steps import BY_PEOPLE, Build, BuildStep, run_steps
 from cases.builder.validation import ProbeStep, ValidateStep
 from cases.builder.work_folder import Values, WorkFolder, locked
-from cases.review.form import spreadsheet_text, visible
+from cases.review.form import spreadsheet_text
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
 from evaluators.ledger_place import read_place
@@ -244,7 +244,7 @@ def markdown(models: Mapping[str, SliceSummary]) -> str:
     for name, part in models.items():
         figures = (interval_text(part.measures[row.name]) for row in metrics)
         graded = part.measures["accuracy"].n
-        rows.append((_escaped(name), *figures, f"{graded:,}", f"{part.counts.planned - graded:,}"))
+        rows.append((prose(name), *figures, f"{graded:,}", f"{part.counts.planned - graded:,}"))
     lines = [
         f"# Models on `{first.name}`\n",
         f"{first.counts.planned:,} items. Each figure stands with its 95 % interval. An unanswered "
@@ -259,15 +259,9 @@ def markdown(models: Mapping[str, SliceSummary]) -> str:
             parts = (part.breakdowns.get(field, {}).get(value) for part in models.values())
             estimates = [one["accuracy"] if one else None for one in parts]
             figures = (f"{interval_text(e)}, n = {e.n:,}" if e else "–" for e in estimates)
-            by_value.append((_escaped(value), *figures))
-        lines += markdown_table((title.capitalize(), *map(_escaped, models)), by_value)
+            by_value.append((prose(value), *figures))
+        lines += markdown_table((title.capitalize(), *map(prose, models)), by_value)
     return "\n".join(lines) + "\n"
-
-
-def _escaped(text: str) -> str:
-    """Return a text for a cell of a Markdown table."""
-    flat = visible(text).replace("\n", " ").replace("\t", " ")
-    return "".join(f"\\{char}" if char in "\\`*_[]<>|&~" else char for char in flat)
 
 
 def error_sheet(models: Mapping[str, Sequence[Record]]) -> str:
