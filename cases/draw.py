@@ -104,11 +104,7 @@ class DrawRecipe:
             low, high = (condition.number(key, -LARGEST, LARGEST) for key in ("min", "max"))
             if low is not None or high is not None:
                 value = self._number(row, column, where, column)
-                if (
-                    not (-LARGEST if low is None else low)
-                    <= value
-                    <= (LARGEST if high is None else high)
-                ):
+                if (low is not None and value < low) or (high is not None and value > high):
                     return False
         return True
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -128,8 +129,7 @@ def leaks(subject: Subject) -> Iterator[Finding]:
         if either & set(found[1:]):  # as a first word it may only ask
             continue
         question = f" {' '.join(found)} "
-        gold = next((gold for gold in case.golds if _leaks(gold, question)), "")
-        if gold:
+        if gold := next((gold for gold in case.golds if _leaks(gold, question)), ""):
             message = (
                 f"gold {shown(gold)} stands in the question {shown(case.question)}; "
                 "reword the question or drop this form"
@@ -180,8 +180,7 @@ def loose_golds(subject: Subject) -> Iterator[Finding]:
             yield error(case.row, message)
         if not any(next(find_matches(form, text), None) for form in text.forms):
             continue
-        pairs = ((form, said) for form in forms for said in language.empty)
-        for form, said in pairs:
+        for form, said in product(forms, language.empty):
             if grade(replace(case, golds=(form,)), said).grade == CORRECT:
                 message = f"gold {shown(form)} is met by {shown(said)}; drop or reword this form"
                 yield error(case.row, message)

@@ -1,7 +1,6 @@
 """The lexical judge: examples in six languages, what it may never do, and its parts."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -30,7 +29,6 @@ from evaluators.reading import Map, load_yaml
 from tests.benchmarks.lexical import SETS, judge, measure
 from tests.support.near_misses import LANGUAGES, answers, premises
 from tests.support.tables import kept, tabled
-from tests.support.worked_examples import worked_examples
 
 EXAMPLES = Path(__file__).parent / "lexical_examples.yaml"
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -191,13 +189,11 @@ def test_no_near_miss_is_surely_right(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_worked_examples_are_graded_as_the_rubric_says(language: str) -> None:
-    """At least 70 % of the worked examples get their grade, and what is sure is never wrong."""
-    found = [one for one in worked_examples() if one.language == language]
-    verdicts = [(one, grade(one.case, one.answer)) for one in found]
-    agreed = [one for one, verdict in verdicts if verdict.grade == one.grade]
-    assert len(agreed) >= 0.70 * len(found)
-    assert [one for one, verdict in verdicts if verdict.sure and one not in agreed] == []
+def test_bundled_labels_are_met_as_often_as_their_gate_asks(language: str) -> None:
+    """Seven of ten of the hard answers get their grade, and what is sure is never wrong."""
+    found = judge([*SETS[f"ours {language}"][1](DATA)])
+    assert sum(one.agrees for one in found) >= 0.70 * len(found)
+    assert all(one.agrees for one in found if one.sure)
 
 
 @pytest.mark.slow
@@ -222,31 +218,6 @@ def test_the_aims_hold_on_labelled_answers(name: str) -> None:
     assert found.agreement.value >= AGREEMENT[name]
     assert sum(not one.agrees for one in sure) <= max(1, 0.01 * len(sure))
     assert name != "evouna en" or found.precision.value >= 0.97
-
-
-SPOKEN = ["en", "bg", "pl", "hu", "be"]
-KINDS = kept(__file__, "kinds")
-"""Kinds of decision that have one grade, whatever the question."""
-
-
-@pytest.mark.parametrize("language", SPOKEN)
-def test_every_kind_of_decision_stands_in_every_language(language: str) -> None:
-    """A kind has one grade; numbers, ranges and false premises have right and wrong answers."""
-    found = [example for example in worked_examples() if example.language == language]
-    assert len(found) >= 24
-    assert {example.grade for example in found} == set(GRADES)
-    decided = {example.rule: example.grade for example in found if example.rule in KINDS}
-    assert decided == KINDS
-    for rule in ("range", "premise"):
-        assert {example.grade for example in found if example.rule == rule} >= {"CORRECT"}
-
-
-def test_no_answer_stands_twice_and_none_gives_its_rule_away() -> None:
-    """An answer to a question is graded once, and with the one grade of its kind."""
-    examples = worked_examples()
-    counted = Counter((example.language, example.question, example.answer) for example in examples)
-    assert max(counted.values()) == 1
-    assert [e for e in examples if KINDS.get(e.rule, e.grade) != e.grade] == []
 
 
 @tabled("text", "folded")
