@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import date
 from json import dumps
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,8 +18,6 @@ from evaluators.core import Reply, StoppedError
 from evaluators.ledger import Ledger, LedgerError, PaidReply
 from evaluators.ledger_place import Place
 from evaluators.models import connect
-from evaluators.models.spec import Prices
-from evaluators.runtime.budget import budget_of, pricing_of
 from evaluators.runtime.caller import Caller, CallSettings, Meter
 from evaluators.secrets import Key
 from tests.support.batch_runs import QUICK, BatchRuns
@@ -303,27 +300,6 @@ def test_a_batch_that_the_key_does_not_know_is_not_sent_again(
         assert server.batches == {}
         server.batches[name] = gone
         assert runs.run(TEXTS).texts == ANSWERS
-
-
-@wires
-def test_money_holds_at_the_batch_price(tmp_path: Path, provider: str) -> None:
-    """One wave takes what fits, at half the price, and one line says what the rest would need."""
-    with batch_server() as server:
-        prices = Prices(input=0.0, output=2_000_000.0)  # 2 USD a token, half of it in a batch
-        spec = spec_of(provider, server.loopback, prices=prices, parameters={"max_tokens": 10})
-        pricing = {spec.text: pricing_of(spec, date(2026, 1, 1))}
-        budget = budget_of(61.0, {spec.text: spec}, pricing)  # six calls of ten tokens at most
-        assert budget is not None
-        runs, short = BatchRuns(tmp_path, server, provider), {"max_tokens": 10}
-        done = runs.run(TEXTS, budget=budget, prices=prices, parameters=short)
-        assert [len(batch.lines) for batch in server.batches.values()] == [6]
-        assert done.texts == [*ANSWERS[:6], *["budget"] * 6]
-        assert budget.spent == pytest.approx(5.0 * 6)  # five tokens each
-        why = done.stops["budget"]
-        assert why.startswith("--max-cost $61.00 has no room for 6 calls: with them the batches")
-        assert "could cost $120.00; give --max-cost 120.00" in why
-        given = budget_of(120.0, {spec.text: spec}, pricing)
-        assert runs.run(TEXTS, budget=given, prices=prices, parameters=short).texts == ANSWERS
 
 
 def test_no_key_is_shown_or_sent_elsewhere(tmp_path: Path) -> None:

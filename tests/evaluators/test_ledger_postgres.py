@@ -57,13 +57,8 @@ def test_a_password_in_the_address_is_refused(
 
 @tabled("text", "shown")
 def test_an_address_is_shown_as_host_and_database(text: str, shown: str) -> None:
-    """Users and options are nobody's business."""
+    """Users and options are nobody's business; what does not begin as an address is a path."""
     assert str(read_place(text)) == shown
-
-
-def test_a_path_stays_a_path() -> None:
-    """Only what begins as such an address is one."""
-    assert read_place("postgresql/l", Path("/w")) == Path("/w/postgresql/l")
 
 
 def test_who_cannot_get_in_is_told_in_one_line(

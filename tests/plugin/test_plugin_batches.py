@@ -93,21 +93,22 @@ PRICED = """
 answerer: {{provider: openai, model: m, base_url: "{0}/v1", {1}}}
 judge: {{provider: anthropic, model: j, base_url: "{0}", {1}}}
 """
-OF_TEN_TOKENS = "parameters: {max_tokens: 10}, prices: {input: 0, output: 100}"
 
 
 def test_a_limit_of_the_cost_cuts_one_wave(project: Project) -> None:
-    """Two batches at most, whatever does not fit is MISSING, and one line says what it needs."""
+    """Two batches at half the price; the rest is MISSING, and one line says what it needs."""
+    priced = "parameters: {max_tokens: 10}, prices: {input: 0, output: 10000}"
     with served(project) as server:
-        project.write("models.yaml", PRICED.format(server.url, OF_TEN_TOKENS))
+        project.write("models.yaml", PRICED.format(server.url, priced))
         words = ("--model=answerer", "--judge=judge", "--models=models.yaml", "--batch", "qa")
-        done = project.run_in_process(*words, "--max-cost=0.0022")
+        done = project.run_in_process(*words, "--max-cost=0.22")
         assert [len(batch.lines) for batch in server.batches.values()] == [4, 2]
         assert project.outcomes() == {"passed": 2, "missing": 4}
         assert done.ret == 6
-        assert "4 items ungraded: budget: --max-cost $0.0022 has no room for" in project.notes()
-        assert project.report()["run"]["spent"] <= 0.0022
-        assert project.run_in_process(*words, "--max-cost=1").ret == 0
+        why = "4 items ungraded: budget: --max-cost $0.22 has no room for 4 calls: with them the "
+        assert f"{why}batches could cost $0.40; give --max-cost 0.40, or a" in project.notes()
+        assert project.report()["run"]["spent"] == pytest.approx(6 * 5 * 0.01 / 2)
+        assert project.run_in_process(*words, "--max-cost=0.40").ret == 0
         assert [len(batch.lines) for batch in server.batches.values()] == [4, 2, 2, 2, 2]
         assert server.repeats == 0
 

@@ -13,7 +13,6 @@ from evaluators.core import CallError, Reply
 from evaluators.ledger import Ledger
 from evaluators.ledger_place import Place
 from evaluators.models import connect
-from evaluators.runtime.budget import Budget
 from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
 from evaluators.secrets import Key
 from tests.support.batch_server import BatchServer
@@ -56,14 +55,13 @@ class BatchRuns:
         self,
         texts: Sequence[str],
         settings: BatchSettings | None = QUICK,
-        budget: Budget | None = None,
         seconds: float | None = None,
         **spec: Any,
     ) -> Asked:
         """Ask for all texts at once, for so many ``seconds`` at most, then for nothing more."""
         calls = CallSettings(retry=RETRY, deadline=seconds)
         with Ledger(self.place) as ledger:
-            return asyncio.run(self._run(ledger, texts, calls, (settings, budget), spec))
+            return asyncio.run(self._run(ledger, texts, calls, settings, spec))
 
     def run_killed(self, texts: Sequence[str], arm: Callable[[Callable[[], object]], None]) -> None:
         """Ask for all texts; ``arm`` is given what kills the run, to be called by any thread.
@@ -74,9 +72,7 @@ class BatchRuns:
         loop = asyncio.new_event_loop()
         loop.set_exception_handler(lambda _, context: None)
         arm(lambda: loop.call_soon_threadsafe(loop.stop))
-        task = loop.create_task(
-            self._run(ledger, texts, CallSettings(retry=RETRY), (QUICK, None), {})
-        )
+        task = loop.create_task(self._run(ledger, texts, CallSettings(retry=RETRY), QUICK, {}))
         task.add_done_callback(lambda _: loop.stop())
         loop.run_forever()
         assert not task.done(), "the run was over before it was killed"
@@ -94,14 +90,13 @@ class BatchRuns:
         ledger: Ledger,
         texts: Sequence[str],
         settings: CallSettings,
-        batch_and_budget: tuple[BatchSettings | None, Budget | None],
+        batch: BatchSettings | None,
         changes: dict[str, Any],
     ) -> Asked:
-        batch, budget = batch_and_budget
         spec = spec_of(self.provider, self.server.loopback, **changes)
         model = connect(spec, Key(SECRET))
         find = partial(find_batches, batch)
-        caller = Caller(ledger, settings, lambda spec, reply: 0.01, budget, find)
+        caller = Caller(ledger, settings, lambda spec, reply: 0.01, None, find)
         caller.open()
         caller.sender.begin()
 
