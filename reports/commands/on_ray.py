@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -53,7 +53,7 @@ sys.exit(main(["run", *sys.argv[1:]]))
 """
 
 
-def run_shard(luggage: bytes, words: Sequence[str], variables: Mapping[str, str]) -> bytes:
+def run_shard(luggage: bytes, variables: Mapping[str, str], *words: str) -> bytes:
     """Return the packed report of one shard, run here; RuntimeError names the node and why."""
     try:
         with TemporaryDirectory(prefix="qa-shard-") as folder:
@@ -115,10 +115,10 @@ def main(argv: Sequence[str]) -> int:
             if machines > 1 and isinstance(options.ledger, Path):
                 raise UsageError(f"--on ray: {machines} machines need a --ledger postgresql://…")
             of = given.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
-            every = (read_words([*words, f"--shard={n}/{of}"], here)[0] for n in range(1, of + 1))
-            say(sys.stderr, *(line for shard in every for line in shares(shard)))
-            start = partial(_start, ray, [words, variables, ray.put(luggage)])
-            reports = [str(report) for report in _reports(ray, start, of, Path(folder))]
+            for n in range(1, of + 1):
+                say(sys.stderr, *shares(read_words([*words, f"--shard={n}/{of}"], here)[0]))
+            common = [ray.put(luggage), variables, *words]
+            reports = [str(report) for report in _reports(ray, common, of, Path(folder))]
         finally:
             ray.shutdown()
         if not reports:
@@ -153,8 +153,8 @@ def _variables(options: RunOptions, more: Sequence[str]) -> dict[str, str]:
     specs = connect_models(options, needs_key=not options.replay).specs.values()
     names = {name for spec in specs for name in (spec.api_key_env, *spec.headers.values())}
     names |= {*LEDGER, *more, *options.key_names.values()}
-    names_run = {RUN: secrets.token_hex(8)}  # so that a repeated task goes on with its money
-    return names_run | {name: value for name in names if (value := read_variable(name).reveal())}
+    found = {name: value for name in names if (value := read_variable(name).reveal())}
+    return {RUN: secrets.token_hex(8), **found}  # so that a repeated task goes on with its money
 
 
 def _luggage(here: Path) -> bytes:
@@ -203,22 +203,19 @@ def _join(address: str, folder: str) -> Any:
         ray.init(**how)
     except (OSError, OverflowError, ValueError, RuntimeError) as error:
         why = f"no cluster answers at {address or 'this machine'} ({shown(str(error))})"
-        advice = "start it, or unset RAY_ADDRESS for one on this machine"
-        raise UsageError(f"--on ray: {why}; {advice}") from None
+        raise UsageError(f"--on ray: {why}; start it, or unset RAY_ADDRESS") from None
     return ray
 
 
-def _start(ray: Any, common: Sequence[Any], shard: str, failed: Sequence[str] = ()) -> Any:
-    """Start the task of a shard, on none of the nodes where it failed; return its reference."""
-    words, variables, luggage = common
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # nodes need no product
-    where = {"ray.io/node-id": f"!in({','.join(failed)})"} if any(failed) else {}
-    task = ray.remote(scheduling_strategy="SPREAD", max_retries=0, label_selector=where)(run_shard)
-    return task.remote(luggage, [*words, f"--shard={shard}"], variables)
-
-
-def _reports(ray: Any, start: Callable[..., Any], of: int, folder: Path) -> Iterator[Path]:
+def _reports(ray: Any, common: Sequence[Any], of: int, folder: Path) -> Iterator[Path]:
     """Yield the shards' report folders as they come; start elsewhere what failed."""
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # nodes need no product
+
+    def start(shard: str, failed: Sequence[str] = ()) -> Any:
+        where = {"ray.io/node-id": f"!in({','.join(failed)})"} if any(failed) else {}
+        how = {"scheduling_strategy": "SPREAD", "max_retries": 0, "label_selector": where}
+        return ray.remote(**how)(run_shard).remote(*common, f"--shard={shard}")
+
     pending = {start(f"{n}/{of}"): (f"{n}/{of}", list[str]()) for n in range(1, of + 1)}
     patience: float | None = None
     while pending:

@@ -214,8 +214,8 @@ def test_a_task_needs_nothing_of_its_machine(project: Project) -> None:
     project.dataset("capital", {"en": [RIGHT]}, graded({"en": "correct: {min: 0.5}"}))
     project.write("reports/__init__.py", "raise ImportError")
     project.write("conftest.py", CARRIED)
-    words = ["qa", "--shard=1/1", "--ledger=ledger.sqlite3"]
-    packed = on_ray.run_shard(on_ray._luggage(project.path), words, {})
+    luggage = on_ray._luggage(project.path)
+    packed = on_ray.run_shard(luggage, {}, "qa", "--shard=1/1", "--ledger=ledger.sqlite3")
     with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
         assert {"./run.json", "./records.jsonl"} <= {*tar.getnames()}
 
