@@ -193,13 +193,12 @@ class Batches:
 
         In a thread: a database may take its time while calls are in flight.
         """
-        if time.monotonic() - self._loaded_at > FRESH_S:
-            async with self._loading:
-                before = self._loaded_at
-                if time.monotonic() - before > FRESH_S:
-                    waves = await asyncio.to_thread(waves_in, self._ledger)
-                    if self._loaded_at == before:  # else there is later news
-                        self._load(waves)
+        async with self._loading:
+            before = self._loaded_at
+            if time.monotonic() - before > FRESH_S:
+                waves = await asyncio.to_thread(waves_in, self._ledger)
+                if self._loaded_at == before:  # else there is later news
+                    self._load(waves)
 
     def _load(self, waves: dict[str, Wave] | None = None) -> None:
         self._waves = waves_in(self._ledger) if waves is None else waves

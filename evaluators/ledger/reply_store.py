@@ -338,16 +338,13 @@ class Grouped(Generic[T, R]):
         while self._waiting:
             await asyncio.sleep(self._seconds)
             group, self._waiting = self._waiting, []
-            results: Sequence[R] = ()
-            failure: Exception | None = None
             try:
                 results = await asyncio.to_thread(self._work, [item for item, _ in group])
             except Exception as error:  # noqa: BLE001  # every item must learn of it
-                failure = error
-            for number, (_, future) in enumerate(group):
-                if future.cancelled():
-                    continue
-                if failure is None:
-                    future.set_result(results[number])
-                else:
-                    future.set_exception(failure)
+                for _, future in group:
+                    if not future.cancelled():
+                        future.set_exception(error)
+            else:
+                for (_, future), result in zip(group, results, strict=True):
+                    if not future.cancelled():
+                        future.set_result(result)
