@@ -13,6 +13,7 @@ from evaluators.core import GRADES, NO, UNANSWERED, YES, Case, Verdict
 from evaluators.judges.lexical.judge import grade
 from evaluators.judges.offline import rate
 from evaluators.languages import words
+from evaluators.output import plural
 from evaluators.replies.readers import Invalid, read_yes_no
 from evaluators.statistics.paired import smallest_n
 from evaluators.text import shown
@@ -282,8 +283,6 @@ def _too_narrow(where: str, threshold: Threshold, count: int) -> Iterator[Findin
     if margin == 0:
         yield warning(0, f"{where}: no number of items can show a {change} of 0; give a margin")
     elif count < smallest_n(margin):
-        message = (
-            f"{where}: {count} independent items can never show a {change} below {margin:g}; "
-            f"it takes {smallest_n(margin):,}, or widen the margin"
-        )
-        yield warning(0, message)
+        found = plural(count, "independent item")
+        advice = f"it takes {smallest_n(margin):,}, or widen the margin"
+        yield warning(0, f"{where}: {found} can never show a {change} below {margin:g}; {advice}")

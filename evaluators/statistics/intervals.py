@@ -325,28 +325,34 @@ class Estimate:
     ) -> str:
         """Return the estimate to three decimals, for instance ``0.412 [0.350, 0.480]``.
 
+        A value below a hundredth has, like its interval, three significant digits.
+
         The templates may use ``value``, ``low``, ``high`` and ``n``: ``full`` with an interval,
         ``bare`` without one, ``undefined`` without a value.
         """
         form = undefined if self.value is None else full if self.interval else bare
-        numbers = {name: number(getattr(self, name)) for name in ("value", "low", "high")}
+        is_small = self.value is not None and 0 < abs(self.value) < 0.01
+        show = number if is_small else three_decimals
+        numbers = {name: show(getattr(self, name)) for name in ("value", "low", "high")}
         return form.format(**numbers, n=self.n)
 
 
 UNDEFINED = Estimate(value=None, low=None, high=None, n=0)
 
 
-def number(value: float | None) -> str:
-    """Return a figure to three decimals, or ``undefined`` (also for NaN and infinities).
-
-    Below a hundredth, as for prices, it has three significant digits.
-    """
+def three_decimals(value: float | None) -> str:
+    """Return a figure to three decimals, or ``undefined`` (also for NaN and infinities)."""
     if value is None or not math.isfinite(value):
         return "undefined"
-    if 1e-9 < abs(value) < 0.01:
+    return f"{round(value, 3) + 0.0:.3f}"  # adding 0.0 turns a negative zero into zero
+
+
+def number(value: float | None) -> str:
+    """Return a figure as ``three_decimals`` does; below a hundredth with three significant ones."""
+    if value is not None and 1e-9 < abs(value) < 0.01:
         text = f"{value:.{2 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
         return text if len(text.partition(".")[2]) > 3 else f"{value:.3f}"
-    return f"{round(value, 3) + 0.0:.3f}"  # adding 0.0 turns a negative zero into zero
+    return three_decimals(value)
 
 
 def figure(value: float, *bars: float | None) -> str:

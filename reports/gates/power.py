@@ -184,4 +184,6 @@ def _loose(gate: GateResult, slice_: Slice) -> Iterator[str]:
         loose = sure > CEILING * (high - low) or sure - asked > WIDE * (high - low)
         if limit is not None and loose:
             still = f"a {change} to {limit:g} would still pass this bar"
-            yield f"{said}: {still}; set `{gate_name}` with a baseline"
+            paired = any(one.paired for one in slice_.thresholds)
+            advice = "give --baseline" if paired else f"set `{gate_name}` with a baseline"
+            yield f"{said}: {still}; {advice}"

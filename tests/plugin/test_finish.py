@@ -85,6 +85,8 @@ def test_notes_are_wrapped_with_an_indent() -> None:
 def test_an_estimate_is_shown_with_its_interval() -> None:
     """An undefined measure says so; a figure without an interval stands alone."""
     assert Estimate(value=0.5, low=0.4, high=0.6, n=9).text() == "0.500 [0.400, 0.600]"
+    assert Estimate(value=0.02, low=0.0041, high=0.1, n=9).text() == "0.020 [0.004, 0.100]"
+    assert Estimate(value=0.005, low=0.00412, high=0.02, n=9).text() == "0.005 [0.00412, 0.020]"
     assert Estimate(value=0.5, low=None, high=None, n=9).text() == "0.500"
     assert Estimate(value=None, low=None, high=None, n=0).text() == "undefined"
 

@@ -159,6 +159,9 @@ def test_a_paired_gate_watches_in_place_of_the_bar(language: str) -> None:
     drop = replace(gate, language=language, threshold=Threshold(measure="drop", max=0.1))
     assert [*ceiling_notes([gate], {slice_.name: slice_})]
     assert not [*ceiling_notes([gate, drop], {slice_.name: slice_})]
+    own = replace(slice_, thresholds=(*slice_.thresholds, drop.threshold))
+    (note,) = ceiling_notes([gate], {own.name: own})
+    assert note.endswith("would still pass this bar; give --baseline")
 
 
 def test_an_unknown_price_makes_the_total_unknown() -> None:
