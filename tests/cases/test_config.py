@@ -319,16 +319,11 @@ def test_a_gate_that_no_answer_can_decide_is_refused_before_any_call(
     assert said in str(caught.value)
 
 
-def test_a_pooled_gate_that_a_file_makes_laxer_is_named(folder: Path) -> None:
-    """Its scope is the data set; both gates stand in the line with what shows them."""
-    dataset = declared(folder, f"{GRADED}drop: {{max: 0.05, fail: zero, pool: languages}}\n")
-    laxer = "facts: {drop: {max: 0.2, evidence: estimate, pool: languages}}"
-    found = with_gates(dataset, load_gates(gates(folder, laxer)))
-    assert found.laxer == ("facts:* drop <= 0.2, estimate in place of drop <= 0.05, fail: zero",)
-
-
 def test_a_gates_file_declares_pooled_gates(folder: Path, rubrics: Path) -> None:
-    """Changes of any measure, over all languages, replace those of the same measure alone."""
+    """Changes of any measure, over all languages, replace those of the same measure alone.
+
+    A gate made laxer is named with the one before, and with what shows them.
+    """
     text = GRADED + "drop: {max: 0.1, pool: languages}\n"
     pooled = "drop: {max: 0.05, f_score: {max: 0.2, fail: zero}, pool: languages}"
     rise = "rise: {incorrect: {max: 0.05}, pool: languages}"
@@ -340,6 +335,10 @@ def test_a_gates_file_declares_pooled_gates(folder: Path, rubrics: Path) -> None
         ("rise of incorrect", 0.05, "margin"),
     ]
     assert all(one.pool and one.paired and one.evidence == "confident" for one in found)
+    dataset = declared(folder, f"{GRADED}drop: {{max: 0.05, fail: zero, pool: languages}}\n")
+    laxer = "facts: {drop: {max: 0.2, evidence: estimate, pool: languages}}"
+    lines = with_gates(dataset, load_gates(gates(folder, laxer))).laxer
+    assert lines == ("facts:* drop <= 0.2, estimate in place of drop <= 0.05, fail: zero",)
 
 
 def test_gates_of_all_languages_stand_once(folder: Path, rubrics: Path) -> None:

@@ -216,16 +216,12 @@ def test_the_command_writes_checks_and_says_how_to_run(tmp_path: Path, capsys: C
 
 
 def test_what_check_finds_ends_the_command_with_1(tmp_path: Path, capsys: Captured) -> None:
-    """A gold of another script, for instance."""
+    """A gold of another script, for instance; an empty one is none, and its row is named."""
     draw = VALUE.replace("count: 3", "count: 1").replace("tolerance: 5 %", "")
     recipe(tmp_path, draw, HEAD + "a,Bоnn,r,5\n")  # with a Cyrillic letter
     words = [f"{tmp_path / 'towns.csv'}", "--recipe", f"{tmp_path / 'recipe.yaml'}"]
     assert main([*words, "--to", f"{tmp_path / 'out'}"]) == 1
     assert "mixes scripts" in capsys.readouterr().out
-
-
-def test_an_empty_cell_is_no_gold(tmp_path: Path) -> None:
-    """The row is named; nothing else takes the place of what is missing."""
     made = recipe(tmp_path, VALUE.replace("count: 3", "count: 1"), HEAD + "a,Bonn,r,\n")
     with pytest.raises(UsageError, match="row 1, column 'people': empty; fill it in"):
         made.draw(1)

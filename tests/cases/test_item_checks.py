@@ -40,14 +40,13 @@ def test_a_check_finds_what_is_wrong_and_nothing_else(
 
 
 def test_ids_that_change_with_the_content_are_told_where_others_do_not(tmp_path: Path) -> None:
-    """A file without any id is a choice; one row without is a slip."""
+    """A file without any id is a choice; one row without is a slip.
+
+    Ids that are not plain ASCII become hashes; that is told once, and five rows at most are named.
+    """
     mixed = from_file(tmp_path, "id,question,answer\na,Who?,x\n,What?,y\n")
     assert found(ids, mixed) == [("warning", 2)]
     assert not found(ids, from_file(tmp_path, "question,answer\nWho?,x\nWhat?,y\n"))
-
-
-def test_ids_that_reports_replace_are_told_once(tmp_path: Path) -> None:
-    """Ids that are not plain ASCII become hashes; five rows at most are named."""
     odd = from_file(tmp_path, "id,question,answer\nok,Who?,x\nид-1,What?,y\na b,When?,z\n")
     assert found(ids, odd) == [("warning", 2)]
     assert "2 of 3 ids are replaced by hashes, such as 'ид-1', 'a b'" in said(ids, odd)

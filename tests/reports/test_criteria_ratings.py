@@ -224,7 +224,10 @@ def test_two_runs_have_no_mean_in_common(tmp_path: Path, capsys: Captured) -> No
 
 
 def test_a_filled_in_csv_is_taken_and_no_comment_is_lost(tmp_path: Path, capsys: Captured) -> None:
-    """A row may rate by some criteria only; a comment without any rating is said."""
+    """A row may rate by some criteria only; a comment without any rating is said.
+
+    Sheets with a row for each criterion, as they were issued before, are taken too.
+    """
     rated = Rated(tmp_path)
     jan = {"reviewer": "Jan"}
     said: list[Row] = [
@@ -243,18 +246,11 @@ def test_a_filled_in_csv_is_taken_and_no_comment_is_lost(tmp_path: Path, capsys:
     found = [(one.criterion, one.rating, one.comment) for one in load_ratings(rated.ratings)]
     assert found[0] == ("plain style", 4, "no idea / nice")
     assert found[1:] == [("accuracy", 7, ""), ("plain style", 0, "")]
-
-
-def test_a_sheet_with_a_row_for_each_criterion_is_still_taken(tmp_path: Path) -> None:
-    """Such sheets were issued before criteria were columns."""
-    rated = Rated(tmp_path)
-    item = rated.answers[0]
-    back = tmp_path / "old.csv"
     header = "item,choices,verdict,edited,comment,reviewer\n"
-    back.write_text(f"{header}{item}#accuracy,1 | 2 | 7,7,,good,Jan\n", encoding="utf-8")
+    back.write_text(f"{header}{rated.answers[0]}#accuracy,1 | 2 | 7,7,,good,Ann\n", "utf-8")
     assert rated.accept(back) == 0
-    (one,) = load_ratings(rated.ratings)
-    assert (one.criterion, one.rating, one.comment) == ("accuracy", 7, "good")
+    last = load_ratings(rated.ratings)[-1]
+    assert (last.criterion, last.rating, last.comment) == ("accuracy", 7, "good")
 
 
 def test_a_broken_file_of_ratings_is_named_with_its_line(tmp_path: Path, capsys: Captured) -> None:

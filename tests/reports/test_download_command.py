@@ -217,15 +217,14 @@ def test_a_full_disk_is_one_line(server: FileServer, tmp_path: Path) -> None:
     assert not any(tmp_path.iterdir())
 
 
-def test_a_foreign_server_may_not_redirect_to_this_machine() -> None:
-    """What listens on loopback is not for others to reach through us."""
+def test_messages_hold_no_query() -> None:
+    """A signed address is as good as a password; what only the client notices is worded too.
+
+    What listens on loopback is not for other servers to reach through us.
+    """
     check_redirect("https://files.example/x", "https://mirror.example/x?token=1")
     with pytest.raises(DownloadError, match="is this machine"):
         check_redirect("https://files.example/x", "http://127.0.0.1:8080/x")
-
-
-def test_messages_hold_no_query() -> None:
-    """A signed address is as good as a password; what only the client notices is worded too."""
     check_address("https://files.example/x?signature=abc#here")
     assert (
         without_query("https://u:p@files.example/x?signature=abc") == "https://***@files.example/x"
