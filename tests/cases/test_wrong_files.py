@@ -15,6 +15,8 @@ from evaluators.core import UsageError
 from tests.support.declaring import GRADED
 from tests.support.loading import made
 
+MB = 1024 * 1024
+LONG = "a value may have 1,048,576 characters; shorten it or drop the row"
 TABLE = Path(__file__).with_name("wrong_files.yaml")
 MADE = [  # longer than a table holds
     ("graded.csv", 'metadata,problem,answer\n"' + "[" * 9000 + '",q,a\n', "not a Python literal"),
@@ -27,6 +29,9 @@ MADE = [  # longer than a table holds
     ("graded.jsonl", '{"q": ' + "[" * 60 + "]" * 60 + "}", "nested deeper than 40 levels"),
     ("graded.jsonl", '{"q": ' + "[" * 100_000, "row 1: not valid JSON: nested deeper than 40"),
     ("graded.json", "[" * 100_000, "row 1: not valid JSON: nested deeper"),
+    ("graded.csv", "question,answer\nq?," + "x" * (MB + 2), f"row 1: not valid CSV: {LONG}"),
+    ("graded.json", '[{"question": "' + "x" * (MB + 1) + '"}]', f"1: 1,048,577 characters; {LONG}"),
+    ("graded.jsonl", '{"answers": ["' + "x" * MB + '", "' + "y" * MB + '"]}', "2,097,152 charac"),
 ]
 
 
@@ -55,7 +60,10 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize(("group", "text", "said"), list(wrong_files()))
 def test_a_wrong_file_is_one_line(tmp_path: Path, group: str, text: str, said: str) -> None:
-    """The line names the file, says what is wrong, and shows no secret; nothing is executed."""
+    """The line names the file, says what is wrong, and shows no secret; nothing is executed.
+
+    Values of every format are bounded (S13).
+    """
     path = tmp_path / "facts" / group
     path.parent.mkdir()
     path.write_bytes(text.encode())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cases.check.findings import LOOKED_AT, read_subject
-from cases.tables import MAX_BYTES, MAX_CELL, MAX_YAML_BYTES, read_table
+from cases.tables import MAX_BYTES, MAX_YAML_BYTES, read_table
 from evaluators.core import UsageError
 from tests.conftest import Project
 from tests.support.loading import made
@@ -41,36 +41,6 @@ def lines(count: int) -> str:
 
 def yaml(size: int) -> str:
     return "- {question: q, context: c, expected: e}\n" * (size // 41)
-
-
-@pytest.mark.untraced
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("a.csv", lambda: cell(MAX_CELL + 2), f"row 1: not valid CSV: {LONG}"),
-        (
-            "a.json",
-            lambda: '[{"question": "' + "x" * (MB + 1) + '"}]',
-            f"row 1: 1,048,577 characters; {LONG}",
-        ),
-        (
-            "a.jsonl",
-            lambda: '{"answers": ["' + "x" * MB + '", "' + "y" * MB + '"]}',
-            "2,097,152 characters",
-        ),
-    ],
-    ids=["csv-cell", "json-cell", "list"],
-)
-def test_each_bound_is_one_line(
-    tmp_path: Path, name: str, text: Callable[[], str], said: str
-) -> None:
-    """Values of every format are bounded; the line says what to do (S13)."""
-    path = tmp_path / name
-    path.write_text(text(), encoding="utf-8")
-    with pytest.raises(UsageError) as caught:
-        read_table(path)
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("name", "most"), [("a.csv", MAX_BYTES), ("a.yaml", MAX_YAML_BYTES)])
