@@ -97,14 +97,7 @@ def _service(entry: Settings, name: str) -> Spec:
         tokens={way: _path(tokens, way) for way in tokens.values},
         cost=_path(entry, "cost") if "cost" in entry.values else "",
     )
-    spec = Spec(
-        text=name,
-        provider=HTTP,
-        name=name,
-        base_url=url,
-        answers_as=("*",),
-        http=target,
-    )
+    spec = Spec(text=name, provider=HTTP, name=name, base_url=url, answers_as=("*",), http=target)
     return _with_own_key(entry, replace(spec, **_fields(entry)))
 
 

@@ -13,13 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evaluators.core import (
-    Ask,
-    CallError,
-    Model,
-    StoppedError,
-    Usage,
-)
+from evaluators.core import Ask, CallError, Model, StoppedError, Usage
 from evaluators.ledger import Ledger, LedgerError
 from evaluators.models.spec import Spec
 from evaluators.runtime.budget import budget_of, cost_of, pricing_of

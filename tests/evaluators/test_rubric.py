@@ -112,16 +112,12 @@ def test_a_rubric_is_a_mapping_and_one_that_rates_has_no_scores(write: Writer) -
 
 
 def test_a_prompt_is_filled_with_the_text_as_it_is(write: Writer) -> None:
-    """Values are not encoded, braces of no place are literal, and a value is never filled again."""
+    """Values are not encoded and never filled again; a system text stands first, by itself."""
     prompt = load_prompt(write(PROMPT))
     assert prompt.version.startswith("answer.be@1#")
     case = make_case(question="{context}\ud800?", context='Ён "тут".')
     (message,) = answer_messages(prompt, case)
     assert (message.role, message.content) == ("user", 'Ён "тут". {context}\ufffd? {a}')
-
-
-def test_a_system_text_becomes_a_message_of_its_own(write: Writer) -> None:
-    """It stands first."""
     messages = answer_messages(load_prompt(write(PROMPT + "system: Коратка.\n")), make_case())
     assert [message.role for message in messages] == ["system", "user"]
 
@@ -172,17 +168,13 @@ def test_a_template_of_no_declared_language_is_refused(write: Writer, name: str)
         load_template(write("{question}{target}{predicted_answer}", name), "bg")
 
 
-def test_a_template_of_another_language_is_refused(write: Writer) -> None:
-    """A Bulgarian file is never graded by a Polish template."""
+def test_a_template_of_another_language_or_without_a_place_is_refused(write: Writer) -> None:
+    """A Bulgarian file is never graded by a Polish template; both shapes need the same places."""
     path = write("{question} {answer} {prediction}", "mine.pl.txt")
     with pytest.raises(UsageError, match=r"mine\.pl\.txt: 'mine' is .*'pl'.*'bg'"):
         load_template(path, "bg")
     with pytest.raises(UsageError, match="simpleqa:hu"):
         check_language(load_rubric(write(RUBRIC)), "hu", "simpleqa:hu")
-
-
-def test_a_template_without_a_place_is_refused(write: Writer) -> None:
-    """Both shapes of template are held to the same places."""
     with pytest.raises(UsageError, match=r"mine\.bg\.txt:1: .*{predicted_answer}"):
         load_template(write("{question}{target}", "mine.bg.txt"), "bg")
 
@@ -257,7 +249,10 @@ LANGUAGES = ["en", "bg", "pl", "hu", "be"]
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", ["simpleqa", "simpleqa_strict"])
 def test_a_bundled_rubric_shows_every_grade(name: str, language: str) -> None:
-    """Both rubrics exist in every language, and their examples cover all three grades."""
+    """Both rubrics exist in every language, and their examples cover all three grades.
+
+    A false premise is shown corrected, accepted and declined; an unanswerable question declined.
+    """
     rubric = load_rubric(RUBRICS / f"{name}.{language}.yaml")
     assert (rubric.name, rubric.language) == (name, language)
     replies = [json.loads(line) for line in rubric.system.splitlines() if line[:1] == "{"]
@@ -265,13 +260,7 @@ def test_a_bundled_rubric_shows_every_grade(name: str, language: str) -> None:
     assert set(shown) == set(GRADES)
     assert min(shown.values()) >= 3
     assert len(replies) == 2 * shown.total()
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("name", ["simpleqa", "simpleqa_strict"])
-def test_both_marks_have_a_rule_and_examples(name: str, language: str) -> None:
-    """A false premise is shown corrected, accepted and declined; an unanswerable one declined."""
-    system = load_rubric(RUBRICS / f"{name}.{language}.yaml").system
+    system = rubric.system
     assert [system.count(f'"{mark}: ') for mark in ("FALSE PREMISE", "UNANSWERABLE")] == [3, 1]
     assert system.count("FALSE PREMISE") == 3 + 2
 

@@ -205,12 +205,13 @@ class Answer:
         names = [frozenset(form.content) for form in self.forms]
         self.is_open = any(not (a <= b or b <= a) for a, b in combinations(names, 2))
         """Whether two forms name different things: neither has all words of the other."""
-        every = frozenset(word for form in self.forms for word in form.text.words)
+        self.gold_words = frozenset(word for form in self.forms for word in form.text.words)
+        """The words of all forms."""
         raw = read(beginning)
         text = _last_word(in_figures(raw, known), known)
         self.spelt = len(raw.words) != len(text.words) or not {*text.words} <= {*raw.words}
         """Whether the answer has number words, or takes something back."""
-        self.text = without(text, known.words["articles"] - every)
+        self.text = without(text, known.words["articles"] - self.gold_words)
         """What the answer says in the end: number words in figures, no articles."""
         self.numerals = numerals(beginning, self.text)
         """Its words that stand next to a numeral, with its value."""

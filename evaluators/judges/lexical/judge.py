@@ -253,7 +253,7 @@ def _clauses(answer: Answer) -> Iterator[_Clause]:
         place for place, word in enumerate(words)
         if place == 0 or BREAK.search(gaps[place]) or word in known.words["contrasts"]
     ]  # fmt: skip
-    shared = {*answer.question_words, *(word for form in answer.forms for word in form.text.words)}
+    shared = answer.question_words | answer.gold_words
     alike = Tolerance(tables=known, scripts=answer.text.cyrillic).alike
     heard = {word for word in set(words) if any(alike(one, word) for one in shared)}
     for start, end in zip(begins, [*begins[1:], len(words)], strict=True):

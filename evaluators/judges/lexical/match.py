@@ -266,8 +266,8 @@ def _follows_another(match: Match, answer: Answer) -> bool:
     comma = next((place for place in range(1, match.end) if "," in gaps[place]), 0)
     if not comma or len(words) > _APPOSITION or any("," in gap for gap in gaps[comma + 1 : -1]):
         return False
-    gold = {word for form in answer.forms for word in form.text.words}
-    lead = {word for word in words[:comma] if word in own and not word.isdecimal()} - gold
+    lead = {word for word in words[:comma] if word in own and not word.isdecimal()}
+    lead -= answer.gold_words
     start = match.start if match.start >= comma else match.end - 1
     aside = [word for word in words[comma:start] if word in own]
     aside += words[match.end :] if answer.tables.family_first else ()
@@ -284,8 +284,7 @@ def is_overturned(match: Match, answer: Answer) -> bool:
     turns = (i for i in range(match.end, end) if words[i] in tables.words["contrasts"])
     turn = next(turns, end)
     others = answer.capitals & own - tables.words["speakers"]
-    gold = {word for form in answer.forms for word in form.text.words}
-    return not (others - gold).isdisjoint(words[turn : min(end, turn + _TURN)])
+    return not (others - answer.gold_words).isdisjoint(words[turn : min(end, turn + _TURN)])
 
 
 def is_one_of_several(match: Match, answer: Answer) -> bool:

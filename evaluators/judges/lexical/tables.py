@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
@@ -232,13 +233,12 @@ def _numbers(files: Sequence[Mapping[str, Any]], small: frozenset[str]) -> dict[
 
 def _months(locales: Sequence[Locale], small: frozenset[str]) -> dict[str, int]:
     names: dict[str, int] = {}
-    for locale in reversed(locales):
-        for width in ("abbreviated", "wide"):
-            for context in ("stand-alone", "format"):
-                for number, name in locale["months"].get(context, {}).get(width, {}).items():
-                    word = "".join(_words(name))
-                    if len(word) > 2 and (width == "wide" or word not in small):
-                        names[word] = number
+    widths, contexts = ("abbreviated", "wide"), ("stand-alone", "format")
+    for locale, width, context in product(reversed(locales), widths, contexts):
+        for number, name in locale["months"].get(context, {}).get(width, {}).items():
+            word = "".join(_words(name))
+            if len(word) > 2 and (width == "wide" or word not in small):
+                names[word] = number
     return {word: number for word, number in names.items() if not word.isdecimal()}
 
 
