@@ -227,9 +227,8 @@ class Answer:
         hedges = known.phrases["hedges"].spans(self.text.words)
         self.hedges = {place for span in hedges for place in range(*span)} - dated  # „май“ is May
         """The places of the words that only say how sure the answer is."""
-        self.idle_words = (
-            known.words["openers"] | known.words["function"] | known.words["contrasts"]
-        )
+        small = (known.words[key] for key in ("openers", "function", "contrasts"))
+        self.idle_words = frozenset[str]().union(*small)
         """The words that only open an answer or hold it together."""
         idle, words = self.idle_words | self.question_words, enumerate(self.text.words)
         self.own_words = [word for i, word in words if word not in idle and i not in self.hedges]
