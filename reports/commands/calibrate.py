@@ -9,7 +9,7 @@ from pathlib import Path
 
 import cases
 from cases.config import FILE, load_dataset
-from cases.download.labelled_sets import LabelledSet, load_labelled_sets
+from cases.download.labelled_sets import load_labelled_sets
 from cases.label_columns import LabelColumns, find_columns, label_texts, language_of
 from cases.labels import BITS, LabelReading, is_number
 from cases.tables import Table, read_table
@@ -92,8 +92,14 @@ def _parser() -> CommandParser:
 
 def _data_set(options: argparse.Namespace) -> Path:
     """Write a judged data set of the file into the work folder, and return that folder."""
-    named = None if options.file.exists() else _named(options.file)
-    path = (named.path() if named else options.file).resolve()
+    sets, path = load_labelled_sets(), options.file
+    named = None if path.exists() else sets.get(str(path))
+    if not (named or path.exists() or path.suffix):  # what can only be a file is looked for later
+        what = f"no such file, and no set of this name; {hint(str(path), sets)}"
+        raise UsageError(f"{path}: {what}")
+    if named and not named.path().exists():
+        raise UsageError(f"{named.path()} is not there; fetch it: qagate download {named.name}")
+    path = (named.path() if named else path).resolve()
     options.scale = options.scale or (named.scale if named else "")
     name = re.sub(r"\W", "_", path.name.partition(".")[0], flags=re.ASCII)
     folder = (FOLDER / (name if name[:1].isalpha() else f"labelled_{name}")).resolve()
@@ -148,17 +154,6 @@ def _style(path: Path, table: Table, columns: LabelColumns) -> Style:
             f"{path.name}: labels 0 and 1 may be grades or ratings; give --kind graded or rated"
         )
     return "rated" if numbers else "graded"
-
-
-def _named(path: Path) -> LabelledSet | None:
-    """Return the labelled set of this name, None for what can only be a file."""
-    sets = load_labelled_sets()
-    found = sets.get(str(path))
-    if not found and not path.suffix:
-        raise UsageError(f"{path}: no such file, and no set of this name; {hint(str(path), sets)}")
-    if found and not found.path().exists():
-        raise UsageError(f"{found.path()} is not there; fetch it: qagate download {found.name}")
-    return found
 
 
 def attack(argv: Sequence[str]) -> int:

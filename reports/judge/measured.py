@@ -55,6 +55,8 @@ def measured_among(
 ) -> list[Calibration]:
     """Return how the labelled slices of a run measure its judge.
 
+    Labels measure the judge of a slice with the same language and kind of verdict, and for a model
+    with the same rubric too.
     ``records`` and ``summaries`` are by the name of a slice. Slices whose judge is measured
     ``outside`` of the records are left to that.
     """
@@ -64,7 +66,14 @@ def measured_among(
     offline = PanelSpec.parse(judge).is_offline
     found = []
     for one in (one for one in slices if not one.kind.answered and not one.attacks):
-        own = [other.name for other in graded if _measures(one, other, offline=offline)]
+        rubric, own = one.rubric, []
+        for other in graded:
+            alike = one.language == other.language and bool(rubric or offline)
+            if rubric and (rubric.protocol == "rate") != other.kind.rated:
+                alike = False
+            version = other.rubric.version if other.rubric else None
+            if alike and (offline or (rubric and rubric.version) == version):
+                own.append(other.name)
         answerers = {record.model for name in own for record in records[name]}
         found.append(
             calibration_of(
@@ -76,19 +85,6 @@ def measured_among(
             )
         )
     return found
-
-
-def _measures(labelled: Slice, slice_: Slice, *, offline: bool) -> bool:
-    """Return whether labels measure the judge of a slice.
-
-    Language and kind of verdict must be the same, and for a model the rubric too.
-    """
-    own, other = labelled.rubric, slice_.rubric
-    if labelled.language != slice_.language or not (own or offline):
-        return False
-    if own and (own.protocol == "rate") != slice_.kind.rated:
-        return False
-    return offline or (own and own.version) == (other and other.version)
 
 
 def calibrate(

@@ -5,19 +5,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from evaluators.output import PRIVATE_FOLDER, UnwrittenError, write_part
 from reports.render import csv_files, html, junit, markdown
-from reports.render.markdown import render as render_summary
 from reports.run import run_json
 from reports.run.report import Report
 from reports.run.report_folder import RECORDS, RUN, TRANSCRIPTS, graded_files
 from reports.run.transcripts import Source, keys_of, packed
-
-if TYPE_CHECKING:
-    from hashlib import _Hash
-
 
 OF_ITEMS: Mapping[str, Callable[["Files"], Iterable[str]]] = {
     RECORDS: lambda files: run_json.records(files.report),
@@ -58,9 +52,14 @@ class Files:
         report = self.report
         wanted = frozenset(name for word in self.formats for name in FORMATS[word])
         vouched = sha256()
+
+        def digested(piece: str) -> str:
+            vouched.update(piece.encode())
+            return piece
+
         for name in (name for name in OF_ITEMS if name in wanted):
             pieces = OF_ITEMS[name](self)
-            yield name, _digested(pieces, vouched) if name == RECORDS else pieces
+            yield name, map(digested, pieces) if name == RECORDS else pieces
         if TRANSCRIPTS in wanted and self.transcripts and (keys := keys_of(report.records)):
             yield TRANSCRIPTS, packed(self.transcripts(keys))
         yield from ((name, (f(report),)) for name, f in OF_FIGURES.items() if name in wanted)
@@ -68,12 +67,6 @@ class Files:
             yield from ((name, (text,)) for name, text in csv_files.graded(report).items())
         if RUN in wanted:
             yield RUN, (run_json.render(report, vouched.hexdigest()),)
-
-
-def _digested(pieces: Iterable[str], digest: "_Hash") -> Iterator[str]:
-    for piece in pieces:
-        digest.update(piece.encode())
-        yield piece
 
 
 class WriteError(UnwrittenError):
@@ -114,8 +107,11 @@ def write_files(
         *others, last = parts
         for name in others:
             parts[name].replace(folder / name)
-        if whole:
-            _remove_stale(folder, parts)
+        if whole:  # take away what another run left: transcripts, letters of slices not run now
+            kept = {name.casefold() for name in parts}
+            for path in (*filter(Path.is_file, [folder / TRANSCRIPTS]), *graded_files(folder)):
+                if path.name.casefold() not in kept:
+                    path.unlink()
         parts[last].replace(folder / last)
     except OSError as error:
         needed = sum(len(_raw(piece)) for _, pieces in files for piece in pieces)
@@ -131,14 +127,6 @@ def _raw(piece: str | bytes) -> bytes:
     return piece if isinstance(piece, bytes) else piece.encode()
 
 
-def _remove_stale(folder: Path, files: Iterable[str]) -> None:
-    """Take away what another run left: transcripts, and letters for a slice not run this time."""
-    kept = {name.casefold() for name in files}
-    for path in (*filter(Path.is_file, [folder / TRANSCRIPTS]), *graded_files(folder)):
-        if path.name.casefold() not in kept:
-            path.unlink()
-
-
 def append_summary(report: Report, path: Path) -> str:
     """Append ``summary.md`` to a page of the CI system; return why that failed, or nothing.
 
@@ -146,7 +134,7 @@ def append_summary(report: Report, path: Path) -> str:
     """
     try:
         with path.open("a", encoding="utf-8") as file:
-            file.write(render_summary(report) + "\n")
+            file.write(markdown.render(report) + "\n")
     except OSError as error:
         return f"{path}: the summary cannot be appended ({error.strerror}); the report is complete"
     return ""

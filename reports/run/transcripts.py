@@ -155,31 +155,30 @@ def calls_of(source: Source, keys: Sequence[str]) -> dict[str, SentCall]:
             calls[line.key] = one
         else:
             texts[line.key] = one["content"]
+    found: dict[str, SentCall] = {}
     try:
-        return {key: _call(calls[key], texts) for key in keys if key in calls}
+        for key, one in ((key, calls[key]) for key in keys if key in calls):
+            reply = one["reply"] and decode(Reply, one["reply"])
+            spec, is_damaged = reply.model if reply else "", bool(one.get("damaged"))
+            request, is_exact = None, False
+            if one["sent"] is not None:
+                frame, fields = whole(one["sent"], lambda name: texts.get(name, "(not kept)"))
+                request, spec, is_damaged = decode(Request, fields), str(frame["spec"]), False
+                asked = fresh_key(request_key(frame["model"], request), frame["fresh"])
+                is_exact = asked == one["call"]
+            found[key] = SentCall(
+                key=one["call"],
+                spec=spec,
+                request=request,
+                reply=reply,
+                is_exact=is_exact,
+                is_damaged=is_damaged,
+            )
+        return found
     except _ODD as error:
         raise UsageError(
             f"{TRANSCRIPTS}: a call is not as it was written ({error}); restore the file"
         ) from None
-
-
-def _call(line: Mapping[str, Any], texts: Mapping[str, str]) -> SentCall:
-    key, sent = line["call"], line["sent"]
-    reply = line["reply"] and decode(Reply, line["reply"])
-    if sent is None:
-        spec, is_damaged = reply.model if reply else "", bool(line.get("damaged"))
-        return SentCall(
-            key=key, spec=spec, request=None, reply=reply, is_exact=False, is_damaged=is_damaged
-        )
-    frame, fields = whole(sent, lambda name: texts.get(name, "(not kept)"))
-    request = decode(Request, fields)
-    return SentCall(
-        key=key,
-        spec=str(frame["spec"]),
-        request=request,
-        reply=reply,
-        is_exact=fresh_key(request_key(frame["model"], request), frame["fresh"]) == key,
-    )
 
 
 _JSON = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str)
