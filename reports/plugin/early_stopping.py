@@ -7,7 +7,7 @@ asks for all items at once keeps its slice from being stopped.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from cases.dataset import Dataset, Plan, PlannedItem, Slice, Threshold
 from evaluators.core import Outcome, UsageError
@@ -90,14 +90,6 @@ class _Watched:
             self.is_over = self.gate.verdict(self.evidence) != "INCONCLUSIVE"
 
 
-@dataclass(slots=True, kw_only=True)
-class _Queue:
-    """The keys of a queue in their order; the first ``ended`` of them have all ended."""
-
-    keys: list[str] = field(default_factory=list)
-    ended: int = 0
-
-
 class EarlyStopping:
     """Says which items need no longer be asked.
 
@@ -134,24 +126,25 @@ class EarlyStopping:
         chosen = set(keys)
         self._selected = [item for key, item in self._plan.items.items() if key in chosen]
         self._calibrator.select([item.key for item in self._selected])
-        queues: dict[str, _Queue] = defaultdict(_Queue)
-        places: dict[str, int] = {}
+        self._queues: dict[str, list[str]] = defaultdict(list)
+        self._firsts = Counter[str]()  # items of a queue, from its first on, that have all ended
+        self._places: dict[str, int] = {}
         for item in self._selected:
             if item.slice.name in self._queue_of:
-                queue = queues[self._queue_of[item.slice.name]]
-                places[item.key] = len(queue.keys)
-                queue.keys.append(item.key)
-        self._queues, self._places = dict(queues), places
+                queue = self._queues[self._queue_of[item.slice.name]]
+                self._places[item.key] = len(queue)
+                queue.append(item.key)
 
     def is_due(self, key: str) -> bool:
         """Return whether an item may be asked now, or must wait for earlier ones."""
         if key not in self._places:
             return True
-        queue = self._queues[self._queue_of[self._plan.items[key].slice.name]]
-        while queue.ended < len(queue.keys) and queue.keys[queue.ended] in self._ended:
-            queue.ended += 1
-        in_hand = min(self._ahead, max(FEWEST, queue.ended // 8))
-        return self._places[key] < queue.ended + in_hand
+        name = self._queue_of[self._plan.items[key].slice.name]
+        queue, ended = self._queues[name], self._firsts[name]
+        while ended < len(queue) and queue[ended] in self._ended:
+            ended += 1
+        self._firsts[name] = ended
+        return self._places[key] < ended + min(self._ahead, max(FEWEST, ended // 8))
 
     def note(self, outcome: Outcome) -> Collection[str]:
         """Note an item's outcome; return the keys that need no longer be asked."""
