@@ -4,7 +4,7 @@ import csv
 import io
 import random
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, permutations
@@ -21,7 +21,7 @@ QuestionKind = Literal["value", "which", "order"]
 KINDS: tuple[QuestionKind, ...] = ("value", "which", "order")
 OFFERED = 4
 """How many rows a question compares."""
-TRIES = 300
+TRIES = 5000
 """How often four rows are tried for one question before the table is taken for exhausted."""
 LARGEST = 1e18
 BLIND = ("fact_id", "Question")
@@ -136,9 +136,11 @@ class DrawRecipe:
         def shared(row: TableRow) -> str:
             return self._cell(row, column, part, "same") if column else ""
 
+        groups: dict[str, list[TableRow]] = defaultdict(list)
+        for row in left:
+            groups[shared(row)].append(row)
         for _ in range(TRIES if left else 0):
-            common = shared(chance.choice(left))
-            group = [row for row in left if shared(row) == common]
+            group = groups[shared(chance.choice(left))]
             some = chance.sample(group, OFFERED) if len(group) >= OFFERED else []
             if some and self._is_apart(part, some) and not self._share_a_name(part, some):
                 return tuple(some)

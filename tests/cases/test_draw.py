@@ -87,6 +87,14 @@ def test_an_order_is_the_places_of_the_options(tmp_path: Path) -> None:
         assert regions == {one["Question"][-3:-1]}
 
 
+def test_the_one_question_that_a_table_has_is_found(tmp_path: Path) -> None:
+    """Of 495 fours a single one is far enough apart and near enough, whatever the seed."""
+    rows = "".join(f"t{n},T{n},r,{n * (10 if n < 5 else 1000)}\n" for n in range(1, 13))
+    draw = ORDER.replace("count: 3", "count: 1").replace("within: 2000", "within: 35")
+    made = recipe(tmp_path, draw, HEAD + rows)
+    assert all(len(made.draw(seed)["en"]) == 1 for seed in range(5))
+
+
 def test_a_seed_draws_the_same_questions_and_another_one_others(tmp_path: Path) -> None:
     """In every language the same facts, with the columns that a data set needs."""
     made = recipe(tmp_path, WHICH)
