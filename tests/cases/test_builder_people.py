@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from cases.builder.people import accepted, agreed, assigned, reviewers_of, sheet_of
+from cases.builder.people import (
+    ReviewStep,
+    accepted,
+    agreed,
+    assigned,
+    reviewers_of,
+    sheet_of,
+)
 from cases.builder.validation import CONTESTED
 from cases.review.reviews import Review
 from cases.review.sheet import Duty
@@ -80,7 +87,10 @@ def test_a_share_is_drawn_from_every_source_and_answer() -> None:
 def test_what_models_disagree_on_goes_to_people() -> None:
     """All of it, however small the share, and the sheet says so; what nobody sees is dropped."""
     items = [make_item(n, answer="NO", validator={CONTESTED: n < 3}) for n in range(20)]
-    asked = assigned(items, 0.1, Duty(reviewers=("Ганна",), overlap=0))
+    values = {"share": 0.1, "reviewers": ["Ганна"], "overlap": None, "seed": 0}
+    duty = ReviewStep._duty(values)
+    assert duty == Duty(reviewers=("Ганна",), overlap=0), "one alone sees no item twice"
+    asked = assigned(items, 0.1, duty)
     assert all(map(reviewers_of, asked[:3]))
     assert [one.reasons for one in sheet_of("be", asked[2:4], recipe()).items] == [(CONTESTED,), ()]
     left = accepted(asked, [], unreviewed=True)

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from evaluators.kinds import kind_of
 from evaluators.rubric import Prompt, Rubric
 from tests.support.judging import judges
 from tests.support.scripted import Scripted, make_case
+from tests.support.tables import tabled
 
 PROMPT = Prompt(name="answer", language="bg", system="", user="{question}", version="v")
 RUBRIC = Rubric(name="r", language="bg", protocol="tool", system="", user="", version="v")
@@ -114,25 +116,13 @@ def test_the_answers_under_judgement_are_always_the_recorded_ones() -> None:
     assert isinstance(judged.answerer, RecordedAnswer)
 
 
-@pytest.mark.parametrize(
-    ("kind", "label", "verdict", "passes"),
-    [
-        ("graded", None, Verdict(grade="CORRECT"), True),
-        ("graded", None, Verdict(grade="NOT_ATTEMPTED"), False),
-        ("rated", None, Verdict(rating=6), True),
-        ("rated", None, Verdict(rating=5), False),
-        ("rated", None, Verdict(), False),
-        ("yes_no", "YES", Verdict(grade="YES"), True),
-        ("yes_no", "YES", Verdict(grade="UNANSWERED"), False),
-        ("judged", "INCORRECT", Verdict(grade="INCORRECT"), True),
-        ("judged", "7", Verdict(rating=7), True),
-        ("judged", "7", Verdict(rating=8), False),
-    ],
-)
-def test_what_passes(kind: str, label: str | None, verdict: Verdict, passes: bool) -> None:
+@tabled("kind", "label", "verdict", "passes")
+def test_what_passes(
+    kind: str, label: str | None, verdict: dict[str, Any], *, passes: bool
+) -> None:
     """CORRECT; a rating at the bar; the right word; the given label."""
     one = item(kind, label=label)
-    assert make_tasks([one], None, LEXICAL)["k"].passes(one.case, verdict) is passes
+    assert make_tasks([one], None, LEXICAL)["k"].passes(one.case, Verdict(**verdict)) is passes
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -380,58 +381,19 @@ def known(**changes: object) -> Calibration:
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("found", "judge", "changes", "words"),
-    [
-        ([known()], MODEL, {}, ""),
-        ([known(trusted=None)], MODEL, {}, "judge not trusted in bg: labels has no floor for it; "),
-        ([known(trusted=None)], MODEL, {"judge_unmeasured": True}, ""),
-        ([known(trusted=None)], "lexical", {}, ""),
-        ([known(trusted=False, blocks="below")], MODEL, {}, "below"),
-        ([known(), known(dataset="more", trusted=False, blocks="below")], MODEL, {}, "below"),
-        ([known(trusted=False, blocks="below")], MODEL, {"judge_unmeasured": True}, "below"),
-        ([known(trusted=False, blocks="below")], "lexical", {}, "below"),
-        (
-            [],
-            MODEL,
-            {},
-            "judge not measured in bg: no labelled items were judged; label answers "
-            "by the same rubric (qagate new labels_bg --kind judged --lang bg)",
-        ),
-        (
-            [known(trusted=None, measures={}, reason="it is off")],
-            MODEL,
-            {},
-            "judge not measured in bg: it is off",
-        ),
-        (
-            [known(trusted=None, measures={"kappa": UNDEFINED})],
-            MODEL,
-            {},
-            "judge not measured in bg",
-        ),
-        ([known(graders=("other:bg",))], MODEL, {}, "judge not measured in bg"),
-        ([], f"lexical+{MODEL}", {}, "judge not measured in bg"),
-        ([], f"lexical {MODEL}", {}, "judge not measured in bg"),
-        ([], MODEL, {"judge_unmeasured": True}, ""),
-        ([known(trusted=None, measures={}, reason="off")], MODEL, {"judge_unmeasured": True}, ""),
-        (
-            [known(blocks="judge not trusted in bg: x is below 0.9")],
-            "lexical",
-            {},
-            "judge not trusted in bg: x is below 0.9; name a model as the judge (--judge)",
-        ),
-        ([], "lexical", {}, ""),
-        ([], "python:mine:Judge", {}, ""),
-    ],
-)
+@tabled("found", "judge", "waived", "words")
 def test_what_a_judge_may_decide(
-    found: list[Calibration], judge: str, changes: dict[str, object], words: str
+    found: list[dict[str, Any]], judge: str, *, waived: bool, words: str
 ) -> None:
     """A model once it is measured and not below its floor, or where its data set waives that;
     rules unless labels of the run speak against them."""
+    for one in found:
+        one |= {"graders": tuple(one.get("graders", ["d:bg"]))}
+        if "measures" in one:
+            one["measures"] = dict.fromkeys(one["measures"], UNDEFINED)
     slice_ = asked()
-    said = distrust([dataset(slice_, **changes)], slice_, found, judge)
+    datasets = [dataset(slice_, judge_unmeasured=waived)]
+    said = distrust(datasets, slice_, [known(**one) for one in found], judge)
     assert said.startswith(words)
     assert bool(said) is bool(words)
 
