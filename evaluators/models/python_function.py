@@ -16,6 +16,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -153,7 +154,20 @@ class FunctionModel:
         return asyncio.run_coroutine_threadsafe(_awaited(function, case), self._loop)
 
     def _said(self, error: Exception) -> str:
-        return one_line(mask(f"{self._spec}: {type(error).__name__}: {error}"))
+        """Return the error in one line, with the last line of the user's own code."""
+        lines = [
+            f" ({Path(one.filename).relative_to(Path.cwd())}:{one.lineno})"
+            for one in extract_tb(error.__traceback__)
+            if _is_own(Path(one.filename))
+        ]
+        where = lines[-1] if lines else ""
+        return one_line(mask(f"{self._spec}: {type(error).__name__}: {error}{where}"))
+
+
+def _is_own(file: Path) -> bool:
+    """Return whether a file is in the working folder, and no part of ours or of a package."""
+    ours = Path(__file__).parents[1] in file.parents
+    return file.is_relative_to(Path.cwd()) and "site-packages" not in file.parts and not ours
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

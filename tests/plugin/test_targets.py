@@ -72,7 +72,7 @@ def test_a_function_that_always_fails_ends_the_run(capitals: Project) -> None:
     """After three calls alike nothing can be graded: exit 4 with the cause in the last line."""
     done = capitals.run_in_process("qa", "--model", "python:app_under_test:broken")
     assert done.ret == 4
-    assert "LookupError: no index for en" in done.outlines[-1]
+    assert "LookupError: no index for en (app_under_test.py:" in done.outlines[-1]
     assert "check the function (app_under_test:broken)" in done.outlines[-1]
 
 
