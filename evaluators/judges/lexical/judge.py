@@ -230,7 +230,7 @@ def grade_premise(answer: Answer, mark: str) -> Verdict:
         doubtful = declined or answer.truncated or any(one.offers for one in clauses)
         sure = denial.explicit and denial is clauses[0] and not doubtful
         return Verdict(grade=CORRECT, reason="the answer denies the premise", sure=sure)
-    if _tells_truth(answer):
+    if _tells_truth(answer) and not (answer.refusals and is_bare(answer)):
         return Verdict(grade=CORRECT, reason="the answer says what is true instead")
     turns = answer.tables.words["contrasts"]
     first = takewhile(lambda one: not one.declines, clauses)
