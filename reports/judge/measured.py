@@ -360,12 +360,13 @@ def calibration_notes(calibrations: Sequence[Calibration]) -> list[str]:
             notes.append(f"judge not measured in {one.language} (for {slices}): {one.reason}")
             continue
         told = {name: one.measures.get(name) for name in ("agreement", "youden", *one.floor)}
-        figures = ", ".join(f"{name} {found.text()}" for name, found in told.items() if found)
+        known = {name: one for name, one in told.items() if one and one.value is not None}
+        figures = ", ".join(f"{name} {found.text()}" for name, found in known.items())
         earlier = ", measured earlier" if one.source == "ledger" else ""
         lost = f", {one.ungraded} without a grade" if one.ungraded else ""
         trust = f"; {one.reason}" if one.reason else "" if one.floor else "; it has no floor"
         notes.append(
-            f"judge in {one.language} (for {slices}){earlier}: {figures} over "
+            f"judge in {one.language} (for {slices}){earlier}: {figures or 'no figure'} over "
             f"{one.labels} ({one.dataset}){lost}{trust}"
         )
     return notes

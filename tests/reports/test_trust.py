@@ -175,6 +175,8 @@ def test_a_judge_at_its_floor_is_trusted(labels: Slice) -> None:
     assert calibration_notes([people])[0].endswith("over 20 labelled items (labels)")
     earlier = replace(one, source="ledger")  # as runs before this version have it
     assert "(for d:bg), measured earlier: agreement" in calibration_notes([earlier])[0]
+    (unknown,) = calibration_notes([replace(one, measures=dict.fromkeys(one.measures, UNDEFINED))])
+    assert unknown.startswith("judge in bg (for d:bg): no figure over 20")
 
 
 def test_a_judge_below_its_floor_blocks_its_gates(labels: Slice) -> None:
