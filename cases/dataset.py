@@ -21,6 +21,9 @@ from evaluators.text import digest, shown
 Evidence = Literal["estimate", "confident", "corrected", "audited", "sequential"]
 Fail = Literal["", "margin", "zero"]
 
+PROOF: Mapping[Evidence, int] = {"estimate": 0, "confident": 1, "sequential": 1, "audited": 2}
+"""Which evidence guarantees more: a wrong PASS in at most 2.5 % of runs, by a measured judge or (2)
+by people. What is ``corrected`` may pass where the estimate does not, and the other way round."""
 AUDIT_SHARE = 0.25
 """The probability that people look at a pair, unless a gate says otherwise."""
 MAX_SHARDS = 100_000
@@ -61,13 +64,14 @@ class Threshold:
         return self.measure in (DROP, RISE)
 
     def is_laxer(self, before: "Threshold") -> bool:
-        """Return whether it may pass what the gate that it replaces does not."""
+        """Return whether it guarantees less against a wrong PASS than the gate that it replaces."""
         lower = before.min is not None and (self.min is None or self.min < before.min)
         higher = before.max is not None and (self.max is None or self.max > before.max)
-        proofs = before.evidence, self.evidence
-        weaker = proofs[0] != proofs[1] and proofs != ("estimate", "confident")
+        proofs = PROOF.get(before.evidence, len(PROOF)), PROOF.get(self.evidence, -1)
+        weaker = before.evidence != self.evidence and proofs[1] < proofs[0]
         kinder = before.fail == "zero" != self.fail or self.relative != before.relative
-        return lower or higher or weaker or kinder or self.share < before.share
+        fewer = before.evidence == self.evidence and self.share < before.share
+        return lower or higher or weaker or kinder or fewer
 
     @property
     def text(self) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 import typing
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import ClassVar
 
 from evaluators.core import CORRECT, GRADES, NO, NOT_ATTEMPTED, UNANSWERED, YES, Verdict
@@ -142,12 +143,16 @@ class Kind(str):
         value = item.metadata.get(field or FACT)
         if text := "" if value is None else str(value).strip():
             return field or FACT, text
-        question = " ".join(item.question.casefold().split()) or item.id
-        return self.shared(item) or (item.language, question, item.context)
+        return self.shared(item) or (item.language, _plain(item.question) or item.id, item.context)
 
     def shared(self, item: ItemView) -> Cluster:
         """Return what an item of this kind may share with others, or nothing."""
         return ()
+
+
+@lru_cache(2**15)  # records are counted many times over
+def _plain(question: str) -> str:
+    return " ".join(question.casefold().split())
 
 
 def is_right(label: str, passing: Collection[str], pass_bar: int) -> bool:

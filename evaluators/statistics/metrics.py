@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -338,7 +338,7 @@ def better_end(name: str) -> Better:
     return row.better if row else "more"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Sample:
     """Counted items: ``items[i]`` of them have the count table ``patterns.counts[i]``."""
 
@@ -348,7 +348,7 @@ class Sample:
     clustered: bool
     """Whether an item was asked more than once."""
 
-    @property
+    @cached_property
     def whole(self) -> CountTable:
         """All items in one table."""
         import numpy as np

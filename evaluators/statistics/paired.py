@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _FAR = 1e9  # an infinite score
 
 
+@lru_cache(4096)  # simulated runs ask for the same few counts again and again
 def tango(fixed: float, broke: float, n: float, z: float = Z95) -> Interval | None:
     """Return Tango's score interval of the paired difference, or None for ``n`` = 0.
 
@@ -286,7 +287,6 @@ def confirmed_margin(n: int, discordance: float) -> float | None:
     return high
 
 
-@lru_cache(4096)  # simulated runs ask for the same few counts again and again
 def pairs_needed(bound: float, discordance: float, difference: float) -> int | None:
     """Return about how many pairs exclude a bound with 80 % power, to within a hundredth.
 

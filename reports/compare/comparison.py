@@ -1,7 +1,7 @@
 """A run compared with its baseline, and its languages with each other: what flipped or moved."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cases.dataset import Dataset, Slice
@@ -9,6 +9,7 @@ from evaluators.kinds import FACT, Cluster
 from evaluators.output import plural
 from evaluators.statistics.betting import Ends, Evidence
 from evaluators.statistics.intervals import Estimate
+from evaluators.statistics.paired import holm
 from reports.compare.differences import differences, usage_shifts
 from reports.compare.pairs import (
     MOST_UNPAIRED,
@@ -65,13 +66,35 @@ def lacking(sides: Mapping[str, PairedSlice], earlier: Baseline) -> Iterator[str
 
     ``sides`` has the slices of the run, by name.
     """
-    sizes = Counter(f"{one.dataset}:{one.language}" for one in earlier.records)
-    gone = [f"{name} ({plural(n, 'item')})" for name, n in sizes.items() if name not in sides]
+    slices = earlier.slices.items()
+    gone = [f"{name} ({plural(len(own), 'item')})" for name, own in slices if name not in sides]
     parts = ((name, one.pairing.gone) for name, one in sides.items())
     gone += [f"{share:.0%} of {name}'s items" for name, share in parts if share > MOST_UNPAIRED]
     if gone:
         more = f" and {len(gone) - NAMED} more" if len(gone) > NAMED else ""
         yield f"the {earlier.role} has {', '.join(gone[:NAMED])}{more}, and this run does not"
+
+
+def lost_answers(
+    compared: Sequence[Mapping[str, PairedSlice]], failed: Container[str]
+) -> Iterator[str]:
+    """Yield what each slice lost that is shown to be worse than before, most of it first.
+
+    By McNemar's exact test, with Holm's adjustment for the number of slices. Where a pooled gate is
+    among the ``failed``, also what the other slices of its data set lost.
+    """
+    for sides in compared:
+        asked = [one for one in sides.values() if one.slice_.kind.answered]
+        found = [(one, one.difference) for one in asked if one.difference.n]
+        p_values = holm([difference.p_value for _, difference in found])
+        both = zip(found, p_values, strict=True)
+        for (one, change), p_value in sorted(both, key=lambda pair: pair[0][1].value):
+            named = p_value < 0.05 or f"{one.slice_.dataset}:*" in failed
+            if named and change.value < 0:
+                won = f" and won {change.fixed:,}" if change.fixed else ""
+                since = " since the anchor" if one.role == "anchor" else ""
+                of = plural(change.n, "answer")
+                yield f"{one.slice_.name} lost {change.broke:,}{won} of {of}{since}"
 
 
 def anchor_notes(since: Comparison | None) -> Iterator[str]:
@@ -85,7 +108,7 @@ def anchor_notes(since: Comparison | None) -> Iterator[str]:
 
 def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
     """Return the comparison of one slice, or of all slices of a dataset together."""
-    found = paired_difference(sides)
+    found = sides[0].difference if len(sides) == 1 else paired_difference(sides)
     stopped = any(p.new.outcome == "stopped" for one in sides for p in one.pairing.pairs)
     estimate, others = found.estimate, differences(sides)
     if stopped:  # what is for a fixed number of items does not hold

@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ from evaluators.statistics.usage_estimates import UsageMetric
 from reports.compare.pairs import Hit, PairedDifference, PairedSlice, paired_difference, passes
 from reports.metrics.summary import (
     axes_of,
+    cell_of,
     count_table,
     counted_outcomes,
     gold_of,
@@ -87,11 +89,6 @@ def scopes(
                 yield language, scope, threshold
 
 
-def metric_rows(sides: Sides) -> Mapping[str, Metric]:
-    """Return the metrics that make sense for the items of these slices."""
-    return metrics_of(sides[0].slice_.kind, blank_table(sides))
-
-
 def blank_table(sides: Sides) -> CountTable:
     """Return a table without items, with the outcomes and the settings of the first slice."""
     import numpy as np
@@ -99,7 +96,8 @@ def blank_table(sides: Sides) -> CountTable:
     slice_ = sides[0].slice_
     graded = [one for side in sides for pair in side.graded for one in (pair.old, pair.new)]
     every = [*graded, *(new for _, _, new in matches_of(sides))]  # one may have a label of its own
-    golds, outcomes = axes_of(every, slice_)
+    cells = {cell_of(one, slice_) for one in every if is_counted(one, slice_)}
+    golds, outcomes = axes_of(cells, slice_)
     counts = np.zeros((len(golds), len(outcomes)))
     return count_table(slice_, counts, (golds, outcomes), scores_of(graded, slice_))
 
@@ -210,7 +208,7 @@ class ResampledDifference:
 Difference = PairedDifference | ResampledDifference
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ShareChange:
     """A share of all items, in both runs; ``hit`` says which items it counts."""
 
@@ -221,8 +219,11 @@ class ShareChange:
         """Return nothing: the extremes of a share are always known."""
         return ""
 
+    @cached_property
     def seen(self) -> PairedDifference:
-        """Return the difference over the pairs graded in both runs."""
+        """The difference over the pairs graded in both runs."""
+        if self.hit is passes and len(self.sides) == 1:
+            return self.sides[0].difference
         return paired_difference(self.sides, hit=self.hit)
 
     def extremes(self) -> tuple[PairedDifference, ...]:
@@ -231,15 +232,14 @@ class ShareChange:
         Clusters may correlate more in between than at either end. So both ends use the smallest
         number of independent pairs: of the two ends and of the known pairs.
         """
-        seen = self.seen()
-        if seen.n == sum(len(list(side.matches)) for side in self.sides):
-            return (seen,)  # every result is known
+        if self.seen.n == sum(len(side.matches) for side in self.sides):
+            return (self.seen,)  # every result is known
         ends = [paired_difference(self.sides, fill, self.hit) for fill in (False, True)]
-        weight = min(one.weight for one in (seen, *ends))
+        weight = min(one.weight for one in (self.seen, *ends))
         return tuple(replace(one, weight=weight) for one in ends)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class MetricChange:
     """Any other metric of a kind, in both runs, over the items of all these slices together."""
 
@@ -259,10 +259,11 @@ class MetricChange:
         return ""
 
     def _unknown(self) -> int:
-        return len(list(matches_of(self.sides))) - count_pairs(self.sides).pairs
+        return sum(len(side.matches) for side in self.sides) - self.seen.n
 
+    @cached_property
     def seen(self) -> ResampledDifference:
-        """Return the difference over the pairs graded in both runs."""
+        """The difference over the pairs graded in both runs."""
         return self._difference(({}, {}))
 
     def extremes(self) -> tuple[ResampledDifference, ...]:
@@ -286,7 +287,7 @@ class MetricChange:
         return ResampledDifference(estimate=counted.difference(self.row, counted.drawn()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ExtraChange:
     """The mean of an extra metric, 0 to 1, in both runs, over the pairs measured in both."""
 
@@ -310,15 +311,15 @@ class ExtraChange:
             if old is not None and new is not None:
                 yield side.slice_.cluster_of(now), old, new
 
+    @cached_property
     def seen(self) -> ResampledDifference:
-        """Return the difference over the pairs with both values."""
+        """The difference over the pairs with both values."""
         return self._difference(None)
 
     def extremes(self) -> tuple[ResampledDifference, ...]:
         """Return the differences with all unknown values at their worst, and at their best."""
-        seen = self.seen()
-        if seen.n == len(list(matches_of(self.sides))):
-            return (seen,)
+        if self.seen.n == sum(len(side.matches) for side in self.sides):
+            return (self.seen,)
         return self._difference(0.0), self._difference(1.0)
 
     def _difference(self, fill: float | None) -> ResampledDifference:
@@ -350,11 +351,12 @@ def change_of(name: str, sides: Sides) -> Change | None:
         return ShareChange(sides=sides)
     if name in _extras(sides):
         return ExtraChange(sides=sides, name=name)
-    row = metric_rows(sides).get(name)
+    blank = blank_table(sides)
+    row = metrics_of(sides[0].slice_.kind, blank).get(name)
     if row is None:
         return None
     if row.every_item:
-        return ShareChange(sides=sides, hit=_hit(row, sides))
+        return ShareChange(sides=sides, hit=_hit(row, sides, blank))
     return MetricChange(sides=sides, row=row)
 
 
@@ -366,14 +368,14 @@ def differences(sides: Sides) -> dict[str, Estimate]:
     counted = count_pairs(sides) if _are_alike(sides) else None
     found = {}
     if counted and counted.pairs:
-        drawn = counted.drawn()
-        for name, row in metric_rows(sides).items():
+        drawn, blank = counted.drawn(), blank_table(sides)
+        for name, row in metrics_of(counted.kind, blank).items():
             if row.compared and row.every_item:
-                found[name] = paired_difference(sides, hit=_hit(row, sides)).estimate
+                found[name] = paired_difference(sides, hit=_hit(row, sides, blank)).estimate
             elif row.compared:
                 found[name] = counted.difference(row, drawn)
     for name in _extras(sides):
-        found[name] = ExtraChange(sides=sides, name=name).seen().estimate
+        found[name] = ExtraChange(sides=sides, name=name).seen.estimate
     return {name: one for name, one in found.items() if one.value is not None}
 
 
@@ -388,17 +390,27 @@ def _are_alike(sides: Sides) -> bool:
     return all(one == scores[0] for one in scores) and len(set(own)) == 1
 
 
-def _hit(row: Metric, sides: Sides) -> Hit:
-    """Return which records a share of all items counts."""
-    counted = {side.slice_.name: counted_outcomes(row, blank_table([side])) for side in sides}
-    blank = blank_table(sides)
+def _hit(row: Metric, sides: Sides, blank: CountTable) -> Hit:
+    """Return which records a share of all items counts; ``blank`` has the axes of all slices."""
+    axes = blank.golds, blank.outcomes
+    slices = {side.slice_.name: side.slice_ for side in sides}
+    counted = {
+        name: counted_outcomes(row, count_table(one, blank.counts, axes, blank.scores))
+        for name, one in slices.items()
+    }
+
+    @cache
+    def counts(name: str, gold: str, result: str) -> bool | None:
+        said = on_axis(result, blank.outcomes, slices[name])
+        if said not in blank.outcomes:
+            return None
+        return (on_axis(gold, blank.golds, slices[name]), said) in counted[name]
 
     def hit(side: PairedSlice, record: Record) -> bool | None:
-        said = on_axis(record.result, blank.outcomes, side.slice_)
-        if not record.is_graded or said not in blank.outcomes:
+        slice_ = side.slice_
+        if not record.is_graded:
             return None
-        gold = on_axis(gold_of(record, side.slice_.kind), blank.golds, side.slice_)
-        return (gold, said) in counted[side.slice_.name]
+        return counts(slice_.name, gold_of(record, slice_.kind), record.result)
 
     return hit
 
@@ -407,7 +419,7 @@ def _mean(sums: Array) -> tuple[Array, Array]:
     return sums[..., 0, 0], sums[..., 0, 1]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class UsageChange:
     """A metric of usage (seconds, tokens, cost), in both runs."""
 
@@ -416,7 +428,7 @@ class UsageChange:
     relative: bool
     """Whether the change is relative to the old value."""
 
-    @property
+    @cached_property
     def pairs(self) -> list[tuple[Cluster, float | None, float | None]]:
         """The old and the new usage of every item, graded or not."""
         return list(_pairs(self.sides, self.row))
@@ -428,8 +440,9 @@ class UsageChange:
             return f"{self.row.name} is not known of {plural(unknown, 'item')} in both runs"
         return ""
 
+    @cached_property
     def seen(self) -> ResampledDifference:
-        """Return the change over the pairs whose usage both runs know."""
+        """The change over the pairs whose usage both runs know."""
         return self._change((None, None))
 
     def extremes(self) -> tuple[ResampledDifference, ...]:

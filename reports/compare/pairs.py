@@ -6,9 +6,10 @@ CORRECT; rated: at or above the new run's bar; yes/no: right) or of another shar
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from functools import cached_property
+from typing import Literal, NamedTuple
 
 from cases.dataset import Slice
 from evaluators.judges.ensemble import Adjudications
@@ -33,12 +34,11 @@ MOST_UNPAIRED = 0.05
 """The largest share of a slice's items in either run that may lack a partner or have other data."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class Pair(NamedTuple):
     """An item that is the same in both runs, and was graded in the old one."""
 
-    new: Record
     old: Record
+    new: Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,52 +95,42 @@ def unanswered(record: Record) -> Record:
 def pair_records(
     new: Sequence[Record], old: Sequence[Record], *, sampled: bool = False
 ) -> PairedRecords:
-    """Pair the records by dataset, language, id and repeat, where the item's digest is the same.
+    """Pair a slice's records by id and repeat, where the item's digest is the same.
 
-    Old records of slices that the new run does not have do not count. ``sampled`` means that the
-    new run is a sample, which may lack items of the old one.
+    ``sampled`` means that the new run is a sample, which may lack items of the old one.
     """
-    before = {(one.dataset, one.language, one.id, one.repeat): one for one in old}
-    after = {(one.dataset, one.language, one.id, one.repeat): one for one in new}
-    repeats, asked = _repeats(before), _repeats(after)
+    before = {(one.id, one.repeat): one for one in old}
+    after = {(one.id, one.repeat): one for one in new}
+    asked_then, asked = (max((repeat for _, repeat in some), default=0) for some in (before, after))
     pairs: list[Pair] = []
     lone: dict[str, Lone] = {}
+    unknown: list[Record] = []
     for identity, record in after.items():
         former = before.get(identity)
-        if record.repeat > repeats.get(identity[:2], record.repeat):
-            lone[record.key] = "repeat"
-        elif former is None:
-            lone[record.key] = "added"
-        elif former.digest != record.digest:
-            lone[record.key] = "changed"
-        elif not former.is_graded:
-            lone[record.key] = "ungraded"
-        else:
+        if former and former.digest == record.digest and former.is_graded:
             pairs.append(Pair(new=record, old=former))
-    compared = [identity for identity in before if identity[:2] in asked]
-    items = {identity[:3] for identity in after}
-    gone = sum(identity[:3] not in items for identity in compared)
-    removed = [identity for identity in compared if identity not in after]
-    dropped = (before[one] for one in removed if one[3] <= asked[one[:2]])
+        elif former and former.digest != record.digest:
+            lone[record.key] = "changed"
+        elif asked_then and record.repeat > asked_then:
+            lone[record.key] = "repeat"
+        else:
+            lone[record.key] = "ungraded" if former else "added"
+            unknown.append(record)
+    removed = [identity for identity in before if identity not in after] if after else []
+    items = {key for key, _ in after} if removed else set()
+    gone = sum(key not in items for key, _ in removed)
+    dropped = (before[one] for one in removed if one[1] <= asked)
     return PairedRecords(
         pairs=tuple(pairs),
         lone=lone,
-        unknown=tuple(one for one in after.values() if lone.get(one.key) in ("added", "ungraded")),
+        unknown=tuple(unknown),
         removed=len(removed),
-        gone=gone / len(compared) if compared and not sampled else 0.0,
+        gone=gone / len(before) if removed and not sampled else 0.0,
         dropped=() if sampled else tuple(dropped),
     )
 
 
-def _repeats(identities: Iterable[tuple[str, str, str, int]]) -> dict[tuple[str, str], int]:
-    """Return the largest number of repeats in each slice."""
-    found: dict[tuple[str, str], int] = {}
-    for dataset, language, _, repeat in identities:
-        found[dataset, language] = max(repeat, found.get((dataset, language), 1))
-    return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PairedSlice:
     """One slice, paired with the same slice of the baseline or the anchor."""
 
@@ -162,21 +152,63 @@ class PairedSlice:
     plan: AuditPlan = field(default_factory=dict)
     elsewhere: tuple[str, ...] = ()
     """The languages of the dataset that only the other run has."""
+    former: "PairedSlice | None" = None
+    """The same items in the same order, with other new records."""
 
-    @property
+    def renewed(self, records: Sequence[Record]) -> "PairedSlice":
+        """Return the same slice where the new run has these records of the same items."""
+        new = {record.key: record for record in records}
+        pairs = tuple(Pair(one.old, new[one.new.key]) for one in self.pairing.pairs)
+        unknown = tuple(new[one.key] for one in self.pairing.unknown)
+        pairing = replace(self.pairing, pairs=pairs, unknown=unknown)
+        return replace(self, pairing=pairing, former=self)
+
+    @cached_property
     def bar(self) -> int | None:
         """The rating that passes in both runs, None where items are not rated."""
         return self.slice_.pass_bar if self.slice_.kind.rated else None
 
-    @property
-    def matches(self) -> Iterator[tuple[Record | None, Record]]:
+    @cached_property
+    def matches(self) -> Sequence[tuple[Record | None, Record]]:
         """The pairs (old, new); old is None where the old run has no grade.
 
         Items that were not asked again count as pairs without a new answer.
         """
-        yield from ((pair.old, pair.new) for pair in self.pairing.pairs)
-        yield from ((None, record) for record in self.pairing.unknown)
-        yield from ((record, unanswered(record)) for record in self.pairing.dropped)
+        return (
+            *self.pairing.pairs,
+            *((None, record) for record in self.pairing.unknown),
+            *((record, unanswered(record)) for record in self.pairing.dropped),
+        )
+
+    @cached_property
+    def clusters(self) -> Sequence[Cluster]:
+        """The cluster of each pair."""
+        own = (self.slice_.cluster_of(new) for _, new in self.matches)
+        return self.former.clusters if self.former else list(own)
+
+    @cached_property
+    def passed_before(self) -> Sequence[bool | None]:
+        """Whether the old record of each pair passes."""
+        own = (old.passes(self.bar) if old else None for old, _ in self.matches)
+        return self.former.passed_before if self.former else list(own)
+
+    @cached_property
+    def _by_hit(self) -> "dict[Hit, Sequence[Result]]":
+        now = (new.passes(self.bar) for _, new in self.matches)
+        return {passes: list(zip(self.clusters, self.passed_before, now, strict=True))}
+
+    def results(self, hit: "Hit") -> "Sequence[Result]":
+        """Return each pair's cluster, and whether its old and its new record count."""
+        if hit not in self._by_hit:
+            now = (hit(self, new) for _, new in self.matches)
+            before = (hit(self, old) if old else None for old, _ in self.matches)
+            self._by_hit[hit] = list(zip(self.clusters, before, now, strict=True))
+        return self._by_hit[hit]
+
+    @cached_property
+    def difference(self) -> "PairedDifference":
+        """How far the share that passes moved, over the pairs graded in both runs."""
+        return paired_difference([self])
 
     @property
     def graded(self) -> Iterator[Pair]:
@@ -189,9 +221,8 @@ def unless_own(sides: dict[str, PairedSlice]) -> dict[str, PairedSlice]:
 
     Measured seconds tell a run from another in which a model said the same.
     """
-    pairs = (pair for side in sides.values() for pair in side.graded)
-    same = [_said(pair.new) == _said(pair.old) for pair in pairs]
-    if not (same and all(same)):
+    pairs = [pair for side in sides.values() for pair in side.graded]
+    if not pairs or any(_said(pair.new) != _said(pair.old) for pair in pairs):
         return sides
     role = next(iter(sides.values())).role
     why = f"the {role} holds this run's own answers, and nothing differs from itself; compare with "
@@ -299,6 +330,7 @@ def difference_of(changes: Collection[list[int]]) -> PairedDifference:
     )
 
 
+Result = tuple[Cluster, bool | None, bool | None]
 Hit = Callable[[PairedSlice, Record], bool | None]
 """Whether a record of a slice counts; None where it has no grade, or an unknown one."""
 
@@ -335,11 +367,10 @@ def paired_difference(
     """
     changes: dict[Cluster, list[int]] = defaultdict(list)
     for one in sides:
-        for old, new in one.matches:
-            before, now = (hit(one, record) if record else None for record in (old, new))
-            if ungraded is not None:
-                before = (not ungraded) if before is None else before
-                now = ungraded if now is None else now
+        for cluster, before, now in one.results(hit):
             if before is not None and now is not None:
-                changes[one.slice_.cluster_of(new)].append(now - before)
+                changes[cluster].append(now - before)
+            elif ungraded is not None:
+                then = not ungraded if before is None else before
+                changes[cluster].append((ungraded if now is None else now) - then)
     return difference_of(changes.values())

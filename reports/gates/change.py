@@ -7,13 +7,22 @@ of the same items (``compare/differences.py``).
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from cases.dataset import Dataset, Threshold
 from evaluators.output import plural
 from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
 from evaluators.statistics.paired import holm, p_value_beyond
-from reports.compare.differences import Difference, change_for, elsewhere, not_asked, scopes
+from reports.compare.differences import (
+    Change,
+    Difference,
+    UsageChange,
+    change_for,
+    elsewhere,
+    not_asked,
+    scopes,
+)
 from reports.compare.pairs import Lone, PairedSlice
 from reports.judge.scale import JudgeScale, judge_scale
 from reports.metrics.gate import BY_RUN, ROUNDING
@@ -29,7 +38,9 @@ class ChangeGate:
     """Empty for a gate that pools languages."""
     threshold: Threshold
     sides: Sequence[PairedSlice]
-    scale: JudgeScale | None = None
+    change: Change | UsageChange | None
+    """How far the metric moved; None where these slices lack it."""
+    scale: JudgeScale | None
     """How the judge's errors scale the margin; None where no judge decided or they are unknown."""
 
     @property
@@ -84,11 +95,11 @@ class ChangeGate:
 
     def evidence(self) -> "ChangeEvidence | str":
         """Return what the pairs show, or why they cannot decide the gate."""
-        change = change_for(self.threshold, self.sides)
+        change = self.change
         obstacle = self._obstacle() or (change.obstacle() if change else "")
         if obstacle or change is None:
             return obstacle or f"{self.threshold.of} is not measured on {self.sides[0].slice_.name}"
-        seen: Difference = change.seen()
+        seen: Difference = change.seen
         cases: Sequence[Difference] = change.extremes()
         found = [seen, *(one for one in cases if one.n > seen.n)]
         what = f"{self.threshold.of or 'the share that passes'}"
@@ -113,7 +124,7 @@ class ChangeGate:
         return f"no graded item pairs with the {self.role} ({items} without a partner)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ChangeEvidence:
     """What the pairs show: the difference over graded pairs, and the harm in all worst cases."""
 
@@ -187,8 +198,10 @@ class ChangeEvidence:
         if self.confident and estimate.interval:
             text += f", 95 % interval {span_of(estimate.interval)}"
         text += f": {self._zone(state)}"
-        if state == "INCONCLUSIVE":
-            text += self._remedy()
+        if state == "INCONCLUSIVE" and self.ungraded and not gate.threshold.of_usage:
+            text += "; grade the ungraded items first"
+        elif state == "INCONCLUSIVE" and self.needed:
+            text += f"; about {plural(self.needed, 'pair')} would decide it"
         freed = f"; {gate.scale.text(estimate)}" if gate.scale else ""
         return f"{text} ({'; '.join(self._basis())}){freed}"
 
@@ -260,29 +273,26 @@ class ChangeEvidence:
                 return "a better judge"
             times = ((youden.value - low) / (youden.value - wanted)) ** 2
             return f"about {max(1, round(youden.n * times) - youden.n):,} more labels"
-        needed = self._pairs_to_decide()
-        return f"about {needed - self.seen.n:,} more pairs" if needed else ""
+        return f"about {self.needed - self.seen.n:,} more pairs" if self.needed else ""
 
-    def _remedy(self) -> str:
-        """Return what would decide the gate."""
-        if self.ungraded and not self.gate.threshold.of_usage:
-            return "; grade the ungraded items first"
-        needed = self._pairs_to_decide()
-        return f"; about {plural(needed, 'pair')} would decide it" if needed else ""
-
-    def _pairs_to_decide(self) -> int | None:
+    @cached_property
+    def needed(self) -> int | None:
+        """The number of pairs that would decide the gate, if the difference is as seen."""
         gate, (harm, *_) = self.gate, self.cases
         bound = gate.allowed if (harm.value or 0.0) < gate.allowed else gate.limit
         return self.seen.pairs_to_decide(gate.sign * bound)
 
 
-def change_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateResult, ...]:
+def change_gates(
+    dataset: Dataset, sides: Sequence[PairedSlice], *, states_only: bool = False
+) -> tuple[GateResult, ...]:
     """Return the change gates of a dataset over the slices that were run; pooled ones last.
 
+    ``states_only`` leaves out reasons and remedies, but for what keeps a gate from being decided.
     With ``holm: true`` a FAIL must hold after Holm's adjustment for the number of these gates.
     """
     gates = [
-        _gate(language, threshold, scope)
+        _gate(threshold, scope, change_for(threshold, scope), language)
         for language, scope, threshold in scopes(dataset, sides)
         if threshold.evidence in BY_RUN
     ]
@@ -290,17 +300,23 @@ def change_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> tuple[GateRe
     tested = [one.p_value() for one in found if isinstance(one, ChangeEvidence)]
     p_values = iter(holm(tested) if dataset.holm else tested)
     return tuple(
-        _result(gate, one, next(p_values) if isinstance(one, ChangeEvidence) else 1.0)
+        _result(gate, one, next(p_values) if isinstance(one, ChangeEvidence) else 1.0, states_only)
         for gate, one in zip(gates, found, strict=True)
     )
 
 
-def _gate(language: str, threshold: Threshold, sides: Sequence[PairedSlice]) -> ChangeGate:
+def _gate(
+    threshold: Threshold,
+    sides: Sequence[PairedSlice],
+    change: Change | UsageChange | None,
+    language: str,
+) -> ChangeGate:
     return ChangeGate(
         dataset=sides[0].slice_.dataset,
         language=language,
         threshold=threshold,
         sides=sides,
+        change=change,
         scale=judge_scale(sides, threshold.of),
     )
 
@@ -310,10 +326,13 @@ def _lost(gate: ChangeGate) -> Iterator[str]:
 
     With Holm's adjustment for their number: a sum must not hide what one language lost.
     """
-    if gate.language or len(gate.sides) < 2:
+    if gate.language or len(gate.sides) < 2 or gate.change is None:
         return
-    alone = replace(gate.threshold, evidence="confident", fail="margin")
-    every = [_gate(one.slice_.language, alone, [one]).evidence() for one in gate.sides]
+    threshold, parts = replace(gate.threshold, evidence="confident", fail="margin"), []
+    for side in gate.sides:
+        alone = replace(gate.change, sides=[side])
+        parts.append(_gate(threshold, [side], alone, side.slice_.language))
+    every = [part.evidence() for part in parts]
     known = [one for one in every if isinstance(one, ChangeEvidence)]
     for one, p_value in zip(known, holm([one.p_value() for one in known]), strict=True):
         if one.state(p_value) == "FAIL":
@@ -321,10 +340,13 @@ def _lost(gate: ChangeGate) -> Iterator[str]:
             yield f"{one.gate.language} is shown to be beyond the margin: {text}"
 
 
-def _result(gate: ChangeGate, found: ChangeEvidence | str, p_value: float) -> GateResult:
+def _result(
+    gate: ChangeGate, found: ChangeEvidence | str, p_value: float, states_only: bool
+) -> GateResult:
     known, lost = None if isinstance(found, str) else found, "; ".join(_lost(gate))
     state: GateState = "FAIL" if lost else known.state(p_value) if known else "INCONCLUSIVE"
-    reason = known.reason(known.state(p_value)) if known else str(found)
+    told = None if states_only else known
+    reason = told.reason(told.state(p_value)) if told else "" if known else str(found)
     return GateResult(
         dataset=gate.dataset,
         language=gate.language,
@@ -335,7 +357,7 @@ def _result(gate: ChangeGate, found: ChangeEvidence | str, p_value: float) -> Ga
         best=known.values[-1] if known else None,
         reason=f"{lost}; all languages: {reason}" if lost else reason,
         anchored=gate.role == "anchor",
-        needs=known.needs if known else "",
-        remedy=known.remedy if known and state == "INCONCLUSIVE" else "",
+        needs=told.needs if told else "",
+        remedy=told.remedy if told and state == "INCONCLUSIVE" else "",
         pairs=gate.pairs,
     )

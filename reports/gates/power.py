@@ -21,6 +21,8 @@ DISCORDANCES = (0.1, 0.2, 0.3)
 
 CEILING = 0.9
 """The share of its range above which the lower end of a metric has no room left to gain."""
+FEW_ITEMS = 20
+"""The fewest items of a gate on the estimate: with fewer, a 95 % interval spans 0.4 and more."""
 WIDE = 0.25
 """The share of its range by which a lower end may be above its bar before the bar says little."""
 
@@ -150,6 +152,20 @@ def paired_gates(dataset: Dataset, slices: Sequence[Slice]) -> int:
     """Return how many gates of these slices, pooled ones included, need an earlier run."""
     every = (*dataset.pooled, *(bar for one in slices for bar in one.thresholds))
     return sum(bar.paired for bar in every)
+
+
+def small_notes(gates: Sequence[GateResult]) -> Iterator[str]:
+    """Yield which slices are too small for a gate on the estimate alone."""
+    found = {
+        f"{gate.slice} ({gate.estimate.n})": None
+        for gate in gates
+        if gate.threshold.evidence == "estimate" and 0 < gate.estimate.n < FEW_ITEMS
+    }
+    if found:
+        yield (
+            f"few items: {', '.join(found)}: their gates go by the estimate alone, which chance "
+            "moves widely; add items, or write `evidence: confident`"
+        )
 
 
 def ceiling_notes(gates: Sequence[GateResult], slices: Mapping[str, Slice]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from evaluators.statistics.youden import (
     clustered,
     weighted_mean,
 )
-from reports.compare.pairs import PairedSlice, paired_difference
+from reports.compare.pairs import PairedSlice
 from reports.metrics.gate import side_of
 from reports.metrics.summary import tabulate
 from reports.run.baseline import Baseline
@@ -184,7 +184,7 @@ def drift_notes(
     before = {(one.dataset, one.language): one for one in kept}
     for one in calibrations:
         name, old = f"{one.dataset}:{one.language}", before.get((one.dataset, one.language))
-        found = paired_difference([sides[name]]) if name in sides else None
+        found = sides[name].difference if name in sides else None
         then, now = ((each and each.measures.get("agreement")) for each in (old, one))
         if found and found.n:
             right = sum(bool(pair.old.passes()) for pair in sides[name].graded) / found.n

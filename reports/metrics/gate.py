@@ -187,10 +187,17 @@ def _hull(intervals: Sequence[Interval | None]) -> Interval | None:
 
 
 def gate_inputs(
-    slice_: Slice, records: Sequence[Record], summary: SliceSummary, distrust: str = ""
+    slice_: Slice,
+    records: Sequence[Record],
+    summary: SliceSummary,
+    distrust: str = "",
+    sample: Sample | None = None,
 ) -> GateInputs:
-    """Return what a slice's gates need; ``records`` holds its every planned item."""
-    sample = tabulate(records, slice_)
+    """Return what a slice's gates need; ``records`` holds its every planned item.
+
+    ``sample`` has the same ones counted.
+    """
+    sample = sample or tabulate(records, slice_)
     cases: tuple[Sample, ...] = (sample,)
     if summary.counts.ungraded:
         cases = tuple(tabulate(records, slice_, fill) for fill in sample.worst_case_bounds())
@@ -224,12 +231,17 @@ def remedy_for(records: Iterable[Record]) -> str:
 
 
 def slice_gates(
-    slice_: Slice, records: Sequence[Record], summary: SliceSummary, distrust: str = ""
+    slice_: Slice,
+    records: Sequence[Record],
+    summary: SliceSummary,
+    distrust: str = "",
+    sample: Sample | None = None,
 ) -> tuple[GateResult, ...]:
     """Return the slice's gates on this run alone, in their order.
 
-    ``distrust`` says why the slice's judge is not trusted (``trust.distrust``); empty where it is.
-    A gate on marked golds is left out where no item has one: the user's own items need not.
+    ``sample`` has the records counted. ``distrust`` says why the slice's judge is not trusted
+    (``trust.distrust``); empty where it is. A gate on marked golds is left out where no item has
+    one: the user's own items need not.
     """
     thresholds = [
         one for one in slice_.thresholds
@@ -238,7 +250,7 @@ def slice_gates(
     ]  # fmt: skip
     if not thresholds:
         return ()
-    judged = gate_inputs(slice_, records, summary, distrust)
+    judged = gate_inputs(slice_, records, summary, distrust, sample)
     used = UsageInputs(slice_=slice_, records=records, summary=summary)
     return tuple(evaluate(one, used if one.of_usage else judged) for one in thresholds)
 

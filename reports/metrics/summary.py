@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from cases.dataset import Slice
@@ -99,18 +100,17 @@ def count(records: Sequence[Record]) -> Counts:
 def summarise(
     records: Sequence[Record],
     slice_: Slice,
-    *,
     partial: bool = False,
-    note: str = "",
     for_gates: bool = False,
+    sample: Sample | None = None,
 ) -> SliceSummary:
     """Return the summary of one slice.
 
-    ``records`` holds every planned item of the slice. Items in error or missing are counted, and
-    are in no metric. ``for_gates`` leaves out breakdowns, and the metrics of an answered slice
-    that none of its gates names.
+    ``records`` holds every planned item of the slice, ``sample`` the same ones counted. Items in
+    error or missing are counted, and are in no metric. ``for_gates`` leaves out breakdowns, and the
+    metrics of an answered slice that none of its gates names.
     """
-    sample = tabulate(records, slice_)
+    sample = sample or tabulate(records, slice_)
     brief = for_gates and slice_.kind.answered
     measures = _gated(sample, records, slice_) if brief else _measures(sample, records, slice_)
     totals, counts = sample.whole.counts.sum(axis=0), count(records)
@@ -131,7 +131,6 @@ def summarise(
         ),
         breakdowns={} if for_gates else _breakdowns(records, slice_),
         partial=partial,
-        note=note,
     )
 
 
@@ -195,11 +194,19 @@ def on_axis(label: str, axis: Sequence[str], slice_: Slice) -> str:
     return CORRECT if is_right(label, slice_.passing, slice_.pass_bar) else NOT_CORRECT
 
 
-def axes_of(records: Sequence[Record], slice_: Slice) -> Axes:
+Cell = tuple[str, str | None]
+"""The gold label and the result of a record; None where it has no grade."""
+
+
+def cell_of(record: Record, slice_: Slice) -> Cell:
+    """Return where a record is counted."""
+    return gold_of(record, slice_.kind), record.result if record.is_graded else None
+
+
+def axes_of(cells: AbstractSet[Cell], slice_: Slice) -> Axes:
     """Return the gold labels and the outcomes to count, in the order to show them."""
-    labels = {gold_of(record, slice_.kind) for record in records if is_counted(record, slice_)}
-    results = {record.result for record in records if record.is_graded}
-    return slice_.kind.axes(slice_.labels, labels, results)
+    results = {result for _, result in cells if result is not None}
+    return slice_.kind.axes(slice_.labels, {gold for gold, _ in cells}, results)
 
 
 def tabulate(
@@ -213,18 +220,23 @@ def tabulate(
     Clusters are the slice's unless ``cluster_of`` is given. Raises QAError for a record whose
     label or grade does not belong to the slice's kind.
     """
-    golds, outcomes = axes_of(records, slice_)
+    counted = [(cell_of(one, slice_), one) for one in records if is_counted(one, slice_)]
+    known = {cell for cell, _ in counted}
+    golds, outcomes = axes_of(known, slice_)
+    places = {}
+    for cell in known if fill is not None else (one for one in known if one[1] is not None):
+        gold = on_axis(cell[0], golds, slice_)
+        outcome = (fill or {}).get(gold, "") if cell[1] is None else cell[1]
+        outcome = on_axis(outcome, outcomes, slice_)
+        if gold not in golds or outcome not in outcomes:
+            what = f"label {gold!r} with {outcome!r} makes no sense for kind {slice_.kind}"
+            raise QAError(f"{next(one.key for own, one in counted if own == cell)}: {what}")
+        places[cell] = golds.index(gold), outcomes.index(outcome)
     cluster_of = cluster_of or slice_.cluster_of
     clusters: dict[Cluster, list[tuple[int, int]]] = defaultdict(list)
-    for record in records:
-        if (record.is_graded or fill is not None) and is_counted(record, slice_):
-            gold = on_axis(gold_of(record, slice_.kind), golds, slice_)
-            outcome = record.result if record.is_graded else (fill or {}).get(gold, "")
-            outcome = on_axis(outcome, outcomes, slice_)
-            if gold not in golds or outcome not in outcomes:
-                what = f"label {gold!r} with {outcome!r} makes no sense for kind {slice_.kind}"
-                raise QAError(f"{record.key}: {what}")
-            clusters[cluster_of(record)].append((golds.index(gold), outcomes.index(outcome)))
+    for cell, record in counted:
+        if cell in places:
+            clusters[cluster_of(record)].append(places[cell])
     patterns, items = count_patterns(clusters.values(), (len(golds), len(outcomes)))
     return Sample(
         kind=slice_.kind,
@@ -331,7 +343,7 @@ def extra_estimates(
 
 def _extra_names(records: Iterable[Record]) -> tuple[str, ...]:
     """Return the names of all extra metrics that some item has or should have."""
-    return tuple(dict.fromkeys(name for record in records for name in record.measures))
+    return tuple(dict.fromkeys(chain.from_iterable(record.measures for record in records)))
 
 
 def extra_notes(

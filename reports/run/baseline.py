@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from cases.dataset import Slice
@@ -11,12 +12,12 @@ from evaluators.judge_spec import LEXICAL, PanelSpec, known_names
 from evaluators.judges.ensemble import Adjudications
 from evaluators.secrets import mask, one_line
 from reports.run.evidence import AuditPlan
-from reports.run.record import Record
+from reports.run.record import Record, by_slice
 from reports.run.report import Role, SliceSummary
 from reports.run.run_json import load_run, sample_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Baseline:
     """An earlier run to compare with."""
 
@@ -29,6 +30,11 @@ class Baseline:
     """People's verdicts on answers of this run, or of the one that is compared with it."""
     plan: AuditPlan = field(default_factory=dict)
     """The pairs that people were to look at, as the first form had them."""
+
+    @cached_property
+    def slices(self) -> Mapping[str, tuple[Record, ...]]:
+        """The records of each slice by its name."""
+        return by_slice(self.records)
 
     @property
     def sha256(self) -> str:

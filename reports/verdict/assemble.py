@@ -1,26 +1,26 @@
 """From the end state of every item to the one Report: counted, compared, decided."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from cases.dataset import Dataset, Plan, Sampling, Shards, Slice, SliceSample, clusters_in
 from evaluators.core import Outcome
 from evaluators.output import plural
-from evaluators.statistics.paired import holm
-from reports.compare.comparison import anchor_notes, compare, lacking, parity
-from reports.compare.pairs import PairedSlice, pair_records, paired_difference, unless_own
+from evaluators.statistics.metrics import Sample
+from reports.compare.comparison import anchor_notes, compare, lacking, lost_answers, parity
+from reports.compare.pairs import PairedSlice, pair_records, unless_own
 from reports.gates.audited import AuditedGate, audited_gates
 from reports.gates.change import change_gates
 from reports.gates.decide import SessionFacts, decide, listed, shard_notes
-from reports.gates.power import ceiling_notes, margin_warnings, paired_gates
+from reports.gates.power import ceiling_notes, margin_warnings, paired_gates, small_notes
 from reports.gates.sequential import SequentialGate, sequential_gates, settled_notes
 from reports.judge.errors import corrected_gates, drift_notes, measuring
 from reports.judge.judging import judging, judging_notes
 from reports.judge.measured import distrust, measured_among
 from reports.metrics.gate import slice_gates
-from reports.metrics.summary import count, summarise
+from reports.metrics.summary import count, summarise, tabulate
 from reports.review.human_review import adjudication_notes
 from reports.run.baseline import Baseline, changed_judge, changed_origin, changed_requests
 from reports.run.evidence import Calibration, Comparison
@@ -52,11 +52,15 @@ class CountedRun:
     slices: Mapping[str, Slice]
     records: Mapping[str, tuple[Record, ...]]
     summaries: Mapping[str, SliceSummary]
+    samples: Mapping[str, Sample]
+    """The graded items counted."""
     calibrations: tuple[Calibration, ...]
     """All measurements of the judge, from the records or elsewhere."""
     distrusted: Mapping[str, str]
     """Why a slice's judge is not trusted; empty where it is."""
     shards: Shards | None = None
+    for_gates: bool = False
+    """Whether only states of gates are asked for, not how they come about."""
 
     def of(self, dataset: Dataset) -> list[Slice]:
         """Return the slices of a dataset that were run."""
@@ -69,36 +73,48 @@ def count_run(
     judge: str,
     *,
     for_gates: bool = False,
-    known: Report | None = None,
+    known: CountedRun | None = None,
 ) -> CountedRun:
     """Count the records, or with ``for_gates`` only what gates need."""
     grouped = by_slice(records)
     every = (one for dataset in inputs.datasets for one in dataset.slices.values())
     slices = {one.name: one for one in every if one.name in grouped}
-    judged = {one.name: one for one in known.slices if not one.kind.answered} if known else {}
-    summaries = {}
+    summaries, samples = {}, dict(known.samples) if known else {}
     for name, slice_ in slices.items():
         whole = inputs.whole[name]
+        if known and not slice_.kind.answered:
+            summary = known.summaries[name]
+        else:
+            partial = len(grouped[name]) < whole or inputs.shards is not None
+            sample = samples[name] = tabulate(grouped[name], slice_)
+            summary = summarise(grouped[name], slice_, partial, for_gates, sample)
         note = "" if slice_.declared else "not declared: languages.default serves it"
-        partial = len(grouped[name]) < whole or inputs.shards is not None
-        summary = judged.get(name) or summarise(
-            grouped[name], slice_, partial=partial, note=note, for_gates=for_gates
-        )
-        summaries[name] = replace(summary, whole=whole, sample=_sample(inputs, slice_))
+        summaries[name] = replace(summary, whole=whole, sample=_sample(inputs, slice_), note=note)
     datasets, own = inputs.datasets, {name: grouped[name] for name in slices}
     inside = () if known else measured_among(datasets, own, summaries, judge, inputs.outside)
-    calibrations = known.judging.calibrations if known else (*inside, *inputs.outside)
+    calibrations = known.calibrations if known else (*inside, *inputs.outside)
     return CountedRun(
         datasets=datasets,
         slices=slices,
         records=own,
         summaries=summaries,
+        samples=samples,
         calibrations=calibrations,
         distrusted={
             name: distrust(datasets, slice_, calibrations, judge) for name, slice_ in slices.items()
         },
         shards=inputs.shards,
+        for_gates=for_gates,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownRun:
+    """A run of the same items, with other answers."""
+
+    run: CountedRun
+    sides: Sequence[Mapping[str, PairedSlice]] = ()
+    """Its slices paired with baseline and anchor, if these are known."""
 
 
 def _sample(inputs: ReportInputs, slice_: Slice) -> SliceSample | None:
@@ -120,9 +136,15 @@ def paired_slices(
 
     ``origin`` is the run's provenance, where it is known by now.
     """
+    return unless_own(_paired(run, judge, baseline, origin))
+
+
+def _paired(
+    run: CountedRun, judge: str, baseline: Baseline | None, origin: Mapping[str, object] | None
+) -> dict[str, PairedSlice]:
     if baseline is None:
         return {}
-    before = by_slice(baseline.records)
+    before = baseline.slices
     found = {}
     for name, slice_ in run.slices.items():
         new, old = run.records[name], before.get(name, ())
@@ -145,11 +167,10 @@ def paired_slices(
             plan=baseline.plan,
             elsewhere=tuple(one.language for one in elsewhere if one.dataset == slice_.dataset),
         )
-    return unless_own(found)
+    return found
 
 
 FEW_SAMPLED = 50  # a pinned sample of fewer items stands in the last line
-FEW_ITEMS = 20  # with fewer, the 95 % interval of a share spans 0.4 and more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,21 +270,32 @@ def _comparison(
     return compare(tuple(sides.values()), earlier, changed)
 
 
+def known_run(inputs: ReportInputs, facts: Facts, earlier: Iterable[Baseline | None]) -> KnownRun:
+    """Return these records as the known run of other decisions, paired with ``earlier`` runs."""
+    run = count_run(inputs, inputs.records, facts.every_judge, for_gates=True)
+    sides = [_paired(run, facts.judge, one, facts.provenance) for one in earlier]
+    return KnownRun(run=run, sides=sides)
+
+
 def decision_of(
     inputs: ReportInputs,
     facts: Facts,
     baseline: Baseline | None,
     anchor: Baseline | None = None,
-    known: Report | None = None,
+    known: KnownRun | None = None,
 ) -> Decision:
-    """Return the decision of ``account`` over these records, without its report.
+    """Return the decision of ``account`` over these records, without its report and its reasons.
 
-    A ``known`` report of the same labelled items gives the judge's calibrations.
+    A ``known`` run of the same items says how good the judge is, and which items pair.
     """
-    records, judges = in_order(inputs.records), facts.every_judge
-    run = count_run(inputs, records, judges, for_gates=True, known=known)
-    earlier = baseline, anchor
-    sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in earlier]
+    counted, earlier = known.run if known else None, (baseline, anchor)
+    run = count_run(inputs, inputs.records, facts.every_judge, for_gates=True, known=counted)
+    if known and known.sides:
+        new = run.records.__getitem__
+        again = [{name: one.renewed(new(name)) for name, one in one.items()} for one in known.sides]
+        sides = [unless_own(one) for one in again]
+    else:
+        sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in earlier]
     return _decided(run, sides, facts, earlier)[0]
 
 
@@ -338,14 +370,13 @@ def _gates(run: CountedRun, compared: Sequence[Mapping[str, PairedSlice]]) -> It
         own = run.of(dataset)
         for one in own:
             name = one.name
-            yield from slice_gates(
-                one, run.records[name], run.summaries[name], run.distrusted[name]
-            )
-            why = run.summaries[name].obstacle or run.distrusted[name]
+            summary, distrust, sample = run.summaries[name], run.distrusted[name], run.samples[name]
+            yield from slice_gates(one, run.records[name], summary, distrust, sample)
+            why = summary.obstacle or distrust
             yield from corrected_gates(one, run.records[name], run.calibrations, why)
         for sides in filter(None, compared):
             scope = [sides[one.name] for one in own]
-            yield from change_gates(dataset, scope)
+            yield from change_gates(dataset, scope, states_only=run.for_gates)
             yield from (one.result() for one in audited_gates(dataset, scope))
     yield from (one.result() for one in _sequences(run, compared))
 
@@ -413,7 +444,7 @@ def _session(
             one.name for one in asked if paired.isdisjoint((one.name, f"{one.dataset}:*"))
         ),
         unmet=() if compared[0] else tuple(required),
-        lost=tuple(_lost(compared, {one.slice for one in gates if one.state == "FAIL"})),
+        lost=tuple(lost_answers(compared, {one.slice for one in gates if one.state == "FAIL"})),
         cautions=tuple(_cautions(run, any(compared))),
         shards=run.shards,
     )
@@ -431,45 +462,11 @@ def _cautions(run: CountedRun, is_compared: bool) -> Iterator[str]:
         yield f"{plural(lacking, 'paired gate')} had no baseline"
 
 
-def _lost(compared: Sequence[Mapping[str, PairedSlice]], failed: Container[str]) -> Iterator[str]:
-    """Yield what each slice lost that is shown to be worse than before, most of it first.
-
-    By McNemar's exact test, with Holm's adjustment for the number of slices. Where a pooled gate is
-    among the ``failed``, also what the other slices of its data set lost.
-    """
-    for sides in compared:
-        asked = [one for one in sides.values() if one.slice_.kind.answered]
-        found = [(one, paired_difference([one])) for one in asked if any(True for _ in one.graded)]
-        p_values = holm([difference.p_value for _, difference in found])
-        both = zip(found, p_values, strict=True)
-        for (one, change), p_value in sorted(both, key=lambda pair: pair[0][1].value):
-            named = p_value < 0.05 or f"{one.slice_.dataset}:*" in failed
-            if named and change.value < 0:
-                won = f" and won {change.fixed:,}" if change.fixed else ""
-                since = " since the anchor" if one.role == "anchor" else ""
-                of = plural(change.n, "answer")
-                yield f"{one.slice_.name} lost {change.broke:,}{won} of {of}{since}"
-
-
-def _small_notes(gates: Sequence[GateResult]) -> Iterator[str]:
-    """Yield which slices are too small for a gate on the estimate alone."""
-    found = {
-        f"{gate.slice} ({gate.estimate.n})": None
-        for gate in gates
-        if gate.threshold.evidence == "estimate" and 0 < gate.estimate.n < FEW_ITEMS
-    }
-    if found:
-        yield (
-            f"few items: {', '.join(found)}: their gates go by the estimate alone, which chance "
-            "moves widely; add items, or write `evidence: confident`"
-        )
-
-
 def _gate_notes(
     run: CountedRun, since: Comparison | None, session: SessionFacts, gates: Sequence[GateResult]
 ) -> Iterator[str]:
     yield from (f"{WARNING}{one}" for one in _gate_warnings(run, since, session))
-    yield from _small_notes(gates)
+    yield from small_notes(gates)
     yield from ceiling_notes(gates, run.slices)
     yield from anchor_notes(since)
     yield from settled_notes(run.summaries.values(), gates)

@@ -25,16 +25,26 @@ from reports.metrics.summary import gold_of
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration
 from reports.run.record import Record, by_slice, make_record
-from reports.run.report import Decision, Report
-from reports.verdict.assemble import Facts, ReportInputs, account, decision_of
+from reports.run.report import Decision
+from reports.verdict.assemble import (
+    CountedRun,
+    Facts,
+    KnownRun,
+    ReportInputs,
+    decision_of,
+    known_run,
+)
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
 SEED = 20261122
 RUNS = 200
-"""Simulated runs a line, over up to ``EASY`` records; fewer over more, and at least 40."""
+"""The most simulated runs a line, over up to ``EASY`` records; fewer over more."""
+FEWEST = 40
 EASY = 2_000
+ERROR = 0.02
+"""The standard error of its shares at which a line has enough runs."""
 MARGIN = 0.1
 """The margin of a slice without a ``drop`` gate, of its own or of its dataset."""
 MIN_REPEATED = 20
@@ -145,7 +155,17 @@ class Odds:
     @property
     def error(self) -> float:
         """The largest standard error of the shares."""
-        return max(math.sqrt(share * (1 - share) / self.runs) for share in self.codes.values())
+        return standard_error({code: share * self.runs for code, share in self.codes.items()})
+
+
+def standard_error(counts: Mapping[int, float]) -> float:
+    """Return the largest standard error of the shares of these counts of runs.
+
+    Of a run each way more, so that 40 runs which all end alike have one too.
+    """
+    runs = sum(counts.values()) + 2
+    shares = [(count + 1) / runs for count in counts.values()]
+    return max(math.sqrt(share * (1 - share) / runs) for share in shares)
 
 
 class Simulation:
@@ -166,12 +186,12 @@ class Simulation:
         self._facts, self._baseline, self._anchor = facts, baseline, anchor
 
     @cached_property
-    def _known(self) -> Report:
-        return account(self._inputs, self._facts, self._baseline)
+    def _known(self) -> KnownRun:
+        return known_run(self._inputs, self._facts, (self._baseline, self._anchor))
 
     @cached_property
     def _slices(self) -> list[SimulatedSlice]:
-        grouped, seen = by_slice(self._inputs.records), seen_by_judge(self._known)
+        grouped, seen = by_slice(self._inputs.records), seen_by_judge(self._known.run)
         return [
             SimulatedSlice(one, grouped[one.name], margin_of(part, one), seen.get(one.name, 1.0))
             for part in self._inputs.datasets
@@ -180,25 +200,30 @@ class Simulation:
         ]
 
     def odds(
-        self, discordance: float, worse: float = 0.0, runs: int = RUNS, alone: float = 0.0
+        self,
+        discordance: float,
+        worse: float = 0.0,
+        runs: int = RUNS,
+        alone: float = 0.0,
+        error: float = 0.0,
     ) -> Odds:
         """Return how the run ends if a share of items differs and the model lost margins.
 
         ``alone`` is the share of items that one slice lost besides, another one in each run.
+        Fewer ``runs`` are enough for the standard ``error``.
         """
         import numpy as np
 
-        seeds = [SEED, *(round(1e6 * one) for one in (discordance, worse, alone))]
-        random = np.random.default_rng(seeds if alone else seeds[:3])
+        varied = (discordance, worse, alone) if alone else (discordance, worse)
+        random = np.random.default_rng([SEED, *(round(1e6 * one) for one in varied)])
         able = [one for one in self._slices if one.can_lose] if alone else []
-        passed: Counter[str] = Counter()
-        codes: Counter[int] = Counter()
-        blame: Counter[str] = Counter()
+        passed, blame, codes = Counter[str](), Counter[str](), Counter[int]()
         reasons: dict[str, set[str]] = defaultdict(set)
         for number in range(runs):
+            if number >= FEWEST and standard_error(codes) <= error:
+                break
             lost = able[number % len(able)] if able else None
-            losses = {lost: alone} if lost else {}
-            decision = self._decided(random, discordance, worse, losses)
+            decision = self._decided(random, discordance, worse, {lost: alone} if lost else {})
             codes[decision.code] += 1
             if lost:
                 passed[lost.name] += decision.code == 0
@@ -208,7 +233,7 @@ class Simulation:
                 reasons[name].add(one.reason if one.state == "INCONCLUSIVE" else "")
         stuck = {name: max(some) for name, some in reasons.items() if len(some) == 1 and any(some)}
         return Odds(
-            runs=runs,
+            runs=(runs := codes.total()),
             codes={code: number / runs for code, number in sorted(codes.items())},
             blame=tuple((name, count / runs) for name, count in blame.most_common() if count),
             stuck=stuck,
@@ -231,13 +256,13 @@ class Simulation:
 
     def lines(self, differ: Discordance) -> Iterator[str]:
         """Yield how likely the run ends in which exit code, a line a model; each takes seconds."""
-        runs = max(40, min(RUNS, RUNS * EASY // len(self._inputs.records)))
+        runs = max(FEWEST, min(RUNS, RUNS * EASY // len(self._inputs.records)))
         models = [(share, 0.0, "unchanged") for share in differ.shares]
         models += [(differ.shares[0], margins, text) for margins, text in LOSSES.items()]
-        yield f"odds of all gates together, {runs} simulated runs a line (seed {SEED})"
+        yield f"odds of all gates together, {FEWEST} to {runs} simulated runs a line (seed {SEED})"
         found: list[Odds] = []
         for share, margins, text in models:
-            found.append(self.odds(share, margins, runs))
+            found.append(self.odds(share, margins, runs, error=ERROR))
             yield f"    {found[-1].text}: {text}, {100 * share:.2g} % of items differ"
         if sum(one.can_lose for one in self._slices) > 1:
             found.append(self.odds(differ.shares[0], runs=runs, alone=ALONE))
@@ -282,11 +307,11 @@ def _by_judge(dataset: Dataset) -> Dataset:
     return replace(dataset, slices=slices, pooled=judged(dataset.pooled))
 
 
-def seen_by_judge(report: Report) -> dict[str, float]:
+def seen_by_judge(run: CountedRun) -> dict[str, float]:
     """Return the share of a true loss that the judge sees in each slice: Youden's J, if known."""
     return {
         name: max(0.0, found.value)
-        for one in report.judging.calibrations
+        for one in run.calibrations
         for name in one.graders
         if (found := one.measures.get(YOUDEN)) and found.value is not None
     }
@@ -309,6 +334,7 @@ class SimulatedSlice:
         self._slice, self._records = slice_, tuple(records)
         self._margin, self._seen = margin, seen
         self._graded = [place for place, one in enumerate(records) if one.is_graded]
+        self._ungraded = [place for place, one in enumerate(records) if not one.is_graded]
         bar = slice_.pass_bar if slice_.kind.rated else None
         self._right = {place for place in self._graded if records[place].passes(bar)}
         self._golds: dict[str, list[int]] = defaultdict(list)
@@ -358,13 +384,9 @@ class SimulatedSlice:
 
     def _moves(self, random: Generator, discordance: float, drop: float) -> Iterator[Move]:
         share = self._share(discordance)
-        moved = dict(
-            move
-            for places in self._golds.values()
-            for move in _exchanges(random, self._by_outcome(places), share)
-        )
+        moved = dict(move for groups in self._groups for move in _exchanges(random, groups, share))
         yield from moved.items()
-        for place in set(range(len(self._records))) - set(self._graded):
+        for place in self._ungraded:
             yield place, _one_of(self._golds.get(self._gold(place)) or self._graded, random)
         right = [place for place in self._graded if moved.get(place, place) in self._right]
         chance = drop * len(self._graded) / max(1, len(self._right))
@@ -372,11 +394,14 @@ class SimulatedSlice:
             if draw < chance and (wrong := self._wrong[self._gold(place)]):
                 yield place, _one_of(wrong, random)
 
-    def _by_outcome(self, places: Sequence[int]) -> list[list[int]]:
-        groups: dict[str, list[int]] = defaultdict(list)
-        for place in places:
-            groups[self._records[place].result].append(place)
-        return list(groups.values())
+    @cached_property
+    def _groups(self) -> list[list[list[int]]]:
+        """The places of each gold label, by their outcome."""
+        found: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for gold, places in self._golds.items():
+            for place in places:
+                found[gold][self._records[place].result].append(place)
+        return [list(groups.values()) for groups in found.values()]
 
     def _share(self, discordance: float) -> float:
         """Return the share of items to draw anew so that ``discordance`` change sides."""

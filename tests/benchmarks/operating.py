@@ -33,8 +33,8 @@ from evaluators.judges.forecast import known_outcome
 from reports.gates.decide import SessionFacts
 from reports.run.baseline import Baseline
 from reports.run.record import Record, make_record
-from reports.run.report import Decision, Report
-from reports.verdict.assemble import Facts, ReportInputs, account, decision_of
+from reports.run.report import Decision
+from reports.verdict.assemble import Facts, KnownRun, ReportInputs, account, decision_of, known_run
 from reports.verdict.odds import Simulation, margin_of, seen_by_judge
 from tests.support.judging import judges
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice
@@ -85,9 +85,9 @@ class Run:
     baseline: Baseline | None
 
     @cached_property
-    def known(self) -> Report:
-        """The report of these very records."""
-        return account(self.inputs, FACTS, self.baseline)
+    def known(self) -> KnownRun:
+        """These very records; what they pair with differs from draw to draw."""
+        return known_run(self.inputs, FACTS, ())
 
     @cached_property
     def inputs(self) -> ReportInputs:
@@ -287,7 +287,7 @@ class Row:
 
 def rows(file: str, run: Run, *, known: bool, runs: int = RUNS) -> Iterator[Row]:
     """Yield a row for each model: unchanged, and worse by half, one and two margins."""
-    simulation, seen = Simulation(run.inputs, FACTS, run.baseline), seen_by_judge(run.known)
+    simulation, seen = Simulation(run.inputs, FACTS, run.baseline), seen_by_judge(run.known.run)
     for loss in LOSSES:
         losses = {
             slice_.name: loss * margin_of(dataset, slice_) * seen.get(slice_.name, 1.0)

@@ -200,11 +200,11 @@ def test_blank_answers_are_nobodys_to_judge() -> None:
 
 def test_linked_items_are_one_unit() -> None:
     """A fact in four languages: looked at pair by pair, counted as one."""
-    new, old = (
-        [one for name in LANGUAGES for one in answers("c" * 50, model, language=name)]
-        for model in ("new", "old")
-    )
-    audit = audit_of([side(new, old)], SHARE)
+    sides = [
+        side(answers("c" * 50, "new", language=name), answers("c" * 50, "old", language=name))
+        for name in LANGUAGES
+    ]
+    audit = audit_of(sides, SHARE)
     assert [len(unit) for unit in audit.units] == [4] * 50
     assert audit.observations(AuditedPair.lowest).largest == 4
 

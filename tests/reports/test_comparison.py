@@ -302,10 +302,10 @@ def test_every_item_without_a_partner_is_counted_by_its_reason() -> None:
     assert len(pairing.lone) == 3
 
 
-def test_other_slices_of_the_old_run_are_not_missed() -> None:
-    """A run of one language does not "remove" the others; repeats and languages do not mix."""
+def test_other_repeats_of_the_old_run_are_no_partners() -> None:
+    """A run of one repeat does not "remove" the others, and repeats do not mix."""
     new = [make_record(1, grade=CORRECT)]
-    old = [replace(new[0], language="pl"), replace(new[0], repeat=2)]
+    old = [replace(new[0], repeat=2)]
     pairing = pair_records(new, old)
     assert (pairing.pairs, pairing.removed) == ((), 1)
     assert Counter(pairing.lone.values()) == {"added": 1}

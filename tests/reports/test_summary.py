@@ -69,12 +69,12 @@ def test_a_rate_has_wilsons_interval_over_its_own_items() -> None:
 def test_errors_and_missing_items_are_counted_and_in_no_measure() -> None:
     """They are part of the plan, and neither right nor wrong."""
     records = [*graded(3, 1, error=2), make_record(99, outcome="missing")]
-    summary = summarise(records, make_slice(), partial=True, note="offline")
+    summary = summarise(records, make_slice(), partial=True)
     counts = summary.counts
     assert (counts.planned, counts.passed, counts.failed) == (7, 3, 1)
     assert (counts.error, counts.missing) == (2, 1)
     assert summary.measures["correct"].value == 0.75
-    assert (summary.partial, summary.note, summary.name) == (True, "offline", "d:bg")
+    assert (summary.partial, summary.name) == (True, "d:bg")
 
 
 def test_mean_score_is_shown_only_where_records_carry_scores() -> None:
