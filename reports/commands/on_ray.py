@@ -1,8 +1,7 @@
 """``qagate run --on ray``: each shard of a run is a task of Ray, and ``merge`` decides.
 
-A task runs the ordinary ``pytest … --shard K/N`` in a process and returns the report folder packed.
-Folder, product and variables travel as its arguments: what a ``runtime_env`` uploads stays on the
-nodes, and a dashboard shows its variables.
+A task runs ``pytest … --shard K/N`` in a process and returns its report. What it needs comes as
+arguments: a ``runtime_env`` would leave files on the nodes and show variables on a dashboard.
 """
 
 import io
@@ -43,13 +42,11 @@ RETRIES = 3  # of a shard, each on a node where it has not failed
 MOST_MB = 100  # of the working folder
 LEFT_BEHIND = frozenset({"node_modules", "venv", "build", "dist"})
 LEDGER = ("QA_LEDGER_KEY", "PGUSER", "PGPASSWORD", "PGSSLMODE", "PGSSLROOTCERT", "PGPASSFILE")
-PRIVATE_CLUSTER = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token"}
 
 PROGRAM = """
 import ctypes, sys  # PR_SET_PDEATHSIG, SIGTERM: without its task a shard would go on spending
 sys.platform == "linux" and ctypes.CDLL(None).prctl(1, 15)
-from qagate import main
-sys.exit(main(["run", *sys.argv[1:]]))
+import qagate; sys.exit(qagate.main(["run", *sys.argv[1:]]))
 """
 
 
@@ -73,8 +70,7 @@ def run_shard(luggage: bytes, variables: Mapping[str, str], *words: str) -> byte
 
 def _run(home: Path, words: Sequence[str], variables: Mapping[str, str]) -> str:
     """Run pytest in the unpacked working folder; return its exit code and error or last line."""
-    known = {**os.environ, **variables, "PYTHONPATH": str(home / "product")}
-    known.pop("GITHUB_STEP_SUMMARY", None)
+    known = os.environ | {**variables, "PYTHONPATH": f"{home}/product", "GITHUB_STEP_SUMMARY": ""}
     command = [sys.executable, "-P", "-c", PROGRAM, *words]
     with (home / "said").open("w+", encoding="utf-8", errors="replace") as said:
         process = subprocess.Popen(command, cwd=home / "work", env=known, stdout=said, stderr=said)
@@ -193,7 +189,8 @@ def _join(address: str, folder: str) -> Any:
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
     how = {"address": address or "local", "log_to_driver": False, "logging_level": logging.ERROR}
     if not address:
-        os.environ |= {**PRIVATE_CLUSTER, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
         how |= {"include_dashboard": False, "_temp_dir": folder}
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
@@ -246,8 +243,7 @@ def _has_other_node(ray: Any, error: Exception, shard: str, failed: list[str]) -
     why = str(getattr(error, "cause", None) or error)
     known = {node["NodeID"]: node for node in ray.nodes()}
     failed.append(node := next((one for one in known if one in why), ""))
-    left = {one for one, about in known.items() if about["Alive"]}.difference(failed)
-    again = bool(left) and len(failed) <= RETRIES
+    again = len(failed) <= RETRIES and any(known[one]["Alive"] for one in known.keys() - failed)
     name = known.get(node, {"NodeName": "an unknown node"})["NodeName"]
     why = one_line(mask(why.removeprefix(f"{node}: "))) + ("; tried on another" if again else "")
     say(sys.stderr, f"--on ray: shard {shard} failed on {name}: {why}")
