@@ -25,7 +25,7 @@ from reports.compare.differences import (
 )
 from reports.compare.pairs import Lone, PairedSlice
 from reports.judge.scale import JudgeScale, judge_scale
-from reports.metrics.gate import BY_RUN, ROUNDING
+from reports.metrics.gate import BY_RUN, ROUNDING, way_out
 from reports.run.report import GateResult, GateState, Role
 
 
@@ -110,10 +110,15 @@ class ChangeGate:
         harms = tuple(self.harm(one.estimate) for one in found[1:] or found)
         return ChangeEvidence(gate=self, seen=seen, cases=harms)
 
-    def _obstacle(self) -> str:
+    @property
+    def blocked(self) -> str:
+        """What keeps one of the slices from deciding; empty where nothing does."""
         lets = (one.narrow if self.threshold.of_usage else one.blocked for one in self.sides)
-        if blocked := next(filter(None, lets), ""):
-            return blocked
+        return next(filter(None, lets), "")
+
+    def _obstacle(self) -> str:
+        if self.blocked:
+            return self.blocked
         name, margin = self.threshold.name, self.threshold.max
         if margin is None or margin < 0 or (not self.threshold.of and margin >= 1):
             share = "" if self.threshold.of else " as a share of items, from 0 to below 1"
@@ -346,6 +351,7 @@ def _result(
     known, lost = None if isinstance(found, str) else found, "; ".join(_lost(gate))
     state: GateState = "FAIL" if lost else known.state(p_value) if known else "INCONCLUSIVE"
     told = None if states_only else known
+    remedy = told.remedy if told else way_out(gate.blocked)
     reason = told.reason(told.state(p_value)) if told else "" if known else str(found)
     return GateResult(
         dataset=gate.dataset,
@@ -358,6 +364,6 @@ def _result(
         reason=f"{lost}; all languages: {reason}" if lost else reason,
         anchored=gate.role == "anchor",
         needs=told.needs if told else "",
-        remedy=told.remedy if told and state == "INCONCLUSIVE" else "",
+        remedy=remedy if state == "INCONCLUSIVE" else "",
         pairs=gate.pairs,
     )

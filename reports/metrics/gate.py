@@ -318,14 +318,27 @@ def _remedy(threshold: Threshold, inputs: GateInputs | UsageInputs) -> str:
         whole = summary.sample.of if summary.sample else summary.whole
         return f"run all {plural(whole, 'item')}" if whole else "run all"
     if inputs.distrust:
-        ways = {"measured too little": "more labels", "not measured": "a measured judge"}
-        return next((ways[why] for why in ways if why in inputs.distrust), "another judge")
+        return way_out(inputs.distrust) or "another judge"
     if summary.counts.ungraded:
         return f"grade {summary.counts.ungraded:,} more"
     estimate = summary.measures.get(threshold.measure, UNDEFINED)
     is_bar = threshold.min is not None or threshold.max is not None
     needed = items_to_decide(threshold, estimate, estimate.n) if is_bar else None
     return f"about {plural(needed - estimate.n, 'more item')}" if needed else ""
+
+
+def way_out(obstacle: str) -> str:
+    """Return what lifts an obstacle to a slice's gates, in a few words; empty if not known."""
+    ways = {
+        "measured too little": "more labels",
+        "not measured in": "a measured judge",
+        "not trusted in": "another judge",
+        "run all": "run all",
+        "not in this run": "run all",
+        "compare with": "another earlier run",
+        "changed": "rejudge the earlier run",
+    }
+    return next((way for why, way in ways.items() if why in obstacle), "")
 
 
 def side_of(threshold: Threshold, bounds: Interval) -> GateState:

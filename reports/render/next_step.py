@@ -3,7 +3,7 @@
 import math
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from reports.render.words import headline, run_name, urgent
@@ -88,31 +88,53 @@ def _after_doubt(report: Report, home: str, again: str) -> Iterator[str]:
         yield f"{labels.group()}    # answers that you label: they measure the judge"
     if audited := re.search(r"qagate review RUN( --\S+ --until-decided)", why):
         yield f"qagate review {home}{audited.group(1)} --to audit"
-    if again and "--fresh NAME" in why:
-        yield f"{again} --fresh NAME"
-    if again and (why.startswith("INCONCLUSIVE") or any(one.obstacle for one in report.slices)):
-        yield whole_run(again)
-    if again and (report.session.left or "grade " in lacks):
-        yield again + _REST
-    if again and "name a model as the judge" in why:
-        yield f"{again} --judge anthropic:claude-opus-4-1 --dry-run"
-    few = re.search(r"judge (?:not trusted|measured too little) in .*?\(n=(\d+)", why)
-    if again and few and int(few.group(1)) < FEW_LABELS:
-        yield f"{again}    # after you labelled {FEW_LABELS} answers or more; now {few.group(1)}"
-    if "label" in lacks or "judge" in lacks:
+    yield from _run_again(report, why, lacks, again) if again else ()
+    if re.search(r"label|\bjudge", lacks):
         yield f"qagate review {home} --to review    # people judge what matters most"
     if again and (rows := re.search(r"about [\d,]+ more (pair|item)s for [^;]+", lacks)):
         yield f"{again}    # after you added {rows.group()}"
 
 
+def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str]:
+    """Yield the run's own command as it would decide."""
+    if "--fresh NAME" in why:
+        yield f"{again} --fresh NAME"
+    if why.startswith("INCONCLUSIVE") or any(one.obstacle for one in report.slices):
+        yield whole_run(again)
+    if report.session.left or "grade " in lacks:
+        yield again + _REST
+    if "name a model as the judge" in why:
+        yield f"{again} --judge anthropic:claude-opus-4-1 --dry-run"
+    few = re.search(r"judge (?:not trusted|measured too little) in .*?\(n=(\d+)", why)
+    if few and int(few.group(1)) < FEW_LABELS:
+        yield f"{again}    # after you labelled {FEW_LABELS} answers or more; now {few.group(1)}"
+    if "rejudge" in lacks:
+        yield _rejudged(again, report.baseline or report.anchor)
+
+
+def _rejudged(command: str, run: str) -> str:
+    """Return the command that judges an earlier run as this one was judged."""
+    own = ("--model", "--baseline", "--anchor", "--report-dir")
+    words = _kept(re.sub("^(pytest|qagate run) ?", "", command), own)
+    whole = shlex.join(["qagate", "rejudge", run_name(_near(Path(run))), *words])
+    return f"{whole}    # then this run again, with --baseline=reports/rejudged"
+
+
 def whole_run(command: str) -> str:
     """Return a command without the options and node ids that leave items out."""
-    left, kept = iter(shlex.split(command)), list[str]()
-    for word in left:
-        name, equals, _ = word.partition("=")
-        if name not in _NARROWING:
-            path, is_test, _ = word.partition("::")
-            kept += [] if is_test and path in kept else [path if is_test else word]
-        elif not equals:
-            next(left, "")
+    kept = list[str]()
+    for word in _kept(command, _NARROWING):
+        path, is_test, _ = word.partition("::")
+        kept += [] if is_test and path in kept else [path if is_test else word]
     return shlex.join(kept)
+
+
+def _kept(command: str, left_out: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a command but for some options and their values."""
+    words = iter(shlex.split(command))
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if name not in left_out:
+            yield word
+        elif not equals:
+            next(words, "")

@@ -123,6 +123,9 @@ NEXT = r"""
   "pytest -n 8 cases/    # after you labelled 30 answers or more; now 3"]
 - [G, {reason: "judge not trusted in sk: agreement 0.3 is below 0.9 (n=30)", remedy: another judge},
   "qagate review OUT --to review    # people judge what matters most"]
+- [G, {remedy: rejudge the earlier run, command: "qagate run qa --judge openai:j --model=m \
+  --baseline v1 -n 2"}, "qagate rejudge v1 qa --judge openai:j -n 2    # then this run again, with \
+  --baseline=reports/rejudged"]
 - [G, {remedy: about 40 more labels},
   "qagate review OUT --to review    # people judge what matters most"]
 - [G, {remedy: "about 1,200 more pairs"},

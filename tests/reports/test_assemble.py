@@ -224,6 +224,7 @@ def test_a_changed_judge_or_rubric_blocks_the_comparison(
     (gate,) = with_baseline(**changed).decision.gates
     assert gate.state == state
     assert reason in gate.reason
+    assert gate.remedy == ("rejudge the earlier run" if changed else "")
 
 
 def test_a_pooled_gate_is_no_slices_own() -> None:
