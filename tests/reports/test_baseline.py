@@ -209,6 +209,7 @@ def test_a_pool_fails_by_the_name_of_one_language(evidence: Evidence) -> None:
     assert "GATES PASS" in last_line("c" * 299 + "i", BAR, pooled=(pool,))
 
 
+@pytest.mark.slow
 def test_a_pool_of_languages_at_the_margin_rarely_fails_by_name() -> None:
     """Five languages that each lose exactly the margin: Holm's adjustment is for all of them."""
     random, named = Random(7), 0

@@ -36,6 +36,7 @@ def spoil(file: Path, old: str, new: str) -> None:
     file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_bundled_datasets_are_clean(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:

@@ -269,6 +269,7 @@ def stopped_gaps(runs: int) -> Iterator[Estimate]:
         yield found.difference
 
 
+@pytest.mark.slow
 def test_the_gap_of_a_stopped_run_holds_at_any_look() -> None:
     """Stopped where it looks largest: 95 % hold, where no fixed-sample interval of these would."""
     found = list(stopped_gaps(200))
