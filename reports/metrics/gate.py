@@ -240,7 +240,7 @@ def slice_gates(
     """Return the slice's gates on this run alone, in their order.
 
     ``sample`` has the records counted. ``distrust`` says why the slice's judge is not trusted
-    (``trust.distrust``); empty where it is. A gate on marked golds is left out where no item has
+    (``measured.distrust``); empty where it is. A gate on marked golds is left out where no item has
     one: the user's own items need not.
     """
     thresholds = [

@@ -108,16 +108,17 @@ def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str
     few = re.search(r"judge (?:not trusted|measured too little) in .*?\(n=(\d+)", why)
     if few and int(few.group(1)) < FEW_LABELS:
         yield f"{again}    # after you labelled {FEW_LABELS} answers or more; now {few.group(1)}"
-    if "rejudge" in lacks:
-        yield _rejudged(again, report.baseline or report.anchor)
+    if blocked := [one for one in report.decision.gates if "rejudge" in one.remedy]:
+        role = "anchor" if all(one.anchored for one in blocked) else "baseline"
+        yield _rejudged(again, role, report.anchor if role == "anchor" else report.baseline)
 
 
-def _rejudged(command: str, run: str) -> str:
+def _rejudged(command: str, role: str, run: str) -> str:
     """Return the command that judges an earlier run as this one was judged."""
     own = ("--model", "--baseline", "--anchor", "--report-dir")
     words = _kept(re.sub("^(pytest|qagate run) ?", "", command), own)
     whole = shlex.join(["qagate", "rejudge", run_name(_near(Path(run))), *words])
-    return f"{whole}    # then this run again, with --baseline=reports/rejudged"
+    return f"{whole}    # then this run again, with --{role}=reports/rejudged"
 
 
 def whole_run(command: str) -> str:

@@ -126,6 +126,8 @@ NEXT = r"""
 - [G, {remedy: rejudge the earlier run, command: "qagate run qa --judge openai:j --model=m \
   --baseline v1 -n 2"}, "qagate rejudge v1 qa --judge openai:j -n 2    # then this run again, with \
   --baseline=reports/rejudged"]
+- [G, {remedy: rejudge the earlier run, anchored: true, command: pytest qa}, "qagate rejudge \
+  /far/v0 qa    # then this run again, with --anchor=reports/rejudged"]
 - [G, {remedy: about 40 more labels},
   "qagate review OUT --to review    # people judge what matters most"]
 - [G, {remedy: "about 1,200 more pairs"},
