@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Generator, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,6 +64,9 @@ class Controller:
         self._report: Report | None = None
         self._last_line = self._warning = ""
         self._folder = Path(tempfile.mkdtemp(prefix="qa-"))
+        self._former_handlers: dict[int, Any] = {}
+        # The first of the cleanups and so done last: pytest may yet warn of what it finds.
+        config.add_cleanup(self._say_and_restore)
         config.add_cleanup(lambda: shutil.rmtree(self._folder, ignore_errors=True))
         self.outcome_store = self._folder / "outcomes.sqlite3"
         calling = not config.option.collectonly
@@ -104,7 +106,7 @@ class Controller:
         marks = self._config.pluginmanager.get_plugin("mark")
         if marks is not None:
             marks.pytest_collection_modifyitems(items=[], config=self._config)
-        _handle_signals(self._config, signal.default_int_handler, signal.SIGTERM)
+        self._handle_signals(signal.default_int_handler, signal.SIGTERM)
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None and not self._config.option.collectonly:
             for line in self._run.distrusted:
@@ -176,7 +178,7 @@ class Controller:
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Tell the user's interrupt from the early stops of xdist and pytest."""
         # pytest words the whole traceback next; a second Ctrl-C must not interrupt that.
-        _ignore_signals(self._config)
+        self._ignore_signals()
         early_stop = excinfo.typename == "Interrupted"  # of pytest.Session or of xdist
         by_user = "keyboard-interrupt" in str(excinfo.value)  # a worker heard Ctrl-C first
         self._interrupted = by_user or not early_stop
@@ -187,23 +189,20 @@ class Controller:
     def pytest_sessionfinish(
         self, session: pytest.Session, exitstatus: int
     ) -> Generator[None, object, object]:
-        """Stop the engine, write the report, set the exit code and write the last line."""
+        """Stop the engine, write the report and set the exit code."""
         session.exitstatus = self._end(int(exitstatus))
         self._forget_silent_phases()
-        result = yield
-        self._write_last_line()
-        return result
+        return (yield)
 
     def pytest_unconfigure(self) -> None:
         """Report on a run that was interrupted while its workers started."""
         if self._interrupted and not self._is_over:
             self._end(int(pytest.ExitCode.INTERRUPTED))
-            self._write_last_line()
 
     def _end(self, code: int) -> int:
         """Stop the engine and write the report; return the exit code."""
         self._is_over = True
-        _ignore_signals(self._config)
+        self._ignore_signals()
         self._run.stop()
         if self._display is not None:
             self._display.stop()
@@ -276,12 +275,26 @@ class Controller:
         if self._warning:
             terminalreporter.write_line(f"warning: {self._warning}")
 
-    def _write_last_line(self) -> None:
+    def _say_and_restore(self) -> None:
+        """Write the last line, then give signals back their handlers."""
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if self._last_line and reporter is not None:
             reporter.ensure_newline()
             code = self._report.decision.code if self._report else 1
             reporter.write_line(self._last_line, bold=True, **{COLOURS.get(code, "red"): True})
+            reporter.flush()
+        for number, handler in self._former_handlers.items():
+            signal.signal(number, handler)
+
+    def _ignore_signals(self) -> None:
+        """Protect the partial report from a second signal; what follows takes seconds."""
+        self._handle_signals(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
+
+    def _handle_signals(self, handler: Any, *numbers: signal.Signals) -> None:
+        """Give signals this handler until pytest has ended."""
+        if threading.current_thread() is threading.main_thread():
+            for number in numbers:
+                self._former_handlers.setdefault(number, signal.signal(number, handler))
 
 
 def _command(config: pytest.Config) -> str:
@@ -291,16 +304,3 @@ def _command(config: pytest.Config) -> str:
         typed = args[args.index(LAST_BROUGHT) + 1 :]
         return mask(shlex.join(["qagate", "run", *typed]))
     return mask(shlex.join(["pytest", *args]))
-
-
-def _ignore_signals(config: pytest.Config) -> None:
-    """Protect the partial report from a second signal; what follows takes seconds."""
-    _handle_signals(config, signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
-
-
-def _handle_signals(config: pytest.Config, handler: Any, *numbers: signal.Signals) -> None:
-    """Give signals this handler until pytest has ended."""
-    if threading.current_thread() is threading.main_thread():
-        for number in numbers:
-            former = signal.signal(number, handler)
-            config.add_cleanup(partial(signal.signal, number, former))  # type: ignore[arg-type]

@@ -150,6 +150,19 @@ def test_an_interrupt_of_the_preparations_is_one_line(capitals: Project) -> None
     assert capitals.report()["complete"] is False
 
 
+def test_nothing_follows_the_last_line(capitals: Project) -> None:
+    """Pytest warns at its very end of an exception in a finalizer, as a signal may raise there."""
+    plugin = "class Lost:\n    def __del__(self):\n        raise KeyboardInterrupt\n"
+    capitals.write("lost.py", f"{plugin}\n\ndef pytest_sessionfinish():\n    Lost()\n")
+    with (
+        loopback(handler=plausible()) as server,
+        started(capitals, server, "-p", "lost") as process,
+    ):
+        output, _ = process.communicate(timeout=60)
+    assert "PytestUnraisableExceptionWarning" in output
+    assert "GATES FAIL (1 of 1 failed): exit 1" in output.splitlines()[-1]
+
+
 def assert_interrupted(project: Project, process: "subprocess.Popen[str]", output: str) -> None:
     assert process.returncode == 2, output
     assert project.report()["complete"] is False
