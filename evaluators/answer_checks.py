@@ -18,8 +18,7 @@ from evaluators.core import Ask, Case, JudgeError, QAError, UsageError
 from evaluators.extra_metrics import CheckSpec
 from evaluators.models.python_function import FunctionTarget
 from evaluators.reading import parse_json, read_text
-from evaluators.secrets import mask, one_line
-from evaluators.text import hint
+from evaluators.text import hint, mask, one_line
 from evaluators.user_code import RULE_SECONDS, apart, in_thread, load_named, off_the_loop
 
 _WORD = re.compile(r"\w+")

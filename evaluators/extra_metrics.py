@@ -130,7 +130,7 @@ async def measure_all(
     import asyncio  # noqa: PLC0415  # workers load the specs and measure nothing
 
     from evaluators.ledger import LedgerError  # noqa: PLC0415
-    from evaluators.secrets import mask, one_line  # noqa: PLC0415
+    from evaluators.text import mask, one_line  # noqa: PLC0415
 
     asked = (runner.measure(case, answer, ask) for runner in metric_runners)
     found = await asyncio.gather(*asked, return_exceptions=True)

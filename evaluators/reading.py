@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from evaluators.core import UsageError
-from evaluators.secrets import mask
-from evaluators.text import hint, shown
+from evaluators.text import hint, mask, shown
 
 if TYPE_CHECKING:
     import yaml

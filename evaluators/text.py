@@ -1,4 +1,4 @@
-"""Text: hidden characters, wording for messages, and requests as ledger and report keep them.
+"""Text: hidden characters, API keys, wording for messages, and requests as the ledger keeps them.
 
 A kept request stands under its ledger key. Long texts such as rubrics, and the frame of a request
 (everything but its messages), repeat, so each is kept once by its digest. A reader can check a
@@ -8,13 +8,13 @@ request: its key is the hash of what it says.
 import hashlib
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from evaluators.core import Model, Request
-from evaluators.secrets import mask, one_line
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -43,6 +43,47 @@ MAX_ANSWER_BYTES = 256 * 1024
 SHOWN = 80
 """Characters of a value that a message shows."""
 _TYPES = {bool: "true or false", type(None): "null"}
+
+MASK = "***"
+PLACEHOLDER = "no-key"
+SHORTEST = 6  # a shorter "key" is masked nowhere: it would eat ordinary words
+LINE = 300
+
+_CHARS = r"[A-Za-z0-9._~+/=-]"
+# A bearer bond is no key: ask for letters among digits, a mixed case, or sheer length.
+_RANDOM = rf"(?={_CHARS}{{0,60}}?(?:[A-Z]{{2}}[a-z]|[a-z][A-Z]|[a-z]\d|\d[a-z]|[\w-]{{24}}))"
+# Nor is sk-learning: a key is long or has digits, an echoed one asterisks as well.
+_BODY = r"(?=[\w-]{20}|[A-Za-z_-]{0,60}[\d*])[\w*-]{8,}"
+_TOKENS = ("gho", "ghp", "ghr", "ghs", "ghu", "gsk", "hf")
+# Every pattern is linear: a run of characters is entered once, or its repeats are bounded.
+_KEYS = (  # what the lower-case text must hold for the pattern to be tried at all, and the pattern
+    ("://", r'(?<=://)[^/?#\s"]{1,500}(?=@)'),
+    ("sk-", rf"(?<![A-Za-z])sk-{_BODY}"),
+    ("sk-", r"sk-(?:ant|live|or|proj|svcacct|test)-[\w-]{16,}"),  # even glued to a word
+    *((f"{prefix}-", rf"\b{prefix}-{_BODY}") for prefix in ("rk", "pk", "xai", "pplx", "nvapi")),
+    *((f"{name}_", rf"(?<![^\W_]){name}_\w{{12,}}") for name in (*_TOKENS, "github_pat")),
+    *((f"{name}_", rf"\b{name}_{_BODY}") for name in (*_TOKENS, "sk", "rk", "pk")),
+    ("glpat-", r"glpat-[\w-]{12,}"),
+    ("xox", r"xox[abeprs]-[\w-]{10,}"),
+    ("akia", r"AKIA[A-Z0-9]{12,}"),
+    ("asia", r"\bASIA[A-Z0-9]{12,}"),
+    ("ya29.", r"\bya29\.[\w-]{16,}"),
+    ("npm_", r"\bnpm_\w{30,}"),
+    ("sg.", r"\bSG\.[\w-]{16,}+\.[\w-]{16,}"),
+    ("hvs.", r"\bhvs\.[\w-]{16,}"),
+    ("aiza", r"AIza[\w-]{20,}"),
+    ("eyj", r"(?<![\w-])eyJ[\w-]{10,}+\.[\w-]{10,}+(?:\.[\w-]*+)?"),
+    ("bearer", rf"(?i:bearer)\s{{1,9}}{_RANDOM}{_CHARS}{{6,}}"),
+    (
+        "authorization",
+        r"(?i:authorization)[\"']?\s{0,9}[:=]\s{0,9}[\"']?\w{1,9}\s{1,9}[^\s\"'<>]{4,}",
+    ),
+    ("api", r"(?i:api[_-]?key)[\"']?\s{0,9}[:=]\s{0,9}[\"']?[^\s\"'<>,;]{8,}"),
+    ("private key", r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\s]{0,8000}"),
+)
+_PATTERNS = tuple((sign, re.compile(pattern, re.ASCII)) for sign, pattern in _KEYS)
+_SIGNS = tuple(dict.fromkeys(sign for sign, _ in _KEYS))
+_SHORTEST_MATCH = 11  # sk- and eight characters; user and password in a URL are longer too
 
 
 def travelling(answer: str) -> str:
@@ -129,6 +170,75 @@ def request_key(identity: Mapping[str, object], request: Request) -> str:
 def fresh_key(key: str, name: str) -> str:
     """Return a request's key for ``--fresh NAME``; without a name the key itself."""
     return digest([name, key]) if name else key
+
+
+class Key:
+    """An API key that shows itself nowhere: ``repr``, ``str`` and formats give ``***``.
+
+    Where a server wants several, each is a line of it; no header can hold a line break.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """Return the key itself, for the client that sends it."""
+        return self._value
+
+    def reveals(self) -> list[str]:
+        """Return all of them, each for a header of its own."""
+        return self._value.split("\n")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is none."""
+        return not self._value
+
+    def hide(self, text: str) -> str:
+        """Return the text with this key as ``***``, whatever its shape; the rest as it is."""
+        for line in self.reveals():
+            one = line.rpartition(" ")[2]  # behind a scheme such as Bearer
+            if len(one) >= SHORTEST and one != PLACEHOLDER:
+                text = text.replace(one, MASK)
+        return text
+
+    def mask(self, text: str) -> str:
+        """Return the text with this key and everything key-shaped as ``***``."""
+        return mask(self.hide(text))
+
+    def __repr__(self) -> str:
+        return MASK
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Key is not pickled: it would leave this process")
+
+
+def mask(text: str, mark: str = MASK) -> str:
+    """Return the text with what is shaped like an API key or token, or a URL's password, masked.
+
+    Linear in time. ``mark`` takes the place of each.
+    """
+    if len(text) < _SHORTEST_MATCH:
+        return text
+    lowered = text.lower()
+    for sign, pattern in _PATTERNS:
+        if sign in lowered:
+            text = pattern.sub(mark, text)
+    return text
+
+
+def may_hold_key(text: str) -> bool:
+    """Return whether ``mask`` might change this text, or what JSON of it holds; True is a guess."""
+    return any(map(text.lower().__contains__, _SIGNS))
+
+
+def one_line(text: str, limit: int = LINE) -> str:
+    """Return the text without control, format and surrogate characters, at most ``limit`` long."""
+    shown = (" " if unicodedata.category(char)[0] == "C" else char for char in text[: 20 * limit])
+    line = " ".join("".join(shown).split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
 def shown(value: object) -> str:

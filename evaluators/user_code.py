@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import BinaryIO, TypeVar
 
 from evaluators.core import Ask, JudgeError, Model, Reply, Request, UsageError
-from evaluators.secrets import mask, one_line
+from evaluators.text import hint, mask, one_line
 
 
 def load_named(text: str, option: str, kind: str) -> tuple[ModuleType, object]:
@@ -34,8 +34,6 @@ def load_named(text: str, option: str, kind: str) -> tuple[ModuleType, object]:
     ``kind`` is what is wanted, ``class`` or ``function``. Raises UsageError, beginning with
     ``option``, if there is none or the module fails.
     """
-    from evaluators.text import hint  # noqa: PLC0415  # imports the masks of keys
-
     name, colon, attribute = text.partition(":")
     if not (name and colon and attribute):
         raise UsageError(

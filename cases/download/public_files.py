@@ -15,8 +15,7 @@ from evaluators.core import QAError, UsageError
 from evaluators.models.spec import is_loopback, normalise_url
 from evaluators.output import PRIVATE_FOLDER, write_whole
 from evaluators.reading import ARCHIVES, load_yaml
-from evaluators.secrets import mask, one_line
-from evaluators.text import listed
+from evaluators.text import listed, mask, one_line
 
 BENCHMARKS = Path(__file__).with_name("benchmarks.yaml")
 DATA_FOLDER = Path(".qa/data")

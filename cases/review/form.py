@@ -16,8 +16,7 @@ from markupsafe import Markup
 from cases.review.sheet import Sheet, SheetItem
 from evaluators.output import BOM, content_policy, guarded, sheet_lines, write_texts
 from evaluators.reading import load_settings
-from evaluators.secrets import mask
-from evaluators.text import INVISIBLE, escaped
+from evaluators.text import INVISIBLE, escaped, mask
 
 FOLDER = Path(__file__).parent
 FALLBACK = "en"

@@ -19,7 +19,7 @@ from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, check_judge, parse
 from evaluators.rubric import Rubric, Style, load_rubric, load_template
-from evaluators.secrets import Key
+from evaluators.text import Key
 
 RUBRICS = Path(__file__).parents[1] / "rubrics"
 DEFAULT_RUBRIC: Mapping[Style, str] = {"graded": "simpleqa", "rated": "eba"}

@@ -55,8 +55,7 @@ from evaluators.replies.readers import Invalid, spoken, unfinished  # noqa: E402
 from evaluators.rubric import encode, shortened  # noqa: E402
 from evaluators.runtime.caller import Caller, CallSettings, Meter  # noqa: E402
 from evaluators.runtime.session import CallSession, CallThread  # noqa: E402
-from evaluators.secrets import Key, mask, one_line  # noqa: E402
-from evaluators.text import sendable  # noqa: E402
+from evaluators.text import Key, mask, one_line, sendable  # noqa: E402
 
 NOT_MEASURABLE = "not_measurable"
 FAILED = "metric_failed"

@@ -27,7 +27,7 @@ from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.lexical.tables import Tables, read, tables, within_limit
 from evaluators.replies.readers import Invalid, read_yes_no
 from evaluators.rubric import Style
-from evaluators.secrets import mask, one_line
+from evaluators.text import mask, one_line
 from evaluators.user_code import load_named, off_the_loop
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from evaluators.core import QAError, Reply, ToolCall, UsageError
-from evaluators.secrets import Key
-from evaluators.text import REQUEST, TEXT, Document, canonical, digest, flat
+from evaluators.text import REQUEST, TEXT, Document, Key, canonical, digest, flat
 
 SCHEMA = 1
 COLUMNS = "key, schema, at, spec, reply, checksum"

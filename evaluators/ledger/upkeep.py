@@ -35,8 +35,7 @@ from evaluators.ledger.sqlite import is_foreign
 from evaluators.ledger_place import Place, PostgresUrl
 from evaluators.output import plural, write_whole
 from evaluators.reading import parse_json
-from evaluators.secrets import one_line
-from evaluators.text import REQUEST, TEXT, canonical
+from evaluators.text import REQUEST, TEXT, canonical, one_line
 
 UNKEPT_FOLDER = Path(".qa")
 GROUP = 500  # lines of an import that are looked up and added at once

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evaluators.core import Limits, Model, Reply, Request
 from evaluators.models.spec import Spec, no_key_sent
-from evaluators.secrets import Key
+from evaluators.text import Key
 
 if TYPE_CHECKING:
     from evaluators.models.api import ApiModel

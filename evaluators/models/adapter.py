@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from evaluators.core import CallError, Reply, Request, TransientError
-from evaluators.secrets import Key
+from evaluators.text import Key
 
 if TYPE_CHECKING:
     import httpx2

@@ -22,7 +22,7 @@ from evaluators.core import CallError, FatalError, Reply, Request, ToolCall, Tra
 from evaluators.models import failures
 from evaluators.models.adapter import JsonObject, parse_body, refuse_body
 from evaluators.models.spec import Spec, no_key_sent
-from evaluators.secrets import Key, mask, one_line
+from evaluators.text import Key, mask, one_line
 
 NO_KEY = "no_key"
 CONNECT_SECONDS = 10.0

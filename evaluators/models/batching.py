@@ -24,7 +24,7 @@ from evaluators.models.api import (
     verified,
 )
 from evaluators.models.spec import Spec
-from evaluators.secrets import Key
+from evaluators.text import Key
 
 T = TypeVar("T")
 NO_BATCHES = "no_batches"

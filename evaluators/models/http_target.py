@@ -9,7 +9,7 @@ from typing import Any
 
 from evaluators.core import AskedCase, RefusedError, Reply, Request
 from evaluators.models.adapter import JsonObject, ProviderAdapter, as_text, sendable
-from evaluators.secrets import PLACEHOLDER, Key
+from evaluators.text import PLACEHOLDER, Key
 
 PROVIDER = "http"
 METHODS = ("POST", "PUT", "GET")

@@ -21,7 +21,7 @@ from evaluators.models.adapter import (
     refuse_body,
     sendable,
 )
-from evaluators.secrets import Key
+from evaluators.text import Key
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient

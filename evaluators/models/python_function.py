@@ -31,8 +31,7 @@ from evaluators.core import (
     UsageError,
 )
 from evaluators.models.adapter import as_text, parse_body
-from evaluators.secrets import mask, one_line
-from evaluators.text import hint
+from evaluators.text import hint, mask, one_line
 from evaluators.user_code import in_thread, load_named
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from evaluators.models.adapter import Batching, ProviderAdapter
 from evaluators.models.http_target import HttpTarget
 from evaluators.models.python_function import FunctionTarget
 from evaluators.reading import read_text
-from evaluators.secrets import PLACEHOLDER, Key, mask, one_line
+from evaluators.text import PLACEHOLDER, Key, mask, one_line
 
 PROVIDERS: Mapping[str, ProviderAdapter] = {
     "openai": openai.ADAPTER,

@@ -27,7 +27,7 @@ from evaluators.core import Outcome, UsageError
 from evaluators.runtime.engine import Engine, Status
 from evaluators.runtime.host import GRACE_SECONDS, EngineHandle, EngineThread, Job, nothing
 from evaluators.runtime.outcomes import SILENCE_SECONDS, OutcomeStore, OutcomeWriter
-from evaluators.secrets import Key
+from evaluators.text import Key
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 READY_SECONDS = 5.0  # an SDK loads in less; tests wait no longer for that

@@ -24,7 +24,7 @@ from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import KEY_ENV, MODELS_FILE, parse, read_key_names, require_key
 from evaluators.output import aligned_table, plural, say, write_whole
 from evaluators.runtime.budget import money, part_of_cost, pricer
-from evaluators.secrets import one_line
+from evaluators.text import one_line
 
 DEFAULT = Path(".qa/ledger.sqlite3")
 DONE, REFUSED = 0, 4

@@ -29,8 +29,7 @@ from evaluators.ledger.reply_store import Ledger
 from evaluators.ledger.upkeep import UNKEPT_FOLDER
 from evaluators.models.spec import read_variable
 from evaluators.output import say
-from evaluators.secrets import mask, one_line
-from evaluators.text import listed, shown
+from evaluators.text import listed, mask, one_line, shown
 from reports.commands.recorded_runs import merge
 from reports.commands.run import module
 from reports.plugin.options import RunOptions, read_whole, read_words, shares

@@ -10,7 +10,7 @@ from cases.dataset import Slice
 from evaluators.answerers import RECORDED
 from evaluators.judge_spec import LEXICAL, PanelSpec, known_names
 from evaluators.judges.ensemble import Adjudications
-from evaluators.secrets import mask, one_line
+from evaluators.text import mask, one_line
 from reports.run.evidence import AuditPlan
 from reports.run.record import Record, by_slice
 from reports.run.report import Role, SliceSummary

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import is_dataclass, replace
 from typing import TypeVar, cast
 
-from evaluators import secrets
 from evaluators.output import guarded
 from evaluators.text import flat, no_command
+from evaluators.text import mask as mask_keys
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ _WIDE = str.maketrans({"@": "＠", "#": "＃", "`": "'"})
 
 def mask(text: str) -> str:
     """Return the text with everything shaped like an API key or token replaced by ``MASK``."""
-    return secrets.mask(text, MASK)
+    return mask_keys(text, MASK)
 
 
 def masked(value: T) -> T:

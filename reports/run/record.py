@@ -8,7 +8,7 @@ from typing import Any
 from cases.dataset import PlannedItem
 from evaluators.core import Outcome, State, Usage, Vote
 from evaluators.output import plural
-from evaluators.secrets import may_hold_key
+from evaluators.text import may_hold_key
 from reports.run.clean import masked
 
 

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 from evaluators.core import Reply, Request, UsageError
 from evaluators.ledger import Ledger, LedgerError
 from evaluators.output import plural
-from evaluators.secrets import may_hold_key
-from evaluators.text import encode, flat, fresh_key, request_key, texts_named, whole
+from evaluators.text import encode, flat, fresh_key, may_hold_key, request_key, texts_named, whole
 from reports.run.clean import masked
 from reports.run.json_data import decode
 from reports.run.record import Record, in_order

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evaluators.core import UsageError
-from evaluators.secrets import mask
-from evaluators.text import shown
+from evaluators.text import mask, shown
 
 if TYPE_CHECKING:
     from reports.run.report import Report, SliceSummary, TrendFigure, TrendPoint

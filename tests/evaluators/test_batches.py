@@ -19,7 +19,7 @@ from evaluators.ledger import Ledger, LedgerError, PaidReply
 from evaluators.ledger_place import Place
 from evaluators.models import connect
 from evaluators.runtime.caller import Caller, CallSettings, Meter
-from evaluators.secrets import Key
+from evaluators.text import Key
 from tests.support.batch_runs import QUICK, BatchRuns
 from tests.support.batch_server import Batch, BatchServer, batch_server
 from tests.support.loopback import Answer, Seen

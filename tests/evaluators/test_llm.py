@@ -38,8 +38,7 @@ from evaluators.replies.labels import LONGEST, blank, content_free
 from evaluators.replies.readers import Invalid, read_scores
 from evaluators.rubric import PASS_BAR, Protocol, Rubric, combined, load_rubric
 from evaluators.runtime.caller import Meter
-from evaluators.secrets import Key
-from evaluators.text import request_key
+from evaluators.text import Key, request_key
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.model_calls import SECRET, both, spec_of
 from tests.support.recorded import caller

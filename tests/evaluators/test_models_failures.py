@@ -21,7 +21,7 @@ from evaluators.models.catalogue import load_catalogue
 from evaluators.models.failures import MAX_RESET_S, message_of, reset_after, retry_after
 from evaluators.models.http_target import PLACES, check_path, places
 from evaluators.models.spec import Spec, parse, require_key
-from evaluators.secrets import Key
+from evaluators.text import Key
 from tests.support.loopback import Answer, Loopback, Seen, loopback
 from tests.support.model_calls import SECRET, ask, asked, both, error_body, failure, spec_of
 from tests.support.tables import kept, tabled

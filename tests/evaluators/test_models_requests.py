@@ -26,7 +26,7 @@ from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, parse, require_key
 from evaluators.rubric import Prompt
-from evaluators.secrets import Key
+from evaluators.text import Key
 from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, reply, response
 from tests.support.model_calls import SECRET, TOOL, ask, asked, both, spec_of
 from tests.support.projects import ROOT

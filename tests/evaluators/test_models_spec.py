@@ -24,7 +24,7 @@ from evaluators.models.spec import (
     read_key_names,
     require_key,
 )
-from evaluators.secrets import PLACEHOLDER, Key, mask, one_line
+from evaluators.text import PLACEHOLDER, Key, mask, one_line
 from tests.support.tables import kept, tabled
 
 CATALOGUE = {"house-judge": parse("openai:gpt-4o@http://127.0.0.1:8000/v1", {})}

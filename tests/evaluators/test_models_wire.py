@@ -15,7 +15,7 @@ from evaluators.core import RefusedError, Reply, ToolCall, TransientError
 from evaluators.models import connect
 from evaluators.models.api import MAX_BODY
 from evaluators.models.spec import Spec, build
-from evaluators.secrets import Key
+from evaluators.text import Key
 from tests.support.loopback import Answer, loopback
 from tests.support.model_calls import (
     GONE,

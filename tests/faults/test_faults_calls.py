@@ -9,7 +9,7 @@ import pytest
 from evaluators.core import Outcome
 from evaluators.models import connect
 from evaluators.runtime.caller import CallSettings, RetryPolicy
-from evaluators.secrets import Key
+from evaluators.text import Key
 from tests.support.engine_bench import Bench, prompted
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, reply
 from tests.support.model_calls import SECRET, both, error_body, spec_of, two

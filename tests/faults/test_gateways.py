@@ -17,7 +17,7 @@ from evaluators.core import Outcome
 from evaluators.models import connect
 from evaluators.runtime.caller import CallSettings
 from evaluators.runtime.engine import Status
-from evaluators.secrets import PLACEHOLDER, Key
+from evaluators.text import PLACEHOLDER, Key
 from tests.support.engine_bench import Bench, prompted
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible, reply
 from tests.support.model_calls import SECRET, both, error_body, spec_of

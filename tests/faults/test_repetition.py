@@ -26,7 +26,7 @@ from evaluators.judges.lexical.judge import grade
 from evaluators.judges.metric import read_text
 from evaluators.judges.offline import rate
 from evaluators.rubric import encode
-from evaluators.secrets import mask, one_line
+from evaluators.text import mask, one_line
 from tests.support.tables import tabled
 
 LENGTH = 16_000  # characters

@@ -14,7 +14,7 @@ from evaluators.ledger import Ledger
 from evaluators.ledger_place import Place
 from evaluators.models import connect
 from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
-from evaluators.secrets import Key
+from evaluators.text import Key
 from tests.support.batch_server import BatchServer
 from tests.support.model_calls import SECRET, asked, spec_of
 

@@ -16,7 +16,7 @@ from evaluators.runtime.host import Job
 from evaluators.runtime.outcomes import OutcomeWriter
 from evaluators.runtime.process import EngineProcess
 from evaluators.runtime.schedule import Schedule
-from evaluators.secrets import Key
+from evaluators.text import Key
 from tests.support.engine_bench import prompted, task
 from tests.support.scripted import Scripted
 

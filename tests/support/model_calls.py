@@ -13,7 +13,7 @@ from evaluators.models import connect
 from evaluators.models.adapter import parse_body
 from evaluators.models.api import ApiModel
 from evaluators.models.spec import Spec, build
-from evaluators.secrets import Key
+from evaluators.text import Key
 from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, message, response
 
 SECRET = "sk-loop-5ecret5ecret"
