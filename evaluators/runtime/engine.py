@@ -8,8 +8,9 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from evaluators.core import (
@@ -23,6 +24,7 @@ from evaluators.core import (
     Outcome,
     State,
     StoppedError,
+    UsageError,
     Verdict,
 )
 from evaluators.extra_metrics import MetricResults, MetricRunner, measure_all
@@ -30,7 +32,7 @@ from evaluators.judge_spec import returned_names
 from evaluators.ledger import LedgerError
 from evaluators.runtime.caller import Caller, Meter
 from evaluators.runtime.limits import BAD_REQUEST
-from evaluators.runtime.outcomes import BEAT_SECONDS, OutcomeWriter
+from evaluators.runtime.outcomes import BEAT_SECONDS, OutcomeStore, OutcomeWriter, Status
 from evaluators.runtime.schedule import Schedule
 from evaluators.text import travelling
 from evaluators.user_code import NOTE_WORK
@@ -80,34 +82,6 @@ class Task:
     passes: Callable[[Case, Verdict], bool]
     metric_runners: tuple[MetricRunner, ...] = ()
     """Extra metrics, computed once the answer has a verdict."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """What an engine is doing; after the end, how its run ended."""
-
-    requests: int = 0
-    """Requests sent."""
-    in_flight: int = 0
-    """Requests without a reply yet."""
-    limit: int = 0
-    """How many may be in flight, as far as the servers bear it."""
-    retried: Mapping[str, int] = field(default_factory=dict)
-    """Failures after which a call was tried again, by kind."""
-    waiting: str = ""
-    """What holds calls back now, in a few words."""
-    stops: Mapping[str, str] = field(default_factory=dict)
-    """Why calls were no longer made, a line by kind: a wrong key, the deadline, the budget."""
-    failure: str = ""
-    """Why the engine had to stop."""
-    spent: float | None = None
-    """USD; None without a budget."""
-    notes: tuple[str, ...] = ()
-    """What the report should say about the ledger."""
-    unkept: str = ""
-    """Where replies are that the ledger did not take."""
-    left: float = float("inf")
-    """Seconds until the run's time is used up."""
 
 
 class Engine:
@@ -349,3 +323,50 @@ class Engine:
         batch, self._unposted = self._unposted, []
         if batch:
             self._writer.post(batch)
+
+
+def nothing() -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What an engine is to do. It can be pickled, as it may go to a process that is running."""
+
+    make: Callable[[OutcomeWriter], Engine]
+    """Makes the engine, and is called where it runs: no open file can move there."""
+    schedule: Schedule
+    models: Sequence[Model] = ()
+    prepare: Callable[[], None] = nothing
+    """Loads what the first call will need."""
+    store: Path | None = None
+    """The file in which other processes look for outcomes; None if there are none."""
+
+    def engine(self, first: OutcomeWriter) -> Engine:
+        """Return the engine; ``first`` learns of each outcome before any test in another process.
+
+        Raises UsageError for every kind of failure.
+        """
+        try:
+            return self.make(first if self.store is None else OutcomeStore(self.store, first))
+        except UsageError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a traceback would help nobody
+            raise UsageError(f"the engine failed: {type(error).__name__}: {error}") from None
+
+    def messages(self, engine: Engine) -> Mapping[str, Callable[..., None]]:
+        """Return what a running engine may be told, by the names of EngineHandle's methods."""
+
+        def refuse(why: str) -> None:
+            engine.failure = engine.failure or why
+            self.schedule.close()
+
+        def select(keys: Sequence[str], untested: int) -> None:
+            engine.select(keys)
+            self.schedule.select(keys, untested)
+
+        return {
+            **{name: getattr(self.schedule, name) for name in ("lead", "want", "ended")},
+            "select": select,
+            "refuse": refuse,
+        }

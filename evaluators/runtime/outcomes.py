@@ -1,4 +1,4 @@
-"""Where the engine posts how each item ended, and where tests wait for their own outcome.
+"""Where the engine posts how each item ended, where tests wait for it, and what pytest tells it.
 
 The file is not part of the ledger: it lives only as long as the run, needs no durable commit, and
 lets ``--replay`` read a ledger that cannot be written.
@@ -9,23 +9,23 @@ import sqlite3
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from evaluators.core import Outcome, QAError
 
 BEAT_SECONDS = 0.5
 SILENCE_SECONDS = 30.0
 POLL_SECONDS = 0.03  # with eight workers, polling more often costs more than it gains
+GRACE_SECONDS = 3.0  # calls in flight when a run is stopped may still arrive
+ENDED_AT_ONCE = 8  # tests whose end is told in one message
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS outcomes (key TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pulse (beat INTEGER NOT NULL, ended TEXT);
 INSERT INTO pulse SELECT 0, NULL WHERE NOT EXISTS (SELECT * FROM pulse);
 """
-
-
 _NEWS = "SELECT (SELECT body FROM outcomes WHERE key = ?), beat, ended FROM pulse"
 """One statement sees the file at one moment: no outcome comes after the end."""
 
@@ -34,70 +34,26 @@ class EngineLostError(QAError):
     """The engine's heartbeat stopped, so no outcome will come."""
 
 
-class OutcomeWriter(ABC):
-    """Where an engine posts outcomes."""
+class OutcomeWriter:
+    """Where an engine posts outcomes; by itself nowhere."""
 
-    @abstractmethod
     def post(self, outcomes: Sequence[Outcome]) -> None:
-        """Publish these outcomes."""
+        """Publish these outcomes to every waiting test."""
 
-    @abstractmethod
-    def end(self, message: str) -> None:
-        """Say that nothing more will come, and why."""
-
-    def beat(self) -> None:  # noqa: B027  # not every writer has readers that watch for it
+    def beat(self) -> None:
         """Show that the engine is alive."""
 
-    def note_work(self, key: str, left: float | None) -> None:  # noqa: B027  # see PipeWriter
+    def note_work(self, key: str, left: float | None) -> None:
         """Note that the user's code begins its work on an item; None: it has ended.
 
         ``left`` are the seconds that the run still has.
         """
 
-    def close(self) -> None:  # noqa: B027  # not every writer has a file
-        """Close files."""
-
-
-class OutcomeSource(Protocol):
-    """Where a test waits for its outcome."""
-
-    def wait(self, key: str) -> Outcome:
-        """Return the outcome of this item once it has come; MISSING if none will come."""
-
-    def close(self) -> None:
-        """Close files."""
-
-
-class OutcomeWriters(OutcomeWriter):
-    """Several writers, called in order."""
-
-    def __init__(self, *writers: OutcomeWriter) -> None:
-        self._writers = writers
-
-    def post(self, outcomes: Sequence[Outcome]) -> None:
-        """Publish these outcomes in every one."""
-        for writer in self._writers:
-            writer.post(outcomes)
-
-    def beat(self) -> None:
-        """Show in every one that the engine is alive."""
-        for writer in self._writers:
-            writer.beat()
-
-    def note_work(self, key: str, left: float | None) -> None:
-        """Note it in every one."""
-        for writer in self._writers:
-            writer.note_work(key, left)
-
     def end(self, message: str) -> None:
-        """Say in every one that nothing more will come."""
-        for writer in self._writers:
-            writer.end(message)
+        """Say that nothing more will come, and why: no test waits any longer."""
 
     def close(self) -> None:
         """Close files."""
-        for writer in self._writers:
-            writer.close()
 
 
 class InMemoryOutcomes(OutcomeWriter):
@@ -142,16 +98,18 @@ class InMemoryOutcomes(OutcomeWriter):
 
 
 class OutcomeStore(OutcomeWriter):
-    """The engine's side of the file that other processes watch: one writer."""
+    """The file that other processes watch; ``first`` learns of everything before them."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, first: OutcomeWriter | None = None) -> None:
+        self._first = first or OutcomeWriter()
         self._connection = _connect(path)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = OFF")
         self._connection.executescript(_TABLES)
 
     def post(self, outcomes: Sequence[Outcome]) -> None:
-        """Publish these outcomes to every waiting test, in one transaction."""
+        """Publish these outcomes, in the file in one transaction."""
+        self._first.post(outcomes)
         rows = [(one.key, pickle.dumps(one)) for one in outcomes]
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
@@ -159,10 +117,16 @@ class OutcomeStore(OutcomeWriter):
 
     def beat(self) -> None:
         """Show that the engine is alive."""
+        self._first.beat()
         self._connection.execute("UPDATE pulse SET beat = beat + 1")
 
+    def note_work(self, key: str, left: float | None) -> None:
+        """Pass it on: no test asks the file."""
+        self._first.note_work(key, left)
+
     def end(self, message: str) -> None:
-        """Say that nothing more will come, and why: no test waits any longer."""
+        """Say that nothing more will come, and why."""
+        self._first.end(message)
         self._connection.execute("UPDATE pulse SET ended = ?", (message,))
 
     def close(self) -> None:
@@ -221,3 +185,92 @@ def _lost() -> EngineLostError:
 
 def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=30.0, isolation_level=None, check_same_thread=False)
+
+
+OutcomeSource = InMemoryOutcomes | OutcomeReader
+"""Where a test waits for its outcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """What an engine is doing; after the end, how its run ended."""
+
+    requests: int = 0
+    """Requests sent."""
+    in_flight: int = 0
+    """Requests without a reply yet."""
+    limit: int = 0
+    """How many may be in flight, as far as the servers bear it."""
+    retried: Mapping[str, int] = field(default_factory=dict)
+    """Failures after which a call was tried again, by kind."""
+    waiting: str = ""
+    """What holds calls back now, in a few words."""
+    stops: Mapping[str, str] = field(default_factory=dict)
+    """Why calls were no longer made, a line by kind: a wrong key, the deadline, the budget."""
+    failure: str = ""
+    """Why the engine had to stop."""
+    spent: float | None = None
+    """USD; None without a budget."""
+    notes: tuple[str, ...] = ()
+    """What the report should say about the ledger."""
+    unkept: str = ""
+    """Where replies are that the ledger did not take."""
+    left: float = float("inf")
+    """Seconds until the run's time is used up."""
+
+
+class EngineHandle(ABC):
+    """The engine as pytest's side sees it, in a thread or in a process."""
+
+    def __init__(self) -> None:
+        self.arrivals = InMemoryOutcomes()
+        self._ended = 0
+
+    @property
+    @abstractmethod
+    def status(self) -> Status:
+        """The engine's latest status; after the end the final one."""
+
+    @property
+    @abstractmethod
+    def is_alive(self) -> bool:
+        """Whether more may come from it."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Make the engine and begin. Raises UsageError if that is impossible."""
+
+    @abstractmethod
+    def stop(self, grace: float = GRACE_SECONDS) -> None:
+        """Start no item and no call, wait ``grace`` seconds for calls in flight, then give up."""
+
+    @abstractmethod
+    def tell(self, message: str, *values: object) -> None:
+        """Pass a message on; an engine that has not begun, or is over, ignores it."""
+
+    def wait_until_ready(self) -> None:  # noqa: B027  # only a process loads undisturbed
+        """Return once everything is loaded, if that can go on undisturbed meanwhile."""
+
+    def lead(self, count: int) -> None:
+        """Work on up to ``count`` items before it is known which items have a test."""
+        self.tell("lead", count)
+
+    def select(self, keys: Sequence[str], untested: int = 0) -> None:
+        """Work on these items; the first ``untested`` of them have no test."""
+        self.tell("select", keys, untested)
+
+    def want(self, key: str) -> None:
+        """Put an item first: its test is waiting."""
+        if key not in self.arrivals.outcomes:
+            self.tell("want", key)
+
+    def ended(self) -> None:
+        """Count one more test as over."""
+        self._ended += 1
+        if self._ended >= ENDED_AT_ONCE:
+            self.tell("ended", self._ended)
+            self._ended = 0
+
+    def refuse(self, why: str) -> None:
+        """Ask nothing more and let no test wait; ``why`` is the engine's failure."""
+        self.tell("refuse", why)

@@ -1,4 +1,4 @@
-"""An engine in a process of its own, forked from pytest's before that has any thread.
+"""An engine in a process of its own, forked from pytest's before that has any thread; or a thread.
 
 Two processes share no interpreter lock: on two cores both run at full speed. A pipe joins them. The
 engine sends its outcomes and its status, and receives the messages of ``EngineHandle``. A broken
@@ -16,18 +16,25 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from io import BytesIO
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import SimpleQueue
-from types import FrameType
 
 from evaluators.core import Outcome, UsageError
-from evaluators.runtime.engine import Engine, Status
-from evaluators.runtime.host import GRACE_SECONDS, EngineHandle, EngineThread, Job, nothing
-from evaluators.runtime.outcomes import SILENCE_SECONDS, OutcomeStore, OutcomeWriter
+from evaluators.runtime.engine import Engine, Job, nothing
+from evaluators.runtime.outcomes import (
+    GRACE_SECONDS,
+    SILENCE_SECONDS,
+    EngineHandle,
+    OutcomeStore,
+    OutcomeWriter,
+    Status,
+)
 from evaluators.text import Key
+from evaluators.user_code import in_thread
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 READY_SECONDS = 5.0  # an SDK loads in less; tests wait no longer for that
@@ -40,14 +47,12 @@ TASKS = Path("/proc/self/task")  # Linux lists a process's threads there, those 
 
 def fork_early(load: Callable[[], None]) -> "EngineProcess | None":
     """Return a process that does ``load`` until ``begin`` gives it a job; None if there is none."""
-    if not can_fork():
-        return None
-    process = EngineProcess(load=load)
-    try:
-        process.fork()
-    except OSError:
-        return None
-    return process
+    if can_fork():
+        process = EngineProcess(load=load)
+        with contextlib.suppress(OSError):
+            process.fork()
+            return process
+    return None
 
 
 def begin(job: Job, early: "EngineProcess | None" = None) -> EngineHandle:
@@ -71,19 +76,14 @@ def begin(job: Job, early: "EngineProcess | None" = None) -> EngineHandle:
 def can_fork() -> bool:
     """Whether a process may be forked: on Linux, if no other thread could hold a lock in it."""
     alone = threading.active_count() == 1 and not multiprocessing.current_process().daemon
-    if sys.platform != "linux" or not alone:
-        return False
-    try:
-        return len(list(TASKS.iterdir())) == 1
-    except OSError:
-        return False
+    if sys.platform == "linux" and alone:
+        with contextlib.suppress(OSError):
+            return len(list(TASKS.iterdir())) == 1
+    return False
 
 
 def pack(job: Job) -> bytes:
-    """Return a job as bytes for the pipe to our own process, and for nothing else.
-
-    They contain the keys of its models.
-    """
+    """Return a job, with the keys of its models, for the pipe to our own process alone."""
     buffer = BytesIO()
     pickler = pickle.Pickler(buffer, pickle.HIGHEST_PROTOCOL)
     pickler.dispatch_table = copyreg.dispatch_table | {Key: lambda key: (Key, (key.reveal(),))}
@@ -264,18 +264,15 @@ class EngineProcess(EngineHandle):
         self._ready.set()
         self._outbox.put(None)
         self._process.join()
-        if not self._has_ended:
-            self._report_death()
-
-    def _report_death(self) -> None:
-        """Let no test wait for an engine that was killed."""
+        if self._has_ended:
+            return
+        # It was killed: no test may wait for it.
         why = self._status.failure or self._death()
         self._status = replace(self._status, failure=why, in_flight=0, waiting="")
         self._end(why)
         if self._store is not None:
-            store = OutcomeStore(self._store)
-            store.end(why)
-            store.close()
+            with contextlib.closing(OutcomeStore(self._store)) as store:
+                store.end(why)
 
     def _death(self) -> str:
         self._process.join()
@@ -288,6 +285,67 @@ class EngineProcess(EngineHandle):
         )
 
 
+class EngineThread(EngineHandle):
+    """An engine in a thread of this process."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__()
+        self._job = job
+        self._engine: Engine | None = None
+        self._is_open = True
+        self._loop = asyncio.new_event_loop()
+        self._main: asyncio.Task[None] | None = None
+        self._thread = threading.Thread(target=self._run, name="qa-engine", daemon=True)
+
+    @property
+    def status(self) -> Status:
+        """The engine's latest status; after the end the final one."""
+        return Status() if self._engine is None else self._engine.status
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether more may come from it."""
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Make the engine and begin. Raises UsageError if that is impossible."""
+        self._engine = self._job.engine(self.arrivals)
+        self._thread.start()
+
+    def tell(self, message: str, *values: object) -> None:
+        """Pass a message on to the engine."""
+        if self._engine is not None:
+            self._job.messages(self._engine)[message](*values)
+
+    def stop(self, grace: float = GRACE_SECONDS) -> None:
+        """Start no item and no call, wait ``grace`` seconds for calls in flight, then give up."""
+        if self._engine is None or not self._is_open:
+            return
+        self._is_open = False
+        self._job.schedule.close()
+        with contextlib.suppress(RuntimeError):  # the loop is closed: everything is done
+            self._loop.call_soon_threadsafe(self._engine.halt)
+        self._thread.join(grace)
+        if self._thread.is_alive() and self._main is not None:
+            self._loop.call_soon_threadsafe(self._main.cancel)
+            self._thread.join(grace)
+        self._engine.close()
+
+    def _run(self) -> None:
+        assert self._engine is not None
+        try:
+            self._job.prepare()
+            work = self._engine.run(self._job.schedule, self._job.models)
+            self._main = self._loop.create_task(work)
+            with contextlib.suppress(asyncio.CancelledError):
+                self._loop.run_until_complete(self._main)
+        except Exception as error:  # noqa: BLE001  # the report says so; no test must hang
+            self._engine.fail(error)
+        finally:
+            self._loop.run_until_complete(self._loop.shutdown_default_executor())
+            self._loop.close()
+
+
 class PipeWriter(OutcomeWriter):
     """Sends outcomes to pytest's process, as long as it listens.
 
@@ -295,13 +353,13 @@ class PipeWriter(OutcomeWriter):
     """
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self.connection = connection
         self._lock = threading.Lock()  # a thread of its own sends the heartbeat
 
     def send(self, message: str, value: object = None) -> None:
         """Send one message."""
         with self._lock, contextlib.suppress(OSError):
-            self._connection.send((message, value))
+            self.connection.send((message, value))
 
     def post(self, outcomes: Sequence[Outcome]) -> None:
         """Send outcomes."""
@@ -331,16 +389,13 @@ def work(
     # The terminal interrupts every process at once: pytest decides what that means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()  # until everything is loaded that stays to the end
-
-    def loaded() -> None:
-        with contextlib.suppress(Exception):  # it is loaded again when it is needed
-            load()
-
-    loading = threading.Thread(target=loaded, name="qa-engine-loader", daemon=True)
+    loaded: Callable[[], object] = nothing
     if job is None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing has begun that must end well
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-        loading.start()
+        # What fails to load is loaded again when it is needed.
+        loading: Future[None] = in_thread(load)
+        loaded = loading.exception
         try:
             job = pickle.loads(own.recv_bytes())
         except (EOFError, OSError):  # there is no job: the user got something wrong
@@ -350,85 +405,74 @@ def work(
             PipeWriter(own).send("problem", problem)
             return
     assert isinstance(job, Job)
-    _Worker(job, own).work(loading)
+    _do(job, PipeWriter(own), loaded)
 
 
-class _Worker:
-    """Makes the engine in the new process, runs it, and follows pytest's messages."""
+def _do(job: Job, writer: PipeWriter, loaded: Callable[[], object]) -> None:
+    """Make the engine, report whether that worked, and run it once everything is loaded."""
+    has_to_end = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: has_to_end.set())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    try:
+        engine = job.engine(writer)
+    except UsageError as problem:
+        writer.send("problem", str(problem))
+        return
+    writer.send("made")
+    try:
+        loaded()
+        job.prepare()
+        gc.freeze()
+        gc.enable()
+        writer.send("ready")
+        asyncio.run(_run(job, engine, writer, has_to_end))
+    except Exception as error:  # noqa: BLE001  # the report says so; no test must hang
+        engine.fail(error)
+    engine.close()
+    writer.send("status", engine.status)
 
-    def __init__(self, job: Job, connection: Connection) -> None:
-        self._job = job
-        self._connection = connection
-        self._writer = PipeWriter(connection)
-        self._engine: Engine | None = None
-        self._main: asyncio.Task[None] | None = None
-        self._is_ending = False
-        self._has_to_end = False
 
-    def work(self, loading: threading.Thread) -> None:
-        """Make the engine, report whether that worked, and run it once everything is loaded."""
-        signal.signal(signal.SIGTERM, self._end_soon)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+async def _run(job: Job, engine: Engine, writer: PipeWriter, has_to_end: threading.Event) -> None:
+    """Run the engine and follow pytest's messages."""
+    loop, pipe = asyncio.get_running_loop(), writer.connection
+    main = asyncio.create_task(engine.run(job.schedule, job.models))
+    is_ending = False
+
+    def stop(grace: float = GRACE_SECONDS) -> None:
+        nonlocal is_ending
+        job.schedule.close()
+        if not is_ending:
+            is_ending = True
+            engine.halt()
+            loop.call_later(grace, main.cancel)
+            # If anything hangs then, nobody may be left who could end this process.
+            signal.setitimer(signal.ITIMER_REAL, grace + TAIL_SECONDS)
+
+    def listen() -> None:
         try:
-            self._engine = engine = self._job.engine(self._writer)
-        except UsageError as problem:
-            self._writer.send("problem", str(problem))
-            return
-        self._writer.send("made")
-        try:
-            if loading.ident is not None:
-                loading.join()
-            self._job.prepare()
-            gc.freeze()
-            gc.enable()
-            self._writer.send("ready")
-            asyncio.run(self._run(engine))
-        except Exception as error:  # noqa: BLE001  # the report says so; no test must hang
-            engine.fail(error)
-        engine.close()
-        self._writer.send("status", engine.status)
-
-    def _end_soon(self, number: int, frame: FrameType | None) -> None:
-        self._has_to_end = True
-
-    async def _run(self, engine: Engine) -> None:
-        loop = asyncio.get_running_loop()
-        messages = {**self._job.messages(engine), "stop": self._stop}
-        loop.add_reader(self._connection.fileno(), self._listen, messages)
-        loop.add_signal_handler(signal.SIGTERM, self._stop, GRACE_SECONDS)
-        telling = asyncio.create_task(self._keep_telling(engine))
-        self._main = asyncio.create_task(engine.run(self._job.schedule, self._job.models))
-        if self._has_to_end:
-            self._stop(GRACE_SECONDS)
-        try:
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._main
-        finally:
-            loop.remove_reader(self._connection.fileno())
-            telling.cancel()
-            # Before the loop is closed, which waits for threads that may hang.
-            self._writer.send("status", engine.status)
-
-    async def _keep_telling(self, engine: Engine) -> None:
-        while True:
-            self._writer.send("status", engine.status)
-            await asyncio.sleep(STATUS_SECONDS)
-
-    def _listen(self, messages: Mapping[str, Callable[..., None]]) -> None:
-        try:
-            while self._connection.poll():
-                message, *values = self._connection.recv()
+            while pipe.poll():
+                message, *values = pipe.recv()
                 messages[message](*values)
         except Exception:  # noqa: BLE001  # pytest's process is gone, or cannot be understood
-            asyncio.get_running_loop().remove_reader(self._connection.fileno())
-            self._stop(GRACE_SECONDS)
+            loop.remove_reader(pipe.fileno())
+            stop()
 
-    def _stop(self, grace: float) -> None:
-        self._job.schedule.close()
-        if self._is_ending or self._engine is None or self._main is None:
-            return
-        self._is_ending = True
-        self._engine.halt()
-        asyncio.get_running_loop().call_later(grace, self._main.cancel)
-        # If anything hangs then, nobody may be left who could end this process.
-        signal.setitimer(signal.ITIMER_REAL, grace + TAIL_SECONDS)
+    async def keep_telling() -> None:
+        while True:
+            writer.send("status", engine.status)
+            await asyncio.sleep(STATUS_SECONDS)
+
+    messages = {**job.messages(engine), "stop": stop}
+    loop.add_reader(pipe.fileno(), listen)
+    loop.add_signal_handler(signal.SIGTERM, stop)
+    telling = asyncio.create_task(keep_telling())
+    if has_to_end.is_set():
+        stop()
+    try:
+        with contextlib.suppress(asyncio.CancelledError):
+            await main
+    finally:
+        loop.remove_reader(pipe.fileno())
+        telling.cancel()
+        # Before the loop is closed, which waits for threads that may hang.
+        writer.send("status", engine.status)

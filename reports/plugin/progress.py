@@ -24,7 +24,7 @@ import pytest
 from evaluators.core import Outcome
 from evaluators.output import say
 from evaluators.runtime.budget import money, part_of_cost
-from evaluators.runtime.engine import Status
+from evaluators.runtime.outcomes import Status
 
 RECENT_S = 30.0  # of which rates are shown: what the ledger gave at once says little
 LIVE_S = 0.5

@@ -24,9 +24,8 @@ from evaluators.models.spec import Spec, parse, require_key
 from evaluators.reading import file_hash
 from evaluators.runtime.budget import BATCH, BUDGET
 from evaluators.runtime.caller import DEADLINE, Caller, CallSettings, Detour
-from evaluators.runtime.engine import Engine, Status, Stopping, Task
-from evaluators.runtime.host import EngineHandle, Job
-from evaluators.runtime.outcomes import OutcomeSource, OutcomeWriter
+from evaluators.runtime.engine import Engine, Job, Stopping, Task
+from evaluators.runtime.outcomes import EngineHandle, OutcomeSource, OutcomeWriter, Status
 from evaluators.runtime.process import EngineProcess, begin
 from evaluators.runtime.schedule import UNLIMITED, Schedule
 from evaluators.runtime.session import CallSession

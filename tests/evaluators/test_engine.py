@@ -29,9 +29,8 @@ from evaluators.core import (
 )
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.caller import CallSettings, RetryPolicy
-from evaluators.runtime.engine import Status
-from evaluators.runtime.host import EngineThread
-from evaluators.runtime.outcomes import OutcomeReader
+from evaluators.runtime.outcomes import OutcomeReader, Status
+from evaluators.runtime.process import EngineThread
 from evaluators.runtime.schedule import Schedule
 from tests.support.engine_bench import PROMPT, Bench, prompted, task
 from tests.support.scripted import Scripted, ask_for

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from evaluators.core import Reply, Request, UsageError
-from evaluators.runtime.engine import Engine
-from evaluators.runtime.host import EngineHandle, EngineThread, Job, nothing
-from evaluators.runtime.outcomes import OutcomeReader, OutcomeWriter
+from evaluators.runtime.engine import Engine, Job, nothing
+from evaluators.runtime.outcomes import EngineHandle, OutcomeReader, OutcomeWriter
 from evaluators.runtime.process import (
     EngineProcess,
+    EngineThread,
     _signals_held,
     begin,
     can_fork,

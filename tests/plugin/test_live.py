@@ -19,7 +19,7 @@ import pytest
 from _pytest._io import TerminalWriter
 
 from evaluators.core import Outcome, Usage
-from evaluators.runtime.engine import Status
+from evaluators.runtime.outcomes import Status
 from reports.plugin.progress import (
     LOG_REPEATS,
     Progress,

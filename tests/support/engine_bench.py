@@ -11,9 +11,8 @@ from evaluators.ledger import Ledger, LedgerError
 from evaluators.rubric import Prompt
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
-from evaluators.runtime.engine import Engine, Task
-from evaluators.runtime.host import Job
-from evaluators.runtime.outcomes import InMemoryOutcomes, OutcomeStore, OutcomeWriters
+from evaluators.runtime.engine import Engine, Job, Task
+from evaluators.runtime.outcomes import InMemoryOutcomes, OutcomeStore
 from evaluators.runtime.schedule import UNLIMITED, Schedule
 from tests.support.scripted import make_case
 
@@ -76,15 +75,14 @@ class Bench:
     ) -> None:
         self.keys = [one.key for one in tasks]
         self.ledger = Ledger(folder / "ledger")
-        self.board = OutcomeStore(folder / "board")
         self.path = folder / "board"
         quick = RetryPolicy(attempts=2, first=0, longest=0)
         settings = settings or CallSettings(concurrency=4, retry=quick)
         caller = Caller(self.ledger, settings, lambda spec, reply: 0.5, budget)
         by_key = {one.key: one for one in tasks}
         self.posted = InMemoryOutcomes()
-        writer = OutcomeWriters(self.board, self.posted)
-        self.engine = Engine(by_key, caller, writer, settings.concurrency)
+        self.board = OutcomeStore(self.path, self.posted)
+        self.engine = Engine(by_key, caller, self.board, settings.concurrency)
 
     def job(self, window: int) -> Job:
         """Return a job for the engine that is there already."""

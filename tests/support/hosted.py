@@ -11,8 +11,7 @@ from evaluators.ledger import Ledger
 from evaluators.models import connect
 from evaluators.models.spec import Spec
 from evaluators.runtime.caller import Caller, CallSettings
-from evaluators.runtime.engine import Engine, Task
-from evaluators.runtime.host import Job
+from evaluators.runtime.engine import Engine, Job, Task
 from evaluators.runtime.outcomes import OutcomeWriter
 from evaluators.runtime.process import EngineProcess
 from evaluators.runtime.schedule import Schedule
