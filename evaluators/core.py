@@ -1,8 +1,11 @@
-"""The nouns of the suite: cases, requests, replies, verdicts, outcomes, and the error tree."""
+"""The nouns of the suite: cases, requests, replies, verdicts, outcomes, ledger places, errors."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import Field, dataclass, field
+from pathlib import Path
 from typing import ClassVar, Literal, Protocol, Self
+from urllib.parse import parse_qs, urlsplit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,3 +370,47 @@ class Outcome:
     def reason(self) -> str:
         """The judge's reason; empty if there is no verdict."""
         return self.verdict.reason if self.verdict else ""
+
+
+_URL = re.compile(r"postgres(ql)?://", re.IGNORECASE)
+_SECRETS = frozenset({"password", "sslpassword"})
+_HOW = "PGPASSWORD, a password file (PGPASSFILE) or a service file (postgresql://?service=NAME)"
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresUrl:
+    """The address of a PostgreSQL database, without a password."""
+
+    url: str
+
+    def __str__(self) -> str:
+        """Return what messages and reports may show: the service, or host and database."""
+        parts = urlsplit(self.url)
+        service = parse_qs(parts.query).get("service", [""])[0]
+        hosts = parts.netloc.rpartition("@")[2]
+        return f"postgresql://{hosts}{parts.path}" + (f"?service={service}" if service else "")
+
+
+Place = Path | PostgresUrl
+"""Where a ledger is: a file, or a PostgreSQL database that many machines share."""
+
+
+def read_place(text: str, here: Path = Path()) -> Place:
+    """Return the place that ``--ledger`` names; a relative path starts at ``here``.
+
+    Raises UsageError, without the value, for an address that holds a password.
+    """
+    if not _URL.match(text):
+        return here / text
+    try:
+        parts = urlsplit(text)
+        has_secret = parts.password is not None or _SECRETS & parse_qs(parts.query).keys()
+    except ValueError:
+        raise UsageError(
+            "--ledger: not the address of a database; write postgresql://USER@HOST:PORT/DATABASE"
+        ) from None
+    if has_secret:
+        raise UsageError(
+            f"--ledger: others can see a password in the address; remove it and use {_HOW}"
+        )
+    return PostgresUrl(text)

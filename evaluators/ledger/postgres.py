@@ -19,9 +19,8 @@ from uuid import uuid4
 import psycopg
 from psycopg.errors import DiskFull, ForeignKeyViolation, InsufficientPrivilege
 
-from evaluators.core import UsageError
+from evaluators.core import PostgresUrl, UsageError
 from evaluators.ledger.rows import VARIABLE, Statements, StoreError
-from evaluators.ledger_place import PostgresUrl
 
 T = TypeVar("T")
 

@@ -9,8 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Generic, NamedTuple, Self, TypeVar
 
-from evaluators.core import Reply
-from evaluators.ledger.opening import Store, open_store
+from evaluators.core import Place, Reply
 from evaluators.ledger.rows import (
     COLUMNS,
     INSERT,
@@ -25,8 +24,8 @@ from evaluators.ledger.rows import (
     seal,
     seal_document,
 )
+from evaluators.ledger.sqlite import Store, open_store
 from evaluators.ledger.upkeep import save_unkept, take_unkept
-from evaluators.ledger_place import Place
 from evaluators.output import plural
 from evaluators.text import REQUEST, TEXT, Document, key_of, parse_sent, texts_named
 

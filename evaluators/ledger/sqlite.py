@@ -1,4 +1,4 @@
-"""A ledger in one SQLite file: private to its user, in WAL mode, shared by runs at the same time.
+"""Opens ledgers. One in an SQLite file is private to its user, in WAL mode, and shared by runs.
 
 A damaged file is set aside, and the rows in it that verify go on in a new one.
 """
@@ -15,9 +15,10 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from evaluators.core import UsageError
+from evaluators.core import Place, PostgresUrl, UsageError
 from evaluators.ledger.rows import (
     ADD_DOCUMENT,
     COLUMNS,
@@ -29,6 +30,9 @@ from evaluators.ledger.rows import (
     StoredRow,
     StoreError,
 )
+
+if TYPE_CHECKING:
+    from evaluators.ledger.postgres import PostgresStore
 
 TABLES = {
     "calls": """(
@@ -420,3 +424,35 @@ def _readable(
 ) -> Iterator[tuple[Any, ...]]:
     with suppress(sqlite3.Error):
         yield from (row for row in old.execute(query, values) if None not in row)
+
+
+Store: TypeAlias = "SqliteStore | PostgresStore"
+"""An open ledger: any thread may call its methods, and they raise StoreError if it fails."""
+
+
+def open_store(place: Place, *, read_only: bool = False) -> Store:
+    """Return the open ledger at a place. It is made if it is to be written and does not exist.
+
+    Raises UsageError if it cannot be opened or others could have changed it unnoticed.
+    """
+    if isinstance(place, PostgresUrl):
+        store: Store = _postgres().open_postgres(place, read_only=read_only)
+        return store
+    return open_to_read(place) if read_only else open_to_write(place)
+
+
+def exists(place: Place) -> bool:
+    """Return whether there is a ledger. Raises UsageError if a database does not answer."""
+    if isinstance(place, PostgresUrl):
+        return bool(_postgres().has_ledger(place))
+    return place.exists()
+
+
+def _postgres() -> ModuleType:
+    try:
+        from evaluators.ledger import postgres  # noqa: PLC0415  # psycopg is optional
+    except ImportError as error:
+        raise UsageError(
+            f"--ledger postgresql://: {error}; pip install 'psycopg[binary]>=3.3'"
+        ) from None
+    return postgres

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from evaluators.core import Reply, UsageError
-from evaluators.ledger.opening import Store
+from evaluators.core import Place, PostgresUrl, Reply, UsageError
 from evaluators.ledger.rows import (
     ADD_DOCUMENT,
     COLUMNS,
@@ -31,8 +30,7 @@ from evaluators.ledger.rows import (
     StoreError,
     marks,
 )
-from evaluators.ledger.sqlite import is_foreign
-from evaluators.ledger_place import Place, PostgresUrl
+from evaluators.ledger.sqlite import Store, is_foreign
 from evaluators.output import plural, write_whole
 from evaluators.reading import parse_json
 from evaluators.text import REQUEST, TEXT, canonical, one_line

@@ -15,6 +15,7 @@ from evaluators.core import (
     CallError,
     FatalError,
     Model,
+    Place,
     RefusedError,
     Reply,
     Request,
@@ -23,7 +24,6 @@ from evaluators.core import (
     Usage,
 )
 from evaluators.ledger import Ledger, LedgerError, PaidReply
-from evaluators.ledger_place import Place
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.limits import NEVER, Admission, ModelQueue
 from evaluators.runtime.server import LONGEST_WAIT_S, RATE_LIMIT

@@ -19,8 +19,7 @@ from cases.builder.validation import ProbeStep, ValidateStep
 from cases.builder.work_folder import Values, WorkFolder, locked
 from cases.review.form import spreadsheet_text
 from evaluators.command_line import CommandParser
-from evaluators.core import UsageError
-from evaluators.ledger_place import read_place
+from evaluators.core import UsageError, read_place
 from evaluators.models.spec import KEY_ENV, MODELS_FILE
 from evaluators.output import markdown_table, say, write_texts
 from evaluators.statistics.metrics import METRICS

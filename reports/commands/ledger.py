@@ -13,12 +13,11 @@ from pathlib import Path
 
 from evaluators.batches.waves import NOT_KNOWN, State, Wave, keep_wave, waves_in
 from evaluators.command_line import CommandParser
-from evaluators.core import CallError, FatalError, UsageError
+from evaluators.core import CallError, FatalError, UsageError, read_place
 from evaluators.ledger import Ledger, LedgerError, upkeep
-from evaluators.ledger.opening import exists, open_store
 from evaluators.ledger.rows import StoreError
+from evaluators.ledger.sqlite import exists, open_store
 from evaluators.ledger.upkeep import RowFilter
-from evaluators.ledger_place import read_place
 from evaluators.models import LazyModel
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import KEY_ENV, MODELS_FILE, parse, read_key_names, require_key

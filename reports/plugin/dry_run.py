@@ -27,7 +27,7 @@ from evaluators.judges.forecast import (
     make_forecast,
 )
 from evaluators.ledger import Ledger
-from evaluators.ledger.opening import exists
+from evaluators.ledger.sqlite import exists
 from evaluators.models.spec import Spec
 from evaluators.output import plural
 from evaluators.runtime.budget import VERDICT_TOKENS, Pricing, money, part_of_cost, pricing_of

@@ -14,8 +14,7 @@ import pytest
 from cases.dataset import Selection, SliceFile, parse_shard
 from evaluators.answerers import RECORDED
 from evaluators.command_line import REMOVED, CommandParser, removed
-from evaluators.core import UsageError
-from evaluators.ledger_place import Place, read_place
+from evaluators.core import Place, UsageError, read_place
 from evaluators.models.spec import KEY_ENV, MODELS_FILE, read_key_names
 from evaluators.reading import project_settings
 from evaluators.text import shown

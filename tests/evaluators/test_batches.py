@@ -14,9 +14,8 @@ import pytest
 from evaluators.batches import waves
 from evaluators.batches.batches import Batches, find_batches
 from evaluators.batches.waves import keep_wave
-from evaluators.core import Reply, StoppedError
+from evaluators.core import Place, Reply, StoppedError
 from evaluators.ledger import Ledger, LedgerError, PaidReply
-from evaluators.ledger_place import Place
 from evaluators.models import connect
 from evaluators.runtime.caller import Caller, CallSettings, Meter
 from evaluators.text import Key

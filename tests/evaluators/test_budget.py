@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.core import Message, Model, Reply, Request, StoppedError, Tool
+from evaluators.core import Message, Model, Place, Reply, Request, StoppedError, Tool
 from evaluators.ledger import Ledger
-from evaluators.ledger_place import Place
 from evaluators.models.spec import Prices, Spec, parse
 from evaluators.runtime.budget import (
     GENAI_PRICES,

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.core import Reply, ToolCall, UsageError
+from evaluators.core import Place, Reply, ToolCall, UsageError
 from evaluators.ledger import Ledger, LedgerError, PaidReply
 from evaluators.ledger.rows import VARIABLE, checksum, seal
-from evaluators.ledger_place import Place
 from evaluators.text import canonical
 from tests.support.places import ask, change
 from tests.support.recorded import put

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.core import Reply, Request, UsageError
+from evaluators.core import Place, Reply, Request, UsageError
 from evaluators.ledger import Ledger, LedgerError, postgres, reply_store, sqlite
-from evaluators.ledger_place import Place
 from evaluators.runtime.caller import Meter
 from tests.support.places import ask, text_of
 from tests.support.recorded import caller, key_of, put, reply_of, row_of

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from evaluators.__main__ import main
+from evaluators.core import Place
 from evaluators.ledger import Ledger
 from evaluators.ledger.rows import VARIABLE
-from evaluators.ledger_place import Place
 from tests.support.places import change
 from tests.support.recorded import fill, key_of, reply_of
 from tests.support.tables import tabled

@@ -15,10 +15,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from evaluators.__main__ import main
-from evaluators.core import Reply, UsageError
+from evaluators.core import PostgresUrl, Reply, UsageError, read_place
 from evaluators.ledger import Ledger, LedgerError, postgres, upkeep
 from evaluators.ledger.rows import VARIABLE, StoreError
-from evaluators.ledger_place import PostgresUrl, read_place
 from tests.support.places import ask, change, text_of
 from tests.support.postgres import NO_POOLER, Cluster, running
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from evaluators.core import PostgresUrl
 from evaluators.ledger import postgres
-from evaluators.ledger_place import PostgresUrl
 from tests.conftest import Project
 from tests.support.killing import chain
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible

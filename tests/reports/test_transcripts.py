@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from evaluators.__main__ import main as evaluators_main
-from evaluators.core import Message, Reply, Request, ToolCall, UsageError
+from evaluators.core import Message, Place, PostgresUrl, Reply, Request, ToolCall, UsageError
 from evaluators.ledger import Ledger, PaidReply
 from evaluators.ledger.rows import VARIABLE
-from evaluators.ledger_place import Place, PostgresUrl
 from evaluators.text import REQUEST, TEXT, documents_of, request_key
 from reports.__main__ import main
 from reports.render.writer import write

@@ -9,9 +9,8 @@ from typing import Any
 
 from evaluators.batches.batches import find_batches
 from evaluators.batches.waves import BatchSettings, Wave, waves_in
-from evaluators.core import CallError, Reply
+from evaluators.core import CallError, Place, Reply
 from evaluators.ledger import Ledger
-from evaluators.ledger_place import Place
 from evaluators.models import connect
 from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
 from evaluators.text import Key

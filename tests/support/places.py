@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.ledger_place import Place, PostgresUrl
+from evaluators.core import Place, PostgresUrl
 
 PAGE = 4096  # bytes
 

@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
-from evaluators.core import Reply
+from evaluators.core import Place, Reply
 from evaluators.ledger import Ledger, PaidReply
-from evaluators.ledger_place import Place
 from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from evaluators.text import digest
 
