@@ -20,11 +20,11 @@ import psycopg
 from psycopg.errors import DiskFull, ForeignKeyViolation, InsufficientPrivilege
 
 from evaluators.core import PostgresUrl, UsageError
-from evaluators.ledger.rows import VARIABLE, Statements, StoreError
+from evaluators.ledger.rows import VARIABLE, Row, Statements, StoreError
 
 T = TypeVar("T")
 
-Connection = psycopg.Connection[tuple[Any, ...]]
+Connection = psycopg.Connection[Row]
 
 FORMAT = 1
 TABLES = f"""
@@ -141,8 +141,7 @@ def open_postgres(url: PostgresUrl, *, read_only: bool) -> "PostgresStore":
                     f"{connection.info.dbname}_utf8"
                 )
             if _MARK not in names:
-                _make_tables(url, connection)
-                names = _names(connection)
+                names = _make_tables(url, connection)
             _check_tables(url, connection, names, _READS if read_only else _CHANGES)
             notes = list(_notes_on_others(url, connection, sorted(names & _CHANGES.keys())))
         return PostgresStore(url, notes, read_only=read_only)
@@ -158,10 +157,8 @@ def _check_tables(
             "--ledger"
         )
     pairs = [(name, priv) for name, privs in needed.items() for priv in privs.split()]
-    lacking = [
-        name for (name,) in connection.execute(_LACKING, [*map(list, zip(*pairs, strict=True))])
-    ]
-    if lacking:
+    columns = [*map(list, zip(*pairs, strict=True))]
+    if lacking := [name for (name,) in connection.execute(_LACKING, columns)]:
         rights = ", ".join({priv: "" for name in lacking for priv in needed[name].split()})
         raise UsageError(
             f"{url}: the user lacks rights; the owner of the tables gives them: GRANT {rights} ON "
@@ -215,18 +212,20 @@ def _names(connection: Connection) -> set[str]:
     return {name for (name,) in connection.execute(_NAMES)}
 
 
-def _make_tables(url: PostgresUrl, connection: Connection) -> None:
+def _make_tables(url: PostgresUrl, connection: Connection) -> set[str]:
+    """Return the names of all tables once those of a ledger are made."""
     try:
         with connection.transaction():
             connection.execute(_ONE_AT_A_TIME)
             names = _names(connection)
             if _MARK in names:
-                return
+                return names
             if names & _CHANGES.keys():
                 raise UsageError(
                     f"{url}: holds tables of something else; give the ledger a database of its own"
                 )
             connection.execute(TABLES.encode())
+            return _names(connection)
     except InsufficientPrivilege:
         raise UsageError(
             f"{url}: the user may not make tables; the owner of the database allows it: "
@@ -285,11 +284,11 @@ class PostgresStore:
         """The bytes of the tables and their indexes."""
         return int(self.read(_SIZE)[0][0])
 
-    def read(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    def read(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         """Return the rows of a query."""
         return self._quick.run(lambda one: one.execute(_native(sql), values).fetchall(), PATIENCE_S)
 
-    def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
+    def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[Row]:
         """Yield the rows of a query, with only some of them in memory."""
         try:
             with (

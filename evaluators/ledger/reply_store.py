@@ -5,9 +5,9 @@ import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import groupby
-from operator import attrgetter
+from operator import itemgetter
 from pathlib import Path
-from typing import Generic, NamedTuple, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from evaluators.core import Place, Reply
 from evaluators.ledger.rows import (
@@ -48,12 +48,8 @@ _SET_ASIDE = (
 )
 
 
-class _Change(NamedTuple):
-    """A statement to commit, and the documents to keep with it."""
-
-    sql: str
-    values: StoredRow | Sequence[str]
-    documents: Sequence[StoredDocument] = ()
+_Change = tuple[str, StoredRow | StoredDocument, Sequence[StoredDocument]]
+"""A statement to commit with its values, and the documents to keep with it."""
 
 
 class Ledger:
@@ -82,7 +78,7 @@ class Ledger:
         self._unkept: list[Path] = []
         self._commit = Grouped(self._commit_group, COMMIT_WAIT_S)
         self._look = Grouped(self._look_up, LOOKUP_WAIT_S)
-        self._claim = Grouped(self._take_group, LOOKUP_WAIT_S)
+        self._claim = Grouped(self._take, LOOKUP_WAIT_S)
         self._taken = () if read_only else tuple(take_unkept(self.store, path))
 
     def __enter__(self) -> Self:
@@ -99,12 +95,12 @@ class Ledger:
     def notes(self) -> tuple[str, ...]:
         """What the report says about the ledger: damage, and who could have changed it."""
         done = "not used" if self._read_only else "set aside and asked again"
-        found = {"damaged": len(self._bad), "unsigned": len(self._unsigned)}
-        said = [
-            f"{plural(count, f'{what} row')} of the ledger {done}"
-            for what, count in found.items()
-            if count
-        ]
+        found = {"damaged": self._bad, "unsigned": self._unsigned}
+        said = (
+            f"{plural(len(keys), f'{what} row')} of the ledger {done}"
+            for what, keys in found.items()
+            if keys
+        )
         return (*self.store.notes, *self._taken, *said)
 
     @property
@@ -157,19 +153,17 @@ class Ledger:
         return [rows.get(key) for key in keys]
 
     def _usable(self, row: StoredRow | None) -> Reply | None:
-        """Return the reply in a row that is sound and signed; set any other row aside."""
         return None if row is None else self._checked(row, row.opened())
 
     def _checked(self, row: StoredRow, content: T | None) -> T | None:
         """Return what a row holds if it is sound and signed; set any other row aside."""
-        key = row.key
         if content is not None and self._signer.accepts(row):
             return content
-        (self._bad if content is None else self._unsigned).add(key)
-        self._imported.discard(key)
+        (self._bad if content is None else self._unsigned).add(row.key)
+        self._imported.discard(row.key)
         if not self._read_only:
             try:
-                self.store.change([(sql, [(key,)]) for sql in _SET_ASIDE])
+                self.store.change([(sql, [(row.key,)]) for sql in _SET_ASIDE])
             except StoreError as error:
                 raise self._failure(error) from None
         return None
@@ -186,7 +180,7 @@ class Ledger:
             raise self._failed
         now = asyncio.get_running_loop().time
         end = now() + CLAIM_TIMEOUT_S
-        while not (mine := await self._take(key)) and now() < end:
+        while not (mine := await self._take_soon(key)) and now() < end:
             if not self.store.near and (kept := await self.find(key)) is not None:
                 yield kept
                 return
@@ -197,9 +191,9 @@ class Ledger:
             if mine:
                 self.store.give_back(key)
 
-    async def _take(self, key: str) -> bool:
+    async def _take_soon(self, key: str) -> bool:
         if self.store.near:
-            return bool(self.store.take([key]))
+            return self._take([key])[0]
         taking = asyncio.ensure_future(self._claim(key))
         try:
             return await asyncio.shield(taking)
@@ -208,7 +202,7 @@ class Ledger:
             taking.add_done_callback(lambda _: self.store.give_back(key))
             raise
 
-    def _take_group(self, keys: Sequence[str]) -> Sequence[bool]:
+    def _take(self, keys: Sequence[str]) -> Sequence[bool]:
         try:
             mine = self.store.take(keys)
         except StoreError as error:
@@ -217,11 +211,9 @@ class Ledger:
 
     async def put(self, row: PaidReply) -> None:
         """Return once the reply is on the disk. Raises LedgerError if it cannot be kept."""
-        values = self._signer.signed(seal(row, self._clock()))
-        said = [
-            seal_document(one, self._signer) for one in row.documents if one.key not in self._texts
-        ]
-        await self._commit(_Change(INSERT, values, said))
+        new = (one for one in row.documents if one.key not in self._texts)
+        said = [seal_document(one, self._signer) for one in new]
+        await self._commit((INSERT, self._signer.signed(seal(row, self._clock())), said))
         self._texts.update(one.key for one in row.documents if one.kind == TEXT)
 
     async def keep(self, kind: str, key: str, text: str) -> None:
@@ -230,7 +222,7 @@ class Ledger:
         Raises LedgerError if it cannot be kept.
         """
         document = seal_document(Document(kind, key, text), self._signer)
-        await self._commit(_Change(REPLACE_DOCUMENT, document))
+        await self._commit((REPLACE_DOCUMENT, document, ()))
 
     def document(self, kind: str, key: str) -> str | None:
         """Return the text kept under this key; None if it is missing, damaged or not signed."""
@@ -245,8 +237,7 @@ class Ledger:
         among = "" if keys is None else f" AND key IN ({marks(keys)})"
         query = f"SELECT kind, key, text FROM documents WHERE kind = ?{among} ORDER BY key"
         try:
-            is_none = keys is not None and not keys
-            found = [] if is_none else self.store.read(query, (kind, *(keys or ())))
+            found = self.store.read(query, (kind, *(keys or ()))) if keys is None or keys else []
         except StoreError as error:
             if self._read_only and error.is_damage:
                 return [StoredDocument(kind, key, "") for key in keys or ()]
@@ -277,33 +268,33 @@ class Ledger:
         await self._commit.flush()
 
     def _commit_group(self, group: Sequence[_Change]) -> Sequence[None]:
-        rows = [one.values for one in group if isinstance(one.values, StoredRow)]
-        said = sorted({document for one in group for document in one.documents})
+        rows = [values for _, values, _ in group if isinstance(values, StoredRow)]
+        said = sorted({document for *_, documents in group for document in documents})
         if rows and self.account is not None:
             said.append(seal_document(self.account(), self._signer))
-        parts = groupby(group, key=attrgetter("sql"))
-        statements = [(sql, [one.values for one in part]) for sql, part in parts]
+        parts = groupby(group, key=itemgetter(0))
+        statements = [(sql, [values for _, values, _ in part]) for sql, part in parts]
         try:
             self.store.change([*statements, (REPLACE_DOCUMENT, said)])
         except Exception as error:  # noqa: BLE001  # nothing more may be paid for
             if rows:
                 with suppress(OSError):  # the working folder's disk may be full as well
                     self._unkept.append(save_unkept(self.path, (*rows, *said)))
-            values = [value for one in (*(one.values for one in group), *said) for value in one]
-            raise self._failure(error, need=len("".join(map(str, values)))) from None
+            need = sum(len(str(value)) for _, one, _ in group for value in one)
+            need += sum(len(value) for one in said for value in one)
+            raise self._failure(error, need) from None
         self._own.update(row.key for row in rows)
         return [None] * len(group)
 
     def _failure(self, error: Exception, need: int = 0) -> LedgerError:
         """Return the error that ends all calls; ``need`` is the bytes that found no room."""
+        text = f"the ledger cannot be used: {error}; no more calls made"
         if isinstance(error, StoreError) and error.is_full:
             text = (
-                f"{self.path}: the disk is full, {need:,} bytes and more are needed; no more calls "
-                "made: free some space and run the same command again"
+                f"the disk is full, {need:,} bytes and more are needed; no more calls made: free "
+                "some space and run the same command again"
             )
-        else:
-            text = f"{self.path}: the ledger cannot be used: {error}; no more calls made"
-        self._failed = LedgerError(text)
+        self._failed = LedgerError(f"{self.path}: {text}")
         return self._failed
 
 
@@ -337,13 +328,12 @@ class Grouped(Generic[T, R]):
         while self._waiting:
             await asyncio.sleep(self._seconds)
             group, self._waiting = self._waiting, []
-            try:
-                results = await asyncio.to_thread(self._work, [item for item, _ in group])
-            except Exception as error:  # noqa: BLE001  # every item must learn of it
-                for _, future in group:
-                    if not future.cancelled():
-                        future.set_exception(error)
-            else:
-                for (_, future), result in zip(group, results, strict=True):
-                    if not future.cancelled():
-                        future.set_result(result)
+            working = asyncio.to_thread(self._work, [item for item, _ in group])
+            (results,) = await asyncio.gather(working, return_exceptions=True)
+            for number, (_, future) in enumerate(group):
+                if future.cancelled():
+                    continue
+                if isinstance(results, BaseException):  # every item must learn of it
+                    future.set_exception(results)
+                else:
+                    future.set_result(results[number])

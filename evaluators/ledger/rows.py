@@ -8,8 +8,9 @@ import hmac
 import json
 import os
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evaluators.core import QAError, Reply, ToolCall, UsageError
 from evaluators.text import REQUEST, TEXT, Document, Key, canonical, digest, flat
@@ -86,12 +87,11 @@ class StoredRow(NamedTuple):
         """Return the reply, or None if the row is not what was written."""
         if self.text() is None:
             return None
-        try:
+        with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
             values = json.loads(self.reply)
             calls = tuple(ToolCall(**call) for call in values.pop("calls"))
             return Reply(calls=calls, **values)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            return None
+        return None
 
 
 def seal(row: PaidReply, at: float) -> StoredRow:
@@ -168,17 +168,15 @@ class StoredDocument(NamedTuple):
         if self.is_unsealed:
             return self.text
         given, _, said = self.text.partition(" ")
-        try:
+        with suppress(ValueError, RecursionError):
             if self.kind == TEXT:
                 return self.text if digest(json.loads(self.text)) == self.key else None
             row = _document_row(self.kind, self.key, said)
-            if given.partition(_COLON)[0] != row.checksum:
-                return None
-            is_signed = signer.accepts(row._replace(checksum=given))
-            text: str = said if self.kind == REQUEST else json.loads(said)
-        except (ValueError, RecursionError):
-            return None
-        return text if is_signed else None
+            is_sound = given.partition(_COLON)[0] == row.checksum
+            if is_sound and signer.accepts(row._replace(checksum=given)):
+                text: str = said if self.kind == REQUEST else json.loads(said)
+                return text
+        return None
 
 
 def seal_document(document: Document, signer: Signer) -> StoredDocument:
@@ -204,5 +202,7 @@ def marks(values: Collection[object]) -> str:
     return ", ".join("?" * len(values))
 
 
+Row = tuple[Any, ...]
+"""A row of any query."""
 Statements = Sequence[tuple[str, Sequence[Sequence[object]]]]
 """SQL statements with question marks for values; each runs once for each of its rows of values."""

@@ -16,7 +16,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from evaluators.core import Place, PostgresUrl, UsageError
 from evaluators.ledger.rows import (
@@ -26,6 +26,7 @@ from evaluators.ledger.rows import (
     MARK_IMPORTED,
     SCHEMA,
     VARIABLE,
+    Row,
     Statements,
     StoredRow,
     StoreError,
@@ -85,10 +86,6 @@ def lock(file: int, byte: int, kind: str) -> bool:
     return True
 
 
-def _byte_of(key: str) -> int:
-    return IN_USE + 1 + int(key[:15], 16)  # 60 bits of a hash do not collide by chance
-
-
 class SqliteStore:
     """An open ledger file. Without ``locks``, the file of claims, it is only read."""
 
@@ -115,12 +112,12 @@ class SqliteStore:
         files = (self._path, Path(f"{self._path}-wal"))
         return sum(file.stat().st_size for file in files if file.exists())
 
-    def read(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    def read(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         """Return the rows of a query."""
         with _as_store_error():
             return self._reader.execute(sql, values).fetchall()
 
-    def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[tuple[Any, ...]]:
+    def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[Row]:
         """Yield the rows of a query."""
         with _as_store_error():
             yield from self._reader.execute(sql, values)
@@ -134,15 +131,18 @@ class SqliteStore:
 
     def take(self, keys: Collection[str]) -> set[str]:
         """Claim calls; return the keys of those that no other run is making."""
-        return {key for key in keys if self._lock(_byte_of(key), "F_WRLCK")}
+        return {key for key in keys if self._lock(self._byte(key), "F_WRLCK")}
 
     def give_back(self, key: str) -> None:
         """End a claim."""
-        self._lock(_byte_of(key), "F_UNLCK")
+        self._lock(self._byte(key), "F_UNLCK")
 
     def alone(self) -> bool:
         """Return whether no other run has the file open; then none can open it until it closes."""
         return self._lock(IN_USE, "F_WRLCK")
+
+    def _byte(self, key: str) -> int:
+        return IN_USE + 1 + int(key[:15], 16)  # 60 bits of a hash do not collide by chance
 
     def _lock(self, byte: int, kind: str) -> bool:
         return self._locks is None or lock(self._locks, byte, kind)
@@ -219,8 +219,7 @@ def open_to_read(path: Path) -> SqliteStore:
         )
     with _as_usage_error(path), ExitStack() as on_error:
         notes = _notes_on_others(path)
-        connection = _connect_to_read(path)
-        on_error.callback(connection.close)
+        connection = on_error.enter_context(closing(_connect_to_read(path)))
         # A table that an older ledger lacks is empty; so is one that is not as it was made.
         missing, odd = _missing(path, connection)
         empty = _tables(missing | (odd & TABLES.keys()), "TEMP TABLE")
@@ -252,7 +251,7 @@ def _notes_on_others(path: Path) -> list[str]:
     Raises UsageError if they could do so unnoticed: without QA_LEDGER_KEY rows are not signed.
     """
     notes = []
-    for file in (path, *(Path(f"{path}{ending}") for ending in (*_LOGS, "-claims"))):
+    for file in (Path(f"{path}{ending}") for ending in ("", *_LOGS, "-claims")):
         with suppress(FileNotFoundError):
             found = file.stat()
             if not stat.S_ISREG(found.st_mode):
@@ -264,23 +263,21 @@ def _notes_on_others(path: Path) -> list[str]:
                 notes.append(f"{file} can be changed by {who}; chmod 600 makes it private")
     if notes and VARIABLE not in os.environ:
         raise UsageError(f"{notes[0]}; use a ledger of your own, or sign its rows with {VARIABLE}")
-    return [*notes, *_notes_on_folder(path.parent)]
+    if path.parent.is_dir() and (who := _owners(path.parent.stat())):
+        notes.append(f"{path.parent} can be changed by {who}; keep the ledger in one of your own")
+    return notes
 
 
-def _notes_on_folder(folder: Path) -> Iterator[str]:
-    """Yield who could put other files into a folder; the system's own are sticky, as /tmp is."""
-    if not folder.is_dir():
-        return
-    found = folder.stat()
-    who = "every user" if found.st_mode & stat.S_IWOTH else ""
-    if found.st_mode & stat.S_IWGRP and not who and found.st_gid != os.getegid():
-        who = "its group"
-    if found.st_uid and is_foreign(found):
-        who = "another user, its owner"
-    elif found.st_mode & stat.S_ISVTX:
-        who = ""
-    if who:
-        yield f"{folder} can be changed by {who}; keep the ledger in one of your own"
+def _owners(folder: os.stat_result) -> str:
+    """Return who could put other files into a folder; the system's own are sticky, as /tmp is."""
+    if folder.st_uid and is_foreign(folder):
+        return "another user, its owner"
+    if folder.st_mode & stat.S_ISVTX:
+        return ""
+    if folder.st_mode & stat.S_IWOTH:
+        return "every user"
+    is_others = folder.st_mode & stat.S_IWGRP and folder.st_gid != os.getegid()
+    return "its group" if is_others else ""
 
 
 def is_foreign(file: os.stat_result) -> bool:
@@ -315,8 +312,7 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
 
 def _open(path: Path) -> sqlite3.Connection:
     with ExitStack() as on_error:
-        connection = _connect(path)
-        on_error.callback(connection.close)
+        connection = on_error.enter_context(closing(_connect(path)))
         missing, odd = _missing(path, connection)
         _check_pages(connection, odd)
         connection.execute("PRAGMA journal_mode = WAL")
@@ -378,7 +374,7 @@ def _is_damage(error: sqlite3.Error) -> bool:
 def _was_ledger(path: Path) -> bool:
     """Return whether a damaged file was a ledger or is all zeros; any other is the user's own."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return re.search(_TRACES, content) is not None or not re.search(b"[^\0]", content)
+        return bool(re.search(_TRACES, content)) or not re.search(b"[^\0]", content)
 
 
 def _set_aside(path: Path, why: str) -> str:
@@ -419,9 +415,7 @@ def _rows(old: sqlite3.Connection) -> Iterator[StoredRow]:
             yield from map(StoredRow._make, _readable(old, query, stretch))
 
 
-def _readable(
-    old: sqlite3.Connection, query: str, values: Sequence[str] = ()
-) -> Iterator[tuple[Any, ...]]:
+def _readable(old: sqlite3.Connection, query: str, values: Sequence[str] = ()) -> Iterator[Row]:
     with suppress(sqlite3.Error):
         yield from (row for row in old.execute(query, values) if None not in row)
 

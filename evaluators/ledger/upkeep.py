@@ -137,11 +137,10 @@ def save_unkept(place: Place, rows: Sequence[StoredRow | StoredDocument]) -> Pat
     Raises OSError.
     """
     name = f"unkept-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}.jsonl"
-    path = UNKEPT_FOLDER / name
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lines = (row.line for row in rows)
-    write_whole(path, (line.encode() for line in (_first_line(place), *lines)))
-    return path
+    UNKEPT_FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lines = (_first_line(place), *(row.line for row in rows))
+    write_whole(UNKEPT_FOLDER / name, map(str.encode, lines))
+    return UNKEPT_FOLDER / name
 
 
 def _first_line(place: Place) -> str:
@@ -227,7 +226,6 @@ def _read_lines(path: Path) -> Iterator[bytes]:
 
 
 def _parse(line: bytes, signer: Signer) -> StoredRow | StoredDocument:
-    """Return what a line holds. Raises ValueError if it does not verify."""
     try:
         values: Any = parse_json(line.decode("utf-8"))
     except UnicodeDecodeError:
