@@ -185,10 +185,8 @@ class Sender:
             except TransientError as error:
                 failure = error
             tries.count += 1
-            if tries.server_is_to_blame:
-                tries.refused += 1
-            else:
-                tries.failures[failure.kind] += 1
+            tries.refused += tries.server_is_to_blame
+            tries.failures[failure.kind] += not tries.server_is_to_blame
             if self._settings.retry.is_last(failure, tries.failures):
                 if tries.count > 1:
                     failure.args = (f"{failure} (tried {tries.count} times)",)
@@ -211,8 +209,19 @@ class Sender:
         reply = None
         reserved = await self.reserve(model, request, urgent=urgent)
         try:
+            until = min(item.until, self.end)
+            if until <= asyncio.get_running_loop().time():
+                raise TimeoutError
             size = 0.0 if queue.tpm is None else queue.tpm.estimate(request)
-            started = await self._enter(queue, size, item, tries, urgent=urgent)
+            first = 0 < tries.refused <= PROBES
+            try:
+                started = await self.admission.enter(queue, size, until, urgent=urgent, first=first)
+            except FatalError as error:
+                self.stops.setdefault(error.kind, str(error))
+                if tries.failed_at is not None:
+                    raise
+                raise StoppedError(error.kind, str(error)) from None
+            item.until = min(item.until, started + queue.limits.item_deadline)
             reply = await self._complete(queue, model, request, (started, item, tries))
             if queue.tpm is not None:
                 queue.tpm.correct(size, request, reply)
@@ -222,39 +231,16 @@ class Sender:
         finally:
             self.settle(reserved, model.spec, reply)
 
-    async def _enter(
-        self, queue: ModelQueue, size: float, item: ItemClock, tries: _Tries, *, urgent: bool
-    ) -> float:
-        """Return when the call was let in. Raises TimeoutError if the time is used up before."""
-        until = min(item.until, self.end)
-        try:
-            if until <= asyncio.get_running_loop().time():
-                raise TimeoutError
-            first = 0 < tries.refused <= PROBES
-            started = await self.admission.enter(queue, size, until, urgent=urgent, first=first)
-        except FatalError as error:
-            self.stops.setdefault(error.kind, str(error))
-            if tries.failed_at is not None:
-                raise
-            raise StoppedError(error.kind, str(error)) from None
-        item.until = min(item.until, started + queue.limits.item_deadline)
-        return started
-
     async def _complete(
-        self,
-        queue: ModelQueue,
-        model: Model,
-        request: Request,
-        times: tuple[float, ItemClock, _Tries],
+        self, queue: ModelQueue, model: Model, request: Request, at: tuple[float, ItemClock, _Tries]
     ) -> Reply:
-        started, item, tries = times
+        started, item, tries = at
         end = min(item.until, self.end + DEADLINE_GRACE_S)
         self.requests += 1
         failure: BaseException | None = None
+        is_first = started + queue.limits.deadline <= end  # the model's own deadline
         try:
-            if started + queue.limits.deadline <= end:  # the model's own deadline comes first
-                return await model.complete(request)
-            async with asyncio.timeout_at(end):
+            async with nullcontext() if is_first else asyncio.timeout_at(end):
                 return await model.complete(request)
         except (RefusedError, FatalError) as error:
             failure = queue.judged(error)
@@ -273,13 +259,12 @@ class Sender:
 
     def _time_is_up(self) -> StoppedError:
         waits = self.admission.describe(asyncio.get_running_loop().time())
-        used = f"the run's {self._settings.deadline:g} s are used up (--deadline)"
-        message = f"{used}; {waits}" if waits else used
+        message = f"the run's {self._settings.deadline:g} s are used up (--deadline)"
+        message += f"; {waits}" if waits else ""
         self.stops.setdefault(DEADLINE, message)
         return StoppedError(DEADLINE, message)
 
     def _overdue(self, queue: ModelQueue) -> CallError:
-        """Return the error of a call whose item, or run, has no time left."""
         now = asyncio.get_running_loop().time()
         if now >= self.end:
             return self._time_is_up()
@@ -433,7 +418,6 @@ class Caller:
         return partial(self._reply, meter)
 
     async def _reply(self, meter: Meter, model: Model, request: Request) -> Reply:
-        """Return the reply, from the ledger or the model."""
         key = fresh_key(request_key(model.identity, request), self._settings.fresh)
         meter.waiting += 1
         try:
@@ -471,10 +455,15 @@ class Caller:
         documents = documents_of(model, request, key, fresh) if keeps else ()
         row = partial(PaidReply, key=key, spec=model.spec, documents=documents)
         try:
-            if (detour := await self._way()) is not None:
+            now = asyncio.get_running_loop().time()
+            if self._detour is None and self._find_detour is not None and now >= self._look_at:
+                self._look_at = now + LOOK_SECONDS  # another run may have begun one
+                self._detour = await asyncio.to_thread(self._find_detour, self)
+            if self._detour is not None:
                 urgent = bool(meter.models)
-                if (reply := await detour.reply(model, request, row, urgent=urgent)) is not None:
-                    return reply, 1
+                found = await self._detour.reply(model, request, row, urgent=urgent)
+                if found is not None:
+                    return found, 1
             async with AsyncExitStack() as stack:
                 claimed = stack.enter_async_context(self.ledger.claim(key))
                 kept = await self.sender.before_the_end(claimed)
@@ -489,11 +478,3 @@ class Caller:
             for document in documents:  # a request without a reply is shown as well
                 await self.ledger.keep(*document)
             raise
-
-    async def _way(self) -> Detour | None:
-        """Return the detour; look for one again if another run may have begun one."""
-        if self._detour is None and (now := asyncio.get_running_loop().time()) >= self._look_at:
-            self._look_at = now + LOOK_SECONDS
-            if self._find_detour is not None:
-                self._detour = await asyncio.to_thread(self._find_detour, self)
-        return self._detour

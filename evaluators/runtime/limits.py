@@ -180,20 +180,22 @@ class Admission:
         limits, now = model.limits, asyncio.get_running_loop().time()
         if self._rpm_limit is not None and self._rpm is None:
             self._rpm = TokenBucket.per_minute(self._rpm_limit, BURST_S, now)
-        server = self._servers.get(limits.host)
-        if server is None:
-            server = ServerState(limits.host, self._concurrency, self._random, limits.item_deadline)
-            self._servers[limits.host] = server
+        if limits.host not in self._servers:
+            state = limits.host, self._concurrency, self._random, limits.item_deadline
+            self._servers[limits.host] = ServerState(*state)
         rpm = None if limits.rpm is None else TokenBucket.per_minute(limits.rpm, BURST_S, now)
         tpm = None
         if limits.tpm is not None:
             bucket = TokenBucket.per_minute(limits.tpm, TOKEN_BURST_S, now)
             tpm = TokenLimit(bucket, limits.max_tokens)
-        room = min(limits.concurrency or self._concurrency, self._concurrency)
-        queue = ModelQueue(
-            spec=model.spec, server=server, limits=limits, room=room, rpm=rpm, tpm=tpm
+        self._queues[model.spec] = queue = ModelQueue(
+            spec=model.spec,
+            server=self._servers[limits.host],
+            limits=limits,
+            room=min(limits.concurrency or self._concurrency, self._concurrency),
+            rpm=rpm,
+            tpm=tpm,
         )
-        self._queues[model.spec] = queue
         self._turns.append(queue)
         return queue
 
@@ -226,18 +228,14 @@ class Admission:
             raise
 
     def leave(
-        self,
-        queue: ModelQueue,
-        started: float,
-        error: BaseException | None,
-        failed_at: float | None,
+        self, queue: ModelQueue, started: float, error: BaseException | None, failed: float | None
     ) -> bool:
         """Count a call as ended; see ``ServerState.end`` for the arguments and the result."""
         now = asyncio.get_running_loop().time()
         queue.learn(error)
         queue.in_flight -= 1
         self.in_flight -= 1
-        is_to_blame = queue.server.end(error, started, now, failed_at)
+        is_to_blame = queue.server.end(error, started, now, failed)
         self.pump()
         return is_to_blame
 
@@ -257,10 +255,8 @@ class Admission:
         delays += [self._let_in(one, one.waiting, now) for one in self._turns if not one.urgent]
         if self._alarm is not None:
             self._alarm.cancel()
-            self._alarm = None
         delay = min(delays)
-        if delay != NEVER:
-            self._alarm = loop.call_at(now + delay, self.pump)
+        self._alarm = None if delay == NEVER else loop.call_at(now + delay, self.pump)
 
     def _let_in(self, queue: ModelQueue, calls: deque[WaitingCall], now: float) -> float:
         """Let in calls to a model; return the seconds until the next of them may go."""
@@ -283,8 +279,7 @@ class Admission:
         """Return why no call to a model may go at all; None if it may go now or later."""
         if self._halted is not None:
             return StoppedError(self._halted.kind, str(self._halted))
-        given_up = queue.server.given_up
-        if given_up is not None:
+        if (given_up := queue.server.given_up) is not None:
             return FatalError(given_up.kind, str(given_up))
         too_long = queue.server.too_long(now)
         return FatalError(RATE_LIMIT, f"{queue.spec}: {too_long}") if too_long else None

@@ -131,15 +131,14 @@ class Schedule:
                 return key
             await turn
 
-    @property
     def _room(self) -> int:
-        """How many items may be handed out that no test is waiting for."""
+        """Return how many items may be handed out that no test is waiting for."""
         return max(0, self._window + self._untested - (self._taken - self._ended))
 
     def _pick(self) -> str | None:
         if self._closed or self._taken >= min(self._first, self._lead):
             return None
-        queues = (self._wanted, self._ahead) if self._room else (self._wanted,)
+        queues = (self._wanted, self._ahead) if self._room() else (self._wanted,)
         if self._refused and self._first != UNLIMITED and self._lead == UNLIMITED:
             # An item that is far from those before it.
             left = [key for key in self._ahead if key in self._untaken]
@@ -171,7 +170,7 @@ class Schedule:
             self._waking = False
             over = self._closed or not self._untaken
             # Items that tests want may lie beyond the window.
-            count = len(self._waiting) if over else len(self._wanted) + self._room
+            count = len(self._waiting) if over else len(self._wanted) + self._room()
         for _ in range(min(count, len(self._waiting))):
             turn = self._waiting.popleft()
             if not turn.done():
