@@ -50,8 +50,7 @@ class JsonObject(dict[str, object]):
 
     def count(self, key: str) -> int:
         """Return a number of tokens, an integer below a billion; 0 if it is missing."""
-        value = self.get(key)
-        number = 0 if value is None else value
+        number = 0 if self.get(key) is None else self[key]
         if type(number) is not int or not 0 <= number < MAX_TOKENS:
             refuse_body(f"{key} is {str(number)[:40]!r}, not a number of tokens")
         return number
@@ -84,8 +83,7 @@ class BatchApi(ABC):
 
     def __init__(self, sdk: Any, batches: Any) -> None:
         self._sdk = sdk
-        self._batches = batches
-        """The part of the SDK that knows batches."""
+        self._batches = batches  # the part of the SDK that knows them
 
     @abstractmethod
     def line(self, key: str, body: Mapping[str, object]) -> Mapping[str, object]:
@@ -199,22 +197,22 @@ def parse_body(content: bytes) -> JsonObject:
     return _typed(value, JsonObject, "the body")
 
 
-def sendable(text: str) -> str:
-    """Return the text with lone surrogates replaced, because no HTTP body can hold them."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
 def as_text(value: object) -> str:
     """Return a text unchanged and any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def offline_client() -> "httpx2.AsyncClient":
-    """Return a client that sends nothing, for an SDK that only gives its URL and headers."""
+def sdk_address(
+    sdk: "Callable[..., Any]", key: Key, base_url: str, path: str
+) -> tuple[str, Mapping[str, object]]:
+    """Return the URL and headers that a provider's SDK would use for a path."""
     import httpx2  # noqa: PLC0415  # a fifth of a second
 
     # With a transport given it reads no certificates and proxies, which would take long.
-    return httpx2.AsyncClient(transport=httpx2.AsyncBaseTransport())
+    offline = httpx2.AsyncClient(transport=httpx2.AsyncBaseTransport())
+    client = sdk(api_key=key.reveal(), base_url=base_url, http_client=offline)
+    url = f"{str(client.base_url).rstrip('/')}/{path}"
+    return url, {**client.default_headers, **client.auth_headers}
 
 
 _JSON_TYPES: Mapping[type, str] = {

@@ -13,11 +13,10 @@ from evaluators.models.adapter import (
     BatchStatus,
     JsonObject,
     ProviderAdapter,
-    offline_client,
     refuse_body,
-    sendable,
+    sdk_address,
 )
-from evaluators.text import Key
+from evaluators.text import Key, sendable
 
 if TYPE_CHECKING:
     from anthropic.types.messages import MessageBatch
@@ -40,9 +39,7 @@ def address(key: Key, base_url: str) -> tuple[str, Mapping[str, object]]:
     """Return the URL and headers that the SDK would use."""
     from anthropic import AsyncAnthropic
 
-    sdk = AsyncAnthropic(api_key=key.reveal(), base_url=base_url, http_client=offline_client())
-    url = f"{str(sdk.base_url).rstrip('/')}/v1/messages"
-    return url, {**sdk.default_headers, **sdk.auth_headers}
+    return sdk_address(AsyncAnthropic, key, base_url, "v1/messages")
 
 
 def write(name: str, request: Request, parameters: Mapping[str, object]) -> Mapping[str, object]:
@@ -112,7 +109,7 @@ STATUSES: Mapping[str, int] = {
 UNKNOWN = 500
 
 
-class AnthropicBatches(BatchApi):
+class _Batches(BatchApi):
     """Batches by Anthropic's SDK: all calls in one request, and lines once they are over.
 
     A batch has no name: if the answer with its id was lost, it is recognised by the number of its
@@ -127,11 +124,9 @@ class AnthropicBatches(BatchApi):
         super().__init__(sdk, sdk.messages.batches)
 
     def line(self, key: str, body: Mapping[str, object]) -> Mapping[str, object]:
-        """Return a call as an entry of the request."""
         return {"custom_id": key, "params": body}
 
     async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
-        """Create a batch and return its id."""
         from anthropic.types.messages import MessageBatch
 
         # batches.create would search each of the 100,000 entries for names to change.
@@ -144,13 +139,11 @@ class AnthropicBatches(BatchApi):
         return str(batch.id)
 
     def may_be(self, batch: "MessageBatch", name: str, calls: int) -> bool:
-        """Return whether a batch has so many calls."""
         counts = batch.request_counts
         ended = counts.succeeded + counts.errored + counts.canceled + counts.expired
         return counts.processing + ended == calls
 
     async def status(self, batch: str) -> BatchStatus:
-        """Return how far a batch is."""
         found = await self._batches.retrieve(batch)
         counts = found.request_counts
         return BatchStatus(
@@ -179,7 +172,6 @@ class AnthropicBatches(BatchApi):
             await response.aclose()
 
     def read(self, line: JsonObject) -> tuple[str, JsonObject | CallError]:
-        """Return a line's key, and the message or why there is none."""
         from evaluators.models import failures  # noqa: PLC0415  # aiohttp
 
         key, result = line.text("custom_id"), line.mapping("result")
@@ -203,5 +195,5 @@ ADAPTER = ProviderAdapter(
     address=address,
     write=write,
     read=read,
-    batching=Batching(calls=100_000, size=256_000_000, open=AnthropicBatches),
+    batching=Batching(calls=100_000, size=256_000_000, open=_Batches),
 )

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from ssl import SSLContext
 from types import MappingProxyType
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
@@ -105,6 +106,12 @@ def open_endpoint(spec: Spec, key: Key) -> Endpoint:
     return Endpoint(session=session, url=url, method=spec.adapter.method, proxy=proxy, headers=sent)
 
 
+def no_key(spec: Spec) -> FatalError:
+    """Return the error of a call without a key."""
+    why = f"{spec.text}: no API key; set the environment variable {spec.api_key_env}"
+    return FatalError(NO_KEY, why)
+
+
 def verified() -> SSLContext:
     """Return the trusted certificates. Raises FatalError if they cannot be read."""
     try:
@@ -148,9 +155,7 @@ class ApiModel:
     async def complete(self, request: Request) -> Reply:
         """One attempt, without retries, within the Spec's deadline. Raises only CallErrors."""
         if self._key is None:
-            variable = self._spec.api_key_env
-            msg = f"{self._spec.text}: no API key; set the environment variable {variable}"
-            raise FatalError(NO_KEY, msg)
+            raise no_key(self._spec)
         try:
             loop = asyncio.get_running_loop()
             endpoint = self._endpoints.get(loop)
@@ -200,13 +205,9 @@ class ApiModel:
 def _hidden(reply: Reply, key: Key) -> Reply:
     """Return the reply without the key, which a server may echo: replies are kept and shown."""
     calls = (ToolCall(name=key.hide(c.name), arguments=key.hide(c.arguments)) for c in reply.calls)
-    return replace(
-        reply,
-        text=key.hide(reply.text),
-        calls=tuple(calls),
-        finish=key.hide(reply.finish),
-        model=key.hide(reply.model),
-    )
+    names = ("text", "finish", "model")
+    said: dict[str, Any] = {name: key.hide(getattr(reply, name)) for name in names}
+    return replace(reply, calls=tuple(calls), **said)
 
 
 def _check_model(name: str, wanted: str, also: tuple[str, ...]) -> None:
@@ -227,6 +228,6 @@ def _check_model(name: str, wanted: str, also: tuple[str, ...]) -> None:
 
 
 def _bare(name: str) -> str:
-    """Return a name without a gateway's prefix and the words for its newest release."""
+    # Without a gateway's prefix and the words for its newest release.
     last = name.casefold().rstrip("/").rpartition("/")[2]
     return last.removesuffix(":latest").removesuffix("-latest")

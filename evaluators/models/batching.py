@@ -17,9 +17,9 @@ from evaluators.models.api import (
     CONNECT_SECONDS,
     EVERYWHERE,
     MAX_BODY,
-    NO_KEY,
     ApiModel,
     encode_json,
+    no_key,
     proxy_of,
     verified,
 )
@@ -94,9 +94,9 @@ class BatchedModel:
             await batches.close()
 
     def _reply(self, content: JsonObject | CallError) -> Reply | CallError:
-        if isinstance(content, CallError):
-            return self._api.masked(content)
         try:
+            if isinstance(content, CallError):
+                raise content
             return replace(self._api.read(content), batch=True)
         except CallError as error:
             return self._api.masked(error)
@@ -104,9 +104,7 @@ class BatchedModel:
     def _opened(self) -> BatchApi:
         if self._batches is None:
             if self._key is None:
-                variable = self._spec.api_key_env
-                msg = f"{self._spec.text}: no API key; set the environment variable {variable}"
-                raise FatalError(NO_KEY, msg)
+                raise no_key(self._spec)
             client = _client(self._spec)
             self._batches = self._batching().open(self._key, self._spec.base_url, client)
         return self._batches

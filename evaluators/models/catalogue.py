@@ -74,7 +74,7 @@ def _spec(top: Settings, name: str) -> Spec:
 
 
 def _fields(entry: Settings) -> dict[str, Any]:
-    return {key: FIELDS[key](entry, key) for key in FIELDS if key in entry.values}
+    return {key: read(entry, key) for key, read in FIELDS.items() if key in entry.values}
 
 
 def _service(entry: Settings, name: str) -> Spec:
@@ -152,10 +152,6 @@ def _seconds(entry: Settings, key: str) -> float:
     return seconds
 
 
-def _count(entry: Settings, key: str) -> int | None:
-    return entry.whole(key, 1, math.inf)
-
-
 def _names(entry: Settings, key: str) -> tuple[str, ...]:
     if isinstance(entry.values[key], str):
         raise entry.problem(key, "a list is needed, for instance [temperature, top_p]")
@@ -163,7 +159,6 @@ def _names(entry: Settings, key: str) -> tuple[str, ...]:
 
 
 def _prices(entry: Settings, key: str) -> Prices:
-    """Return the prices in USD per million tokens; those of a prompt cache are optional."""
     part = entry.part(key)
     needed, cached = ("input", "output"), ("cache_read", "cache_write")
     part.check_keys((*needed, *cached), required=needed)
@@ -173,7 +168,6 @@ def _prices(entry: Settings, key: str) -> Prices:
 
 
 def _batch(entry: Settings, key: str) -> Mapping[str, Any]:
-    """Return the fields of Batching that an entry overrides."""
     part = entry.part(key)
     part.check_keys(("calls", "megabytes", "price"))
     megabytes = part.number("megabytes", 0.001, math.inf)
@@ -244,9 +238,9 @@ FIELDS: Mapping[str, Callable[[Settings, str], Any]] = {
     "version": Settings.text,
     "deadline": _seconds,
     "item_deadline": _seconds,
-    "concurrency": _count,
-    "rpm": _count,
-    "tpm": _count,
+    **dict.fromkeys(
+        ("concurrency", "rpm", "tpm"), lambda entry, key: entry.whole(key, 1, math.inf)
+    ),
     "prices": _prices,
     "batch": _batch,
 }

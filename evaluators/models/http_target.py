@@ -3,13 +3,13 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
 from evaluators.core import AskedCase, RefusedError, Reply, Request
-from evaluators.models.adapter import JsonObject, ProviderAdapter, as_text, sendable
-from evaluators.text import PLACEHOLDER, Key
+from evaluators.models.adapter import JsonObject, ProviderAdapter, as_text
+from evaluators.text import PLACEHOLDER, Key, sendable
 
 PROVIDER = "http"
 METHODS = ("POST", "PUT", "GET")
@@ -42,11 +42,6 @@ class HttpTarget:
         """Whether it asks for parts of the case, and not for the filled prompt alone."""
         return any(place in OF_CASE for place in places(self.body))
 
-    @property
-    def identity(self) -> Mapping[str, object]:
-        """What tells it from other ways to ask the same service."""
-        return asdict(self)
-
     def adapter(self, name: str) -> ProviderAdapter:
         """Return how the service is called; replies carry this name."""
         return ProviderAdapter(
@@ -64,11 +59,8 @@ def places(template: object) -> Iterator[str]:
     """Yield the names in braces anywhere in a body."""
     if isinstance(template, str):
         yield from _PLACE.findall(template)
-    elif isinstance(template, Mapping):
-        for value in template.values():
-            yield from places(value)
-    elif isinstance(template, list | tuple):
-        for value in template:
+    elif isinstance(template, Mapping | list | tuple):
+        for value in template.values() if isinstance(template, Mapping) else template:
             yield from places(value)
 
 
@@ -100,7 +92,6 @@ def _address(key: Key, base_url: str) -> tuple[str, Mapping[str, object]]:
 def _write(
     target: HttpTarget, name: str, request: Request, parameters: Mapping[str, object]
 ) -> Mapping[str, object]:
-    """Return the body with its places filled, in one pass."""
     if target.takes_case and request.case is None:
         raise RefusedError(REFUSED, "its body takes an item's question: it can only answer items")
     case = request.case or AskedCase()
@@ -110,9 +101,8 @@ def _write(
         "messages": [{"role": one.role, "content": one.content} for one in request.messages],
     }
     filled = {key: _filled(value, values) for key, value in target.body.items()}
-    if target.method == "GET":
-        return {key: as_text(value) for key, value in filled.items()}
-    return filled
+    is_query = target.method == "GET"
+    return {key: as_text(value) for key, value in filled.items()} if is_query else filled
 
 
 def _filled(template: object, values: Mapping[str, Any]) -> Any:

@@ -17,11 +17,10 @@ from evaluators.models.adapter import (
     BatchStatus,
     JsonObject,
     ProviderAdapter,
-    offline_client,
     refuse_body,
-    sendable,
+    sdk_address,
 )
-from evaluators.text import Key
+from evaluators.text import Key, sendable
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -35,9 +34,7 @@ def address(path: str, key: Key, base_url: str) -> tuple[str, Mapping[str, objec
     """Return the URL and headers that the SDK would use for this path."""
     from openai import AsyncOpenAI
 
-    sdk = AsyncOpenAI(api_key=key.reveal(), base_url=base_url, http_client=offline_client())
-    url = f"{str(sdk.base_url).rstrip('/')}/{path}"
-    return url, {**sdk.default_headers, **sdk.auth_headers}
+    return sdk_address(AsyncOpenAI, key, base_url, path)
 
 
 def _messages(messages: tuple[Message, ...]) -> list[dict[str, str]]:
@@ -150,7 +147,7 @@ LABEL = "qagate"
 """The metadata key of a batch's name."""
 
 
-class OpenAIBatches(BatchApi):
+class _Batches(BatchApi):
     """Batches by OpenAI's SDK, also at servers that speak its protocol: files of calls.
 
     The SDK sends each request once.
@@ -165,17 +162,14 @@ class OpenAIBatches(BatchApi):
         self._endpoint: Any = f"/v1/{path}"
 
     def line(self, key: str, body: Mapping[str, object]) -> Mapping[str, object]:
-        """Return a call as a line of the file."""
         return {"custom_id": key, "method": "POST", "url": self._endpoint, "body": body}
 
     async def upload(self, name: str, lines: Sequence[bytes]) -> str:
-        """Return the id of the uploaded file."""
         content = b"\n".join(lines) + b"\n"
         file = await self._sdk.files.create(file=(f"{name}.jsonl", content), purpose="batch")
         return str(file.id)
 
     async def create(self, name: str, file: str, lines: Sequence[bytes]) -> str:
-        """Create a batch whose metadata hold its name; return its id."""
         batch = await self._batches.create(
             input_file_id=file,
             endpoint=self._endpoint,
@@ -185,11 +179,9 @@ class OpenAIBatches(BatchApi):
         return str(batch.id)
 
     def may_be(self, batch: "Batch", name: str, calls: int) -> bool:
-        """Return whether a batch has this name."""
         return (batch.metadata or {}).get(LABEL) == name
 
     async def status(self, batch: str) -> BatchStatus:
-        """Return how far a batch is."""
         found = await self._batches.retrieve(batch)
         counts = found.request_counts
         problems = (found.errors.data if found.errors else None) or []
@@ -203,7 +195,6 @@ class OpenAIBatches(BatchApi):
         )
 
     async def results(self, batch: str) -> AsyncIterator[bytes]:
-        """Yield the contents of the files of replies and of errors."""
         found = await self._batches.retrieve(batch)
         for file in filter(None, (found.output_file_id, found.error_file_id)):
             async with self._sdk.files.with_streaming_response.content(file) as response:
@@ -212,7 +203,6 @@ class OpenAIBatches(BatchApi):
             yield b"\n"
 
     def read(self, line: JsonObject) -> tuple[str, JsonObject | CallError]:
-        """Return a line's key, and the body of its reply or its error."""
         from evaluators.models import failures  # noqa: PLC0415  # aiohttp
 
         key = line.text("custom_id")
@@ -228,11 +218,8 @@ class OpenAIBatches(BatchApi):
         return key, TransientError(kind, f"{code}: {problem.get('message')}")
 
 
-def _batching(path: str) -> Batching:
-    return Batching(calls=50_000, size=200_000_000, open=partial(OpenAIBatches, path))
-
-
 CHAT, RESPONSES = "chat/completions", "responses"
+BATCHING = Batching(calls=50_000, size=200_000_000, open=partial(_Batches, CHAT))
 ADAPTER = ProviderAdapter(
     sdk="openai",
     base_url="https://api.openai.com/v1",
@@ -241,7 +228,7 @@ ADAPTER = ProviderAdapter(
     address=partial(address, CHAT),
     write=write_chat,
     read=read_chat,
-    batching=_batching(CHAT),
+    batching=BATCHING,
 )
 RESPONSES_ADAPTER = replace(
     ADAPTER,
@@ -251,5 +238,5 @@ RESPONSES_ADAPTER = replace(
     address=partial(address, RESPONSES),
     write=write_response,
     read=read_response,
-    batching=_batching(RESPONSES),
+    batching=replace(BATCHING, open=partial(_Batches, RESPONSES)),
 )

@@ -11,13 +11,13 @@ import inspect
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from traceback import extract_tb
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from evaluators.core import (
@@ -86,12 +86,12 @@ def _load(name: str) -> tuple[Function, str, bool]:
         raise UsageError(
             f"{option}: its module has no file to tell versions by; say {option}@VERSION"
         )
-    return found, f"sha256:{_source_hash(module)}", True
+    return found, f"sha256:{_source_hash(module.__file__)}", True
 
 
 @cache
-def _source_hash(module: ModuleType) -> str:
-    return hashlib.sha256(Path(module.__file__ or "").read_bytes()).hexdigest()[:16]
+def _source_hash(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
 
 
 class FunctionModel:
@@ -145,7 +145,7 @@ class FunctionModel:
             inspect.iscoroutinefunction(function)
             or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
         ):
-            return in_thread(lambda: _without_exit(function, case))
+            return in_thread(_without_exit()(partial(function, case)))
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             serving = (self._loop,)
@@ -154,19 +154,13 @@ class FunctionModel:
 
     def _said(self, error: Exception) -> str:
         """Return the error in one line, with the last line of the user's own code."""
-        lines = [
-            f" ({Path(one.filename).relative_to(Path.cwd())}:{one.lineno})"
-            for one in extract_tb(error.__traceback__)
-            if _is_own(Path(one.filename))
-        ]
-        where = lines[-1] if lines else ""
+        where, here, ours = "", Path.cwd(), Path(__file__).parents[1]
+        for one in extract_tb(error.__traceback__):
+            file = Path(one.filename)
+            is_packaged = "site-packages" in file.parts or ours in file.parents
+            if file.is_relative_to(here) and not is_packaged:
+                where = f" ({file.relative_to(here)}:{one.lineno})"
         return one_line(mask(f"{self._spec}: {type(error).__name__}: {error}{where}"))
-
-
-def _is_own(file: Path) -> bool:
-    """Return whether a file is in the working folder, and no part of ours or of a package."""
-    ours = Path(__file__).parents[1] in file.parents
-    return file.is_relative_to(Path.cwd()) and "site-packages" not in file.parts and not ours
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
@@ -182,18 +176,17 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
     loop.close()
 
 
-def _without_exit(function: Function, case: AskedCase) -> object:
+@contextmanager
+def _without_exit() -> Iterator[None]:
     try:
-        return function(case)
+        yield
     except SystemExit as error:
         raise RuntimeError(f"it called sys.exit({error.code})") from None
 
 
 async def _awaited(function: Function, case: AskedCase) -> object:
-    try:
+    with _without_exit():
         return await function(case)
-    except SystemExit as error:
-        raise RuntimeError(f"it called sys.exit({error.code})") from None
 
 
 def _reply(said: object) -> Reply:

@@ -8,7 +8,7 @@ import re
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from io import StringIO
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -147,7 +147,7 @@ class Spec:
             "max_tokens_as": self.max_tokens_as,
             **({"query": self.query} if self.query else {}),
             **({"version": self.version} if self.version else {}),
-            **({"http": self.http.identity} if self.http else {}),
+            **({"http": asdict(self.http)} if self.http else {}),
         }
 
     @property
