@@ -61,12 +61,9 @@ class PromptedAnswer:
             metadata=case.metadata,
             messages=messages,
         )
-        request = Request(
-            messages=messages,
-            version=self.prompt.version if self.prompt else "",
-            repeat=repeat,
-            case=asked if self.model.limits.takes_case else None,
-        )
+        taken = asked if self.model.limits.takes_case else None
+        version = self.prompt.version if self.prompt else ""
+        request = Request(messages=messages, version=version, repeat=repeat, case=taken)
         reply = await ask(self.model, request)
         if reply.finish == "content_filter":
             raise CallError("filtered", f"{self.spec}: the provider filtered the answer")

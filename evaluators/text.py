@@ -121,7 +121,9 @@ def harmless(text: str) -> str:
 
 def sendable(text: str) -> str:
     """Return the text with U+FFFD for each lone surrogate, so that UTF-8 can hold it."""
-    return _SURROGATE.sub("\ufffd", text)
+    if encodable(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def escaped(match: re.Match[str]) -> str:

@@ -15,14 +15,14 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, suppress
 from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from itertools import count
 from pathlib import Path
 from types import ModuleType
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from evaluators.core import Ask, JudgeError, Model, Reply, Request, UsageError
 from evaluators.text import hint, mask, one_line
@@ -149,12 +149,8 @@ def apart(name: str, load: Callable[[], None], work: Callable[[], T]) -> T:
     try:
         with suppress(_HeldUpError):  # perhaps by other work
             return _shared(os.getpid(), Path.cwd()).current().do(load, work)
-        with _ALONE:
-            alone = _Process()
-            try:
-                return alone.do(load, work)
-            finally:
-                alone.end()
+        with _ALONE, closing(_Process()) as alone:
+            return alone.do(load, work)
     except _HeldUpError:
         msg = f"{name}: it ended its process, or held it up for {HELD_SECONDS:g} s"
         raise JudgeError(msg, kind="check_failed") from None
@@ -198,7 +194,6 @@ class _Process:
         threading.Thread(target=self._read, name="qa-apart", daemon=True).start()
 
     def do(self, load: Callable[[], None], work: Callable[[], T]) -> T:
-        """Return what ``work`` returns there. Raises JudgeError, or _HeldUpError."""
         self._start(load).result(LOAD_SECONDS)
         result = self._start(work)
         try:
@@ -208,12 +203,11 @@ class _Process:
         try:
             self._start(os.getpid).result(HELD_SECONDS)
         except TimeoutError:
-            self.end()
+            self.close()
             raise _HeldUpError from None
         raise JudgeError(f"no verdict within {RULE_SECONDS:g} s", kind="judge_timeout")
 
-    def end(self) -> None:
-        """Kill it."""
+    def close(self) -> None:
         self._process.kill()
         self._process.wait()
 
@@ -239,7 +233,7 @@ class _Process:
                 future.set_result(result) if error is None else future.set_exception(error)
         with self._lock:
             self.has_ended = True
-        self.end()
+        self.close()
         for future in self._pending.values():
             future.set_exception(_HeldUpError())
 
@@ -251,11 +245,23 @@ def serve(held_seconds: float) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lock = threading.Lock()
     threading.Thread(target=_keep_alarm_off, args=(held_seconds,), daemon=True).start()
+
+    def report(number: int, work: Callable[[], object]) -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except JudgeError as failure:
+            error = JudgeError(str(failure), kind=failure.kind)
+        except BaseException as failure:  # noqa: BLE001  # the user's code may raise anything
+            text = one_line(mask(f"{type(failure).__name__}: {failure}"))
+            error = JudgeError(text, kind="check_failed")
+        with lock, suppress(OSError):
+            pickle.dump((number, result, error), results)
+            results.flush()
+
     with suppress(EOFError):
         while True:
-            number, work = pickle.load(source)
-            about = (work, number, results, lock)
-            threading.Thread(target=_report, args=about, daemon=True).start()
+            threading.Thread(target=report, args=pickle.load(source), daemon=True).start()
     os._exit(0)
 
 
@@ -264,20 +270,3 @@ def _keep_alarm_off(seconds: float) -> None:
     while hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, seconds)
         time.sleep(seconds / 10)
-
-
-def _report(
-    work: Callable[[], object], number: int, results: BinaryIO, lock: threading.Lock
-) -> None:
-    result: object = None
-    error: JudgeError | None = None
-    try:
-        result = work()
-    except JudgeError as failure:
-        error = JudgeError(str(failure), kind=failure.kind)
-    except BaseException as failure:  # noqa: BLE001  # the user's code may raise anything
-        text = one_line(mask(f"{type(failure).__name__}: {failure}"))
-        error = JudgeError(text, kind="check_failed")
-    with lock, suppress(OSError):
-        pickle.dump((number, result, error), results)
-        results.flush()

@@ -159,9 +159,7 @@ class Batches:
         if self._until is None:
             wait = NEVER if self._settings.wait is None else self._settings.wait
             self._until = asyncio.get_running_loop().time() + wait
-        if self._halted is not None:
-            raise self._halted
-        if key not in self._of_key:
+        if key not in self._of_key and self._halted is None:
             call.reserved = await self._sender.reserve(model, request, urgent=urgent, batch=True)
         if self._halted is not None:
             raise self._halted
@@ -245,8 +243,7 @@ class Batches:
                 if not call.future.done():  # the run's time may be up
                     models[call.model.spec].append(call)
             for every in models.values():
-                task = self._begin(self._send(every))
-                self._busy.add(task)
+                self._busy.add(task := self._begin(self._send(every)))
                 task.add_done_callback(self._busy.discard)
 
     async def _send(self, calls: Sequence[ParkedCall]) -> None:
@@ -254,10 +251,10 @@ class Batches:
         model, by_key = calls[0].model.batches(), {call.key: call for call in calls}
         try:
             for lines in model.parts((call.key, call.request) for call in calls):
-                if self._halted is None:
-                    live = await self._plan(model, [by_key[key] for key in lines])
-                    if live is not None:
-                        await self._send_wave(live, lines)
+                if self._halted is not None:
+                    return
+                if live := await self._plan(model, [by_key[key] for key in lines]):
+                    await self._send_wave(live, lines)
         except Exception as error:  # noqa: BLE001  # the items that wait must learn of it
             self._fail([call for call in calls if call.key not in self._of_key], error)
 
@@ -360,31 +357,27 @@ class Batches:
         if not await poller.wait(self._until or 0.0, tell):
             self._left[poller.wave.named] = poller.wave.calls
             raise StoppedError(BATCH, self._note_left())
-        task = asyncio.current_task()
-        assert task is not None
-        self._busy.add(task)
+        assert live.task is not None
+        self._busy.add(live.task)
         self._reading += 1
         try:
             return await self._read(live)
         finally:
             self._reading -= 1
-            self._busy.discard(task)
+            self._busy.discard(live.task)
 
     async def _read(self, live: LiveWave) -> Mapping[str, CallError]:
         """Put what came back into the ledger, then pass it on to whoever waits for it."""
-        failures: dict[str, CallError] = {}
-        group: dict[str, Reply] = {}
-        done = 0
+        failures, group, done = dict[str, CallError](), dict[str, Reply](), 0
         async for key, result in live.poller.results():
             if isinstance(result, CallError):
                 failures[key] = result
                 continue
             group[key] = result
-            done += 1
             if len(group) >= GROUP:
-                await self._keep(live, group)
+                done += await self._keep(live, group)
                 group = {}
-        await self._keep(live, group)
+        done += await self._keep(live, group)
         wave = live.poller.wave
         if not await live.poller.end(done, is_empty=not done and not failures):
             return {}
@@ -394,7 +387,7 @@ class Batches:
         lost = (key for key, call in live.calls.items() if not call.future.done())
         return {key: failures.get(key, nothing) for key in lost}
 
-    async def _keep(self, live: LiveWave, replies: Mapping[str, Reply]) -> None:
+    async def _keep(self, live: LiveWave, replies: Mapping[str, Reply]) -> int:
         spec = live.poller.spec
         rows = [
             call.row(reply=reply)
@@ -409,6 +402,7 @@ class Batches:
                 call.end(reply)
             else:
                 self._sender.settle(0.0, spec, reply)
+        return len(replies)
 
     async def _refused(self, live: LiveWave, error: Exception) -> None:
         """End the calls of a wave with an error; send them again if the provider is only full.
@@ -460,8 +454,7 @@ class Batches:
         if isinstance(error, StoppedError | FatalError):
             self._sender.stops.setdefault(error.kind, str(error))
         if isinstance(error, FatalError):
-            stop = StoppedError(error.kind, str(error))
-            self._sender.halt(stop)
+            self._sender.halt(stop := StoppedError(error.kind, str(error)))
             self.halt(stop)
         for call in calls:
             call.end(error)

@@ -41,6 +41,7 @@ GIVEN_BACK_S = 1.0
 NOT_KNOWN = "not_found"
 RATE_LIMIT = "rate_limit"
 LOST = "batch_lost"
+KEPT = "the batch is kept, run the same command again"
 NOT_TAKEN = "batch_refused"
 FULL = frozenset({NOT_TAKEN, RATE_LIMIT})
 """Kinds of refusals whose reason may be a lack of room."""
@@ -154,14 +155,11 @@ class BatchPoller:
         self, wave: Wave, model: BatchedModel, ledger: Ledger, settings: BatchSettings
     ) -> None:
         self.wave = wave
+        self.spec = model.spec
+        """The SPEC of its model, as this run names it."""
         self._model = model
         self._ledger = ledger
         self._settings = settings
-
-    @property
-    def spec(self) -> str:
-        """The SPEC of its model, as this run names it."""
-        return self._model.spec
 
     async def note(self, state: State, **values: Any) -> None:
         """Keep the new state of the wave; return once the ledger has it."""
@@ -260,14 +258,12 @@ class BatchPoller:
             pause = min(self._settings.longest, 1.5 * pause)
 
     async def _status(self, *, must_answer: bool) -> BatchStatus | None:
-        """Return how far the batch is; None if the provider cannot be reached now."""
         try:
             status = await self._model.asked(lambda api: api.status(self.wave.batch))
         except TransientError as error:
             if not must_answer:
                 return None
-            msg = f"{error}; the batch is kept, run the same command again"
-            raise StoppedError(BATCH, msg) from None
+            raise StoppedError(BATCH, f"{error}; {KEPT}") from None
         except FatalError as error:
             raise self._lost(error) from None
         if status.refusal:
@@ -278,10 +274,10 @@ class BatchPoller:
     def _lost(self, error: FatalError) -> FatalError:
         if error.kind != NOT_KNOWN:
             return error
-        wave = self.wave
+        wave, way = self.wave, _how_to_give_up(self.wave)
         said = (
             f"{wave.spec}: the provider does not know the batch {wave.batch} of "
-            f"{wave.calls:,} calls; use the key that it was sent with, or {_how_to_give_up(wave)}"
+            f"{wave.calls:,} calls; use the key that it was sent with, or {way}"
         )
         return FatalError(LOST, said)
 
@@ -301,7 +297,7 @@ class BatchPoller:
             else:
                 return
             await asyncio.sleep(self._settings.pause * 2.0**number)
-        raise StoppedError(BATCH, f"{failure}; the batch is kept, run the same command again")
+        raise StoppedError(BATCH, f"{failure}; {KEPT}")
 
     async def end(self, done: int, *, is_empty: bool) -> bool:
         """Note that the wave is over; return False if its batch was another wave's.

@@ -13,6 +13,7 @@ keep their replies: a task that was killed and is repeated goes on with what it 
 import asyncio
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from functools import cache
@@ -45,8 +46,6 @@ _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _PER_MESSAGE = 16  # role and separators
 _PER_TOOL = 700  # what a provider writes around a tool; Anthropic documents up to 530
 
-_Waiting = tuple[asyncio.Future[None], float]  # a call that does not fit yet, and its most
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceTier:
@@ -57,8 +56,8 @@ class PriceTier:
 
     def times(self, share: float) -> "PriceTier":
         """Return the tier with this share of its prices."""
-        given = ((name, price) for name, price in flat(self.prices).items() if price is not None)
-        parts = {name: share * float(str(price)) for name, price in given}
+        given = flat(self.prices).items()
+        parts = {name: share * float(str(price)) for name, price in given if price is not None}
         return PriceTier(above=self.above, prices=Prices(**parts))
 
 
@@ -141,7 +140,6 @@ def cost_of(pricing: Mapping[str, Pricing | None], spec: str, reply: Reply) -> f
 def _published(
     spec: Spec, on: date, context: Mapping[str, str] | None = None
 ) -> tuple[PriceTier, ...]:
-    """Return published prices; none if no price is known or the server is the user's own."""
     if spec.is_loopback:
         return ()
     from genai_prices import Usage, calc_price  # noqa: PLC0415  # half a second, 60 MB
@@ -188,15 +186,11 @@ def pricer(catalogue: Mapping[str, Spec], on: date) -> Callable[[str, Reply], fl
 
     @cache
     def pricing(text: str) -> Pricing | None:
-        try:
+        with suppress(UsageError):
             return pricing_of(parse(text, catalogue), on)
-        except UsageError:
-            return None
+        return None
 
-    def cost(text: str, reply: Reply) -> float | None:
-        return cost_of({text: pricing(text)}, text, reply)
-
-    return cost
+    return lambda text, reply: cost_of({text: pricing(text)}, text, reply)
 
 
 class Budget:
@@ -218,8 +212,8 @@ class Budget:
         self._longest: dict[str, int] = {}
         self._dearest: dict[str, float] = {}  # of the replies that say themselves what they cost
         self._left_out = 0, 0.0  # calls that did not fit into a batch, and their most
-        self._urgent: list[_Waiting] = []
-        self._waiting: list[_Waiting] = []
+        self._urgent: list[asyncio.Future[None]] = []
+        self._waiting: list[asyncio.Future[None]] = []
         self.refusal = ""
 
     def join(self, ledger: Ledger, run: str) -> None:
@@ -230,8 +224,7 @@ class Budget:
         self.spent, self._others = self.spent - self._others + others, others
 
         def account() -> Document:
-            """Note what this process has spent, with what its calls in flight may cost."""
-            in_flight = min(self._held, self._in_flight * self._most_paid)
+            in_flight = min(self._held, self._in_flight * self._most_paid)  # they may cost this
             return Document(kind, self._name, repr(self.spent - self._others + in_flight))
 
         ledger.account = account
@@ -270,7 +263,7 @@ class Budget:
                 self._in_flight += 1
                 return most
             changed = asyncio.get_running_loop().create_future()
-            (self._urgent if urgent else self._waiting).append((changed, most))
+            (self._urgent if urgent else self._waiting).append(changed)
             await changed
 
     def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:
@@ -302,9 +295,9 @@ class Budget:
         )
 
     def _wake(self) -> None:
-        queue = [*self._urgent, *self._waiting]
+        queue = (*self._urgent, *self._waiting)
         self._urgent, self._waiting = [], []
-        for changed, _ in queue:
+        for changed in queue:
             if not changed.done():
                 changed.set_result(None)
 
@@ -327,8 +320,7 @@ def budget_of(
             f"{option}: no price is known for {', '.join(unknown)}, so that no limit could be "
             "kept; give prices: {input: , output: } in evaluators/models.yaml and name that entry"
         )
-    known = {text: (specs[text], price) for text, price in pricing.items() if price is not None}
-    return Budget(limit, known)
+    return Budget(limit, {text: (specs[text], price) for text, price in pricing.items() if price})
 
 
 def most_input_tokens(request: Request) -> int:
@@ -338,11 +330,8 @@ def most_input_tokens(request: Request) -> int:
     UTF-8. Usual text has 2 to 5 bytes a token, so this number is as many times too high. It is set
     aside for seconds only, and small compared with the reply.
     """
-    return (
-        text_bytes(request)
-        + _PER_MESSAGE * (len(request.messages) + 1)
-        + (_PER_TOOL if request.tool else 0)
-    )
+    framing = _PER_MESSAGE * (len(request.messages) + 1) + (_PER_TOOL if request.tool else 0)
+    return text_bytes(request) + framing
 
 
 def text_bytes(request: Request) -> int:

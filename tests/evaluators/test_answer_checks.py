@@ -43,7 +43,7 @@ def _module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(sys, "path", list(sys.path))
     Path("checks_of_mine.py").write_text(CODE, encoding="utf-8")
     yield
-    user_code._shared(os.getpid(), tmp_path).current().end()
+    user_code._shared(os.getpid(), tmp_path).current().close()
     sys.modules.pop("checks_of_mine", None)
 
 
