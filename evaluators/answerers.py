@@ -48,11 +48,7 @@ class PromptedAnswer:
         return self.model.spec
 
     async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
-        """Return the reply's text unchanged; it may be empty.
-
-        Raises CallError for a reply that the provider filtered, that was cut before its first
-        character, or that the API calls incomplete.
-        """
+        """Return the reply's text, perhaps empty. Raises CallError for a filtered or cut one."""
         messages = answer_messages(self.prompt, case) if self.prompt else ()
         asked = AskedCase(
             question=case.question,

@@ -29,10 +29,9 @@ from evaluators.text import hint, mask, one_line
 
 
 def load_named(text: str, option: str, kind: str) -> tuple[ModuleType, object]:
-    """Return the module and the object of MODULE:NAME; the working folder is searched too.
+    """Return module and object of MODULE:NAME, a ``class`` or ``function`` as ``kind`` says.
 
-    ``kind`` is what is wanted, ``class`` or ``function``. Raises UsageError, beginning with
-    ``option``, if there is none or the module fails.
+    Raises UsageError, beginning with ``option``; the working folder is searched too.
     """
     name, colon, attribute = text.partition(":")
     if not (name and colon and attribute):
@@ -78,10 +77,9 @@ SHORT = 2_000  # characters; rules read a shorter answer in milliseconds, withou
 async def off_the_loop(
     spec: str, work: Callable[[Ask], T], ask: Ask, seconds: float = RULE_SECONDS
 ) -> T:
-    """Run ``work`` in another thread and return its result.
+    """Run ``work`` in another thread with an ``ask`` for it, and return its result.
 
-    ``work`` is given an ``ask`` for an event loop in that thread. Raises JudgeError
-    (``judge_timeout``) after ``seconds``, and any error of ``work``.
+    Raises JudgeError (``judge_timeout``) after ``seconds``, and any error of ``work``.
     """
     import asyncio  # noqa: PLC0415  # workers find code and do not run it
 

@@ -145,8 +145,7 @@ class Batches:
     ) -> Reply | None:
         """Return the reply once the ledger has it; None if the call is to be made directly.
 
-        ``urgent`` calls go before others if money is short. Raises a CallError, and StoppedError
-        if the reply is not waited for.
+        Raises StoppedError if the reply is not waited for, or another CallError.
         """
         await self._refresh()
         key = str(row.keywords["key"])
@@ -187,10 +186,7 @@ class Batches:
         return self._counts.describe()
 
     async def _refresh(self) -> None:
-        """Read what other runs have sent, unless that was done a moment ago.
-
-        In a thread: a database may take its time while calls are in flight.
-        """
+        """Read, in a thread, what other runs have sent, unless that was done a moment ago."""
         async with self._loading:
             before = self._loaded_at
             if time.monotonic() - before > FRESH_S:
@@ -229,7 +225,6 @@ class Batches:
         return task
 
     async def _form(self) -> None:
-        """Send what is parked once every item waits and nothing changes any more."""
         while self._parked:
             quiet = time.monotonic() - self._changed_at
             least = self._settings.quiet
@@ -283,10 +278,7 @@ class Batches:
     async def _sorted(
         self, calls: Sequence[ParkedCall]
     ) -> tuple[list[ParkedCall], list[ParkedCall], list[ParkedCall]]:
-        """Return calls that are free, in a wave already, or made by another run at the moment.
-
-        Calls whose replies are in the ledger by now are ended.
-        """
+        """Return calls that are free, in a wave, or another run's; end those with a reply."""
         store = self._ledger.store
         free, given, busy = list[ParkedCall](), list[ParkedCall](), list[ParkedCall]()
         for start in range(0, len(calls), CLAIMED):
@@ -342,11 +334,7 @@ class Batches:
         self._stir()
 
     async def _land(self, live: LiveWave) -> Mapping[str, CallError]:
-        """Wait for a wave and keep its replies; return why others of its calls have none.
-
-        The result is empty for a wave that the provider never had. Raises StoppedError if it takes
-        longer than the run waits.
-        """
+        """Keep a wave's replies once it is over; return why others of its calls have none."""
         poller, counts = live.poller, self._counts
 
         def tell(status: BatchStatus) -> None:
@@ -367,7 +355,6 @@ class Batches:
             self._busy.discard(live.task)
 
     async def _read(self, live: LiveWave) -> Mapping[str, CallError]:
-        """Put what came back into the ledger, then pass it on to whoever waits for it."""
         failures, group, done = dict[str, CallError](), dict[str, Reply](), 0
         async for key, result in live.poller.results():
             if isinstance(result, CallError):
@@ -440,7 +427,6 @@ class Batches:
                 self._sender.retried[error.kind] += 1
 
     def _note_left(self) -> str:
-        """Note and return which calls are left to another run."""
         said = [still_out(self._left, is_on=self.takes_all)] if self._left else []
         if self._given_up:
             verb = "call was" if self._given_up == 1 else "calls were"

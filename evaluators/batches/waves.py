@@ -146,10 +146,7 @@ class BatchCounts:
 
 
 class BatchPoller:
-    """One wave at its provider: sends it, waits for it, reads it, from wherever it stopped.
-
-    It raises CallErrors, and LedgerError where nothing can be kept.
-    """
+    """One wave at its provider: sends it, waits for it, reads it, from wherever it stopped."""
 
     def __init__(
         self, wave: Wave, model: BatchedModel, ledger: Ledger, settings: BatchSettings
@@ -191,7 +188,6 @@ class BatchPoller:
     async def _created(
         self, file: str, lines: Sequence[bytes], others: Sequence[str]
     ) -> tuple[str, bool]:
-        """Return the batch's id, and whether it had to be looked for."""
         for number in range(TRIES):
             try:
                 made = await self._model.asked(lambda api: api.create(self.wave.id, file, lines))
@@ -207,10 +203,7 @@ class BatchPoller:
         raise StoppedError(BATCH, f"{failure}; the next run finds out whether the batch was taken")
 
     async def find(self, others: Sequence[str]) -> str:
-        """Return the id of the batch whose creation was not answered; empty if there is none.
-
-        Raises StoppedError if that cannot be found out.
-        """
+        """Return the batch whose creation was not answered, if any. Raises StoppedError."""
         wave, end = self.wave, time.monotonic() + self._settings.settle
         while True:
             try:
@@ -225,10 +218,7 @@ class BatchPoller:
             await asyncio.sleep(min(left, 1.0))
 
     async def recover(self, others: Sequence[str]) -> bool:
-        """Continue the wave of a run that may have died; return whether the provider has it.
-
-        A run that is alive and sending the wave is waited for.
-        """
+        """Continue a dead run's wave, or wait for a live one's; return whether it was sent."""
         async with held(self._ledger, self.wave.id):
             text = self._ledger.document(BATCH, self.wave.id)
             self.wave = self.wave if text is None else _read(text)
@@ -239,10 +229,7 @@ class BatchPoller:
         return self.wave.state == "sent"
 
     async def wait(self, until: float, tell: Callable[[BatchStatus], None]) -> bool:
-        """Return whether the batch was over by ``until``, in the loop's time.
-
-        Raises FatalError if the provider took none of it, StoppedError if it is out of reach.
-        """
+        """Return whether the batch was over by ``until``, in the loop's time."""
         clock = asyncio.get_running_loop().time
         heard, pause = clock(), self._settings.first
         while True:
@@ -300,10 +287,7 @@ class BatchPoller:
         raise StoppedError(BATCH, f"{failure}; {KEPT}")
 
     async def end(self, done: int, *, is_empty: bool) -> bool:
-        """Note that the wave is over; return False if its batch was another wave's.
-
-        That is a batch that was looked for, and that holds no call of ours.
-        """
+        """Note that the wave is over; return False if its batch proved to be another wave's."""
         wave = self.wave
         if is_empty and wave.was_found:
             await self.note("sending", batch="", others=(*wave.others, wave.batch))
@@ -332,10 +316,7 @@ def _how_to_give_up(wave: Wave) -> str:
 
 
 def still_out(left: Mapping[str, int], *, is_on: bool) -> str:
-    """Return the line for calls, by batch, whose replies the run does not wait for.
-
-    ``is_on`` says whether the run sends batches itself.
-    """
+    """Return the line for calls, by batch, not waited for by a run that sends batches or not."""
     count = sum(left.values())
     verb, calls = ("is", "call") if count == 1 else ("are", "calls")
     if is_on:

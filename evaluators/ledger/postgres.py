@@ -122,10 +122,9 @@ FROM unnest(ARRAY['calls', 'damaged', 'imported', 'documents']) AS one
 
 
 def open_postgres(url: PostgresUrl, *, read_only: bool) -> "PostgresStore":
-    """Return the ledger in a database; its tables are made if it is to be written and has none.
+    """Return the ledger in a database, with new tables if it is to be written and has none.
 
-    Raises UsageError if the database cannot be reached, holds no ledger or a newer one, or lets
-    every user change it unnoticed.
+    Raises UsageError if it cannot be reached or used, or every user may change it unnoticed.
     """
     with _as_usage_error(url):
         with closing(_connect(url)) as connection:
@@ -236,10 +235,7 @@ def _make_tables(url: PostgresUrl, connection: Connection) -> set[str]:
 def _notes_on_others(
     url: PostgresUrl, connection: Connection, tables: Sequence[str]
 ) -> Iterator[str]:
-    """Yield how others could change or read the ledger.
-
-    Raises UsageError if they could change it unnoticed: without QA_LEDGER_KEY rows are not signed.
-    """
+    """Yield how others could change or read it. Raises UsageError if they could do so unnoticed."""
     if shared := [name for (name,) in connection.execute(_OPEN_TO_ALL, [list(tables)])]:
         what = f"every user of the database ({', '.join(shared)})"
         note = f"{url} can be changed by {what}; REVOKE that from PUBLIC"
@@ -303,10 +299,7 @@ class PostgresStore:
             raise _store_error(error) from None
 
     def change(self, statements: Statements) -> None:
-        """Return once all changes are durable.
-
-        If the server is lost they are made again once it is back, for up to a minute.
-        """
+        """Return once all changes are durable; a lost server is waited for, a minute at most."""
 
         def whole(connection: Connection) -> None:
             with connection.transaction(), connection.cursor() as cursor:
@@ -369,7 +362,6 @@ class PostgresStore:
                 keys.clear()
 
     def _renew(self, connection: Connection, given_back: Sequence[str] = ()) -> None:
-        """Renew the lease, end the claims given back, and end the leases of dead runs."""
         connection.execute(_RENEW, (self._holder, LEASE_S))
         connection.execute(_GIVE_BACK, (self._holder, list(given_back)))
         connection.execute(_END_EXPIRED)

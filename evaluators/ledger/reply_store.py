@@ -55,8 +55,7 @@ _Change = tuple[str, StoredRow | StoredDocument, Sequence[StoredDocument]]
 class Ledger:
     """The store at one place. Used from one event loop; many processes may share it.
 
-    With QA_LEDGER_KEY set, rows without its signature are not used. Raises UsageError if there is
-    no ledger at the place that may be used.
+    Raises UsageError if there is no ledger at the place that may be used.
     """
 
     def __init__(
@@ -124,10 +123,7 @@ class Ledger:
         return self.get(key) if self.store.near else self._usable(await self._look(key))
 
     def get(self, key: str) -> Reply | None:
-        """Return the reply kept under this key, or None.
-
-        A row that is damaged or lacks the signature it should have is set aside and not used.
-        """
+        """Return the reply under this key, or None; a damaged or unsigned row is set aside."""
         return self._usable(self._look_up([key])[0])
 
     def replies(self, keys: Sequence[str]) -> dict[str, Reply]:
@@ -217,10 +213,7 @@ class Ledger:
         self._texts.update(one.key for one in row.documents if one.kind == TEXT)
 
     async def keep(self, kind: str, key: str, text: str) -> None:
-        """Return once a document is on the disk, in place of an earlier one with its key.
-
-        Raises LedgerError if it cannot be kept.
-        """
+        """Return once a document is on the disk, in place of an earlier one. Raises LedgerError."""
         document = seal_document(Document(kind, key, text), self._signer)
         await self._commit((REPLACE_DOCUMENT, document, ()))
 

@@ -189,10 +189,7 @@ def seal_document(document: Document, signer: Signer) -> StoredDocument:
 
 
 def _document_row(kind: str, key: str, said: str) -> StoredRow:
-    """Return what is signed of a document; ``StoredRow.text`` never takes it for a reply.
-
-    The time is 0, because a document may be replaced.
-    """
+    """Return what is signed of a document, never a reply; at 0, because it may be replaced."""
     text = f"{REQUEST} {said}" if kind == REQUEST else said
     return StoredRow(key, SCHEMA, 0.0, kind, text, digest([kind, key, said]))
 

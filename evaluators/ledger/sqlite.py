@@ -171,11 +171,7 @@ def _as_store_error() -> Iterator[None]:
 
 
 def open_to_write(path: Path) -> SqliteStore:
-    """Return the ledger at a path; it is made if there is none.
-
-    A damaged file is set aside. Raises UsageError for a file that cannot be opened, is no ledger,
-    has a newer format, or could have been changed by others unnoticed.
-    """
+    """Return the ledger at a path, made if there is none; a damaged file is set aside."""
     with _as_usage_error(path), ExitStack() as on_error:
         notes = _notes_on_others(path)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -208,11 +204,7 @@ def open_to_write(path: Path) -> SqliteStore:
 
 
 def open_to_read(path: Path) -> SqliteStore:
-    """Return the ledger at a path without changing or making any file.
-
-    Raises UsageError if there is none, it cannot be read at all, or others could have changed it
-    unnoticed.
-    """
+    """Return the ledger at a path without changing or making any file."""
     if not path.is_file():
         raise UsageError(
             f"{path}: no ledger to replay from; run once without --replay or give --ledger"
@@ -246,10 +238,7 @@ def _as_usage_error(path: Path) -> Iterator[None]:
 
 
 def _notes_on_others(path: Path) -> list[str]:
-    """Return how other users could change the ledger.
-
-    Raises UsageError if they could do so unnoticed: without QA_LEDGER_KEY rows are not signed.
-    """
+    """Return how others could change it. Raises UsageError if they could do so unnoticed."""
     notes = []
     for file in (Path(f"{path}{ending}") for ending in ("", *_LOGS, "-claims")):
         with suppress(FileNotFoundError):
@@ -329,10 +318,7 @@ def _tables(missing: Collection[str] = TABLES.keys(), kind: str = "TABLE") -> st
 
 
 def _missing(path: Path, connection: sqlite3.Connection) -> tuple[set[str], set[str]]:
-    """Return the tables still to make, and those that are not as a ledger has them.
-
-    Raises UsageError for what is no ledger or a newer one.
-    """
+    """Return the tables still to make, and those that are odd. Raises UsageError for no ledger."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     own = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
     found = set(connection.execute(own))
@@ -425,7 +411,7 @@ Store: TypeAlias = "SqliteStore | PostgresStore"
 
 
 def open_store(place: Place, *, read_only: bool = False) -> Store:
-    """Return the open ledger at a place. It is made if it is to be written and does not exist.
+    """Return the open ledger at a place; a missing one is made, unless it is ``read_only``.
 
     Raises UsageError if it cannot be opened or others could have changed it unnoticed.
     """

@@ -1,7 +1,4 @@
-"""What a ledger holds and cost; its rows as JSON lines, out and in; removing old rows.
-
-CI carries the JSON lines from one machine to another.
-"""
+"""What a ledger holds and cost; its rows as JSON lines, out and in, for CI; removing old rows."""
 
 import os
 import re
@@ -97,11 +94,7 @@ class LedgerTotal:
 
 
 def ledger_stats(store: Store, cost: Cost) -> tuple[dict[str, LedgerTotal], Counter[str]]:
-    """Return the sums over all rows by SPEC, and the counts of other things.
-
-    These are rows that are ``damaged``, ``unsigned``, set ``aside`` or ``imported``, and
-    ``documents``.
-    """
+    """Return the sums over all rows by SPEC, and the counts of other rows and of documents."""
     models: dict[str, LedgerTotal] = {}
     counts, signer = Counter[str](), Signer()
     for row in read_rows(store):
@@ -132,10 +125,7 @@ def export_lines(store: Store, wanted: RowFilter, left_out: list[str]) -> Iterat
 
 
 def save_unkept(place: Place, rows: Sequence[StoredRow | StoredDocument]) -> Path:
-    """Write what a ledger did not take to a private file in the working folder; return its path.
-
-    Raises OSError.
-    """
+    """Return the private file in the working folder to which these rows were saved, or OSError."""
     name = f"unkept-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}.jsonl"
     UNKEPT_FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
     lines = (_first_line(place), *(row.line for row in rows))

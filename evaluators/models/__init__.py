@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 
 def connect(spec: Spec, key: Key | None = None) -> Model:
-    """Return the model that a Spec names, without connecting to it.
+    """Return the model that a Spec names, unconnected; without a key every call is a FatalError.
 
-    Without a key every call is a FatalError, as a replay needs it. Raises UsageError for a function
-    that cannot be imported.
+    Raises UsageError for a function that cannot be imported.
     """
     if spec.function:
         spec.function.load()

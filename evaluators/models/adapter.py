@@ -106,10 +106,7 @@ class BatchApi(ABC):
         return page.data[0].id if page.data else ""
 
     async def find(self, name: str, calls: int, after: str) -> list[str]:
-        """Return the ids of the batches that may be this one, newest first.
-
-        It has this number of ``calls`` and is newer than the batch ``after``: no clock is asked.
-        """
+        """Return the batches of so many ``calls`` that are newer than ``after``, newest first."""
         found = []
         async for batch in self._batches.list(limit=BATCHES_A_PAGE):
             if batch.id == after:

@@ -153,10 +153,7 @@ class _Batches(BatchApi):
         )
 
     async def results(self, batch: str) -> AsyncIterator[bytes]:
-        """Yield the file of results, from the server that took the batch.
-
-        The SDK would go where ``results_url`` leads, which a gateway passes on as it is.
-        """
+        """Yield the results from the model's own server, not from where ``results_url`` leads."""
         import httpx2  # noqa: PLC0415  # a fifth of a second
 
         response: httpx2.Response = await self._sdk.get(

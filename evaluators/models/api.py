@@ -52,10 +52,7 @@ class Endpoint:
     """Not the session's own: aiohttp shows those to a proxy, outside TLS."""
 
     async def post(self, content: Mapping[str, object]) -> tuple[int, Mapping[str, str], bytes]:
-        """Send one request; return the status, the headers and the decoded body.
-
-        Raises aiohttp's errors, and TransientError for a body that is too large.
-        """
+        """Return status, headers and decoded body; TransientError for one that is too large."""
         url, data = self.url, None
         if self.method == "GET":
             url = url.update_query({key: str(value) for key, value in content.items()})
@@ -122,11 +119,7 @@ def verified() -> SSLContext:
 
 
 def proxy_of(spec: Spec) -> URL | None:
-    """Return the environment's proxy for a model; None for a loopback URL.
-
-    aiohttp would look it up for each call and also send what .netrc holds. Raises FatalError for a
-    proxy that is not HTTP.
-    """
+    """Return the environment's proxy for a model, if any; FatalError for one that is not HTTP."""
     scheme, server, *_ = urlsplit(spec.base_url)
     known = getproxies()
     named = known.get(scheme) or known.get("all")
@@ -211,10 +204,7 @@ def _hidden(reply: Reply, key: Key) -> Reply:
 
 
 def _check_model(name: str, wanted: str, also: tuple[str, ...]) -> None:
-    """Raise TransientError if another model answered than the one asked.
-
-    A release of the name, the name of a release, and the names in ``also`` are the same model.
-    """
+    """Raise TransientError for another model than was asked, by its name without a release."""
     for known in (wanted, *also):
         short, long = sorted((_bare(name), _bare(known)), key=len)
         rest = long[len(short) :]

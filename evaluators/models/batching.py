@@ -1,7 +1,4 @@
-"""The batches of one model at its provider, by the provider's SDK.
-
-Every error is sorted and masked like that of a single call.
-"""
+"""The batches of one model by its provider's SDK; errors are sorted and masked as a call's."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
@@ -69,10 +66,7 @@ class BatchedModel:
         raise problem  # out here, so that no exception that holds the key's header hangs on it
 
     async def results(self, batch: str) -> AsyncIterator[tuple[str, Reply | CallError]]:
-        """Yield the key of each call that came back, and its reply or error.
-
-        A line that cannot be read is skipped: nobody knows to which call it belongs.
-        """
+        """Yield the key and the reply or error of each call that came back in a readable line."""
         api = self._opened()
         try:
             async for line in _lines(api.results(batch)):

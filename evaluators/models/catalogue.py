@@ -78,10 +78,7 @@ def _fields(entry: Settings) -> dict[str, Any]:
 
 
 def _service(entry: Settings, name: str) -> Spec:
-    """Return the Spec of a service that is no known provider.
-
-    It must name a version, because nothing else tells a changed service from what it was.
-    """
+    """Return the Spec of a service; its version alone tells a changed one from what it was."""
     entry.check_keys(KNOWN_HTTP, required=("provider", "url", "body", "answer", "version"))
     try:
         url = normalise_url(entry.text("url"))
@@ -137,7 +134,6 @@ def _with_own_key(entry: Settings, spec: Spec) -> Spec:
 
 
 def _variable(entry: Settings, key: str) -> str:
-    """Return the name of an environment variable, never showing a key put here by mistake."""
     name = entry.values[key]
     if not isinstance(name, str) or not VARIABLE.fullmatch(name):
         what = "must be the name of an environment variable (what stands there is not shown)"
@@ -180,7 +176,6 @@ def _batch(entry: Settings, key: str) -> Mapping[str, Any]:
 
 
 def _parameters(entry: Settings, key: str) -> Mapping[str, object]:
-    """Return request parameters. Raises UsageError for those that the suite writes itself."""
     part = entry.part(key)
     for name in WRITTEN_BY_US.intersection(part.values):
         raise part.problem(name, "is written by the suite itself; remove it")
@@ -212,7 +207,6 @@ def _json(part: Settings, key: str, value: object) -> object:
 
 
 def _headers(entry: Settings, key: str) -> Mapping[str, str]:
-    """Return the variable with the value of each header, for instance ``{api-key: NAME}``."""
     part = entry.part(key)
     for name in part.values:
         if not HEADER.fullmatch(name):
@@ -221,7 +215,6 @@ def _headers(entry: Settings, key: str) -> Mapping[str, str]:
 
 
 def _query(entry: Settings, key: str) -> Mapping[str, str]:
-    """Return the query of the URL, which may not hold a key."""
     part = entry.part(key)
     part.refuse_secrets()
     return {name: part.text(name) for name in part.values}

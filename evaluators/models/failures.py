@@ -196,10 +196,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def reset_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until all exhausted limits are free; None if no header says so.
-
-    If no header names an exhausted limit, the limit that is free first counts.
-    """
+    """Return the seconds until all exhausted limits, or else the first one, are free, if known."""
     known, used_up = list[float](), list[float]()
     for before, (reset, remaining) in product(("", PASSED_ON), RESETS.items()):
         value = headers.get(before + reset, "").strip()
@@ -214,7 +211,6 @@ def reset_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _duration(text: str) -> float | None:
-    """Return the seconds of ``6m0s``, ``20ms`` or a plain number."""
     found = DURATION.fullmatch(text)
     if not text or found is None:
         return _number(text)

@@ -120,7 +120,6 @@ def _filled(template: object, values: Mapping[str, Any]) -> Any:
 
 
 def _read(target: HttpTarget, name: str, content: JsonObject) -> Reply:
-    """Return the reply. Raises RefusedError if a path leads to no value or to several."""
     paths = {**target.tokens, **({"cost": target.cost} if target.cost else {})}
     said = JsonObject({what: _one(path, content) for what, path in paths.items()})
     return Reply(

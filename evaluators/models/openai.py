@@ -1,7 +1,4 @@
-"""OpenAI's two APIs: chat completions, which every compatible server speaks, and Responses.
-
-Responses serves the same models, and some that have nothing else.
-"""
+"""OpenAI's two APIs: chat completions, which every compatible server speaks, and Responses."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
@@ -85,10 +82,7 @@ def read_chat(content: JsonObject) -> Reply:
 def write_response(
     name: str, request: Request, parameters: Mapping[str, object]
 ) -> Mapping[str, object]:
-    """Return the body of a request for a response.
-
-    ``reasoning_effort``, the name in chat completions, is moved to where this API has it.
-    """
+    """Return the body of a request for a response, with ``reasoning_effort`` where it belongs."""
     sent = dict(parameters)
     if "reasoning_effort" in sent:
         own = sent.get("reasoning")
@@ -131,7 +125,6 @@ def read_response(content: JsonObject) -> Reply:
 
 
 def _cut_short(content: JsonObject, items: list[JsonObject]) -> str:
-    """Return why a response is incomplete; empty if it is complete."""
     status = content.text("status")
     if status not in ("completed", INCOMPLETE):
         refuse_body(f"status is {status[:40]!r}, not completed")
@@ -148,10 +141,7 @@ LABEL = "qagate"
 
 
 class _Batches(BatchApi):
-    """Batches by OpenAI's SDK, also at servers that speak its protocol: files of calls.
-
-    The SDK sends each request once.
-    """
+    """Batches by OpenAI's SDK, also at servers that speak its protocol: files of calls."""
 
     def __init__(self, path: str, key: Key, base_url: str, client: "AsyncClient") -> None:
         from openai import AsyncOpenAI

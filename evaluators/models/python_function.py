@@ -63,16 +63,11 @@ class FunctionTarget:
 
     @property
     def release(self) -> str:
-        """The version by which the ledger tells this code from other code.
-
-        It is the user's, else the function's attribute ``version``, else its module's
-        ``__version__``, else a hash of the module's source.
-        """
+        """The user's version, else the function's, its module's, or a hash of its source."""
         return self.version or _load(self.name)[1]
 
 
 def _load(name: str) -> tuple[Function, str, bool]:
-    """Return a function, its own version, and whether that is a hash."""
     option = f"{PROVIDER}:{name}"
     module, found = load_named(name, option, "function")
     if not callable(found) or inspect.isclass(found):
@@ -164,7 +159,6 @@ class FunctionModel:
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    """Run a loop until it is stopped, then cancel what still waits in it."""
     import asyncio  # noqa: PLC0415
 
     asyncio.set_event_loop(loop)
@@ -190,7 +184,6 @@ async def _awaited(function: Function, case: AskedCase) -> object:
 
 
 def _reply(said: object) -> Reply:
-    """Return the reply in what a function returned. Raises ValueError or TypeError if none."""
     if isinstance(said, str):
         return Reply(text=said)
     if isinstance(said, Reply):

@@ -176,10 +176,7 @@ class Spec:
 
 
 def parse(text: str, catalogue: Mapping[str, Spec]) -> Spec:
-    """Return what a SPEC names: ``provider:name``, ``provider:name@URL`` or a catalogue entry.
-
-    Raises UsageError that lists what is known, with a close match if there is one.
-    """
+    """Return what a SPEC or a name in the catalogue means. Raises UsageError with what is known."""
     provider, colon, rest = text.partition(":")
     known = catalogue.get(text) or catalogue.get(rest if provider == HTTP else "")
     if known or (provider == PYTHON and rest):
@@ -356,10 +353,7 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def read_key_names(texts: Sequence[str]) -> Mapping[str, str]:
-    """Return the variables that ``--key-env URL=NAME`` names, by base URL.
-
-    Raises UsageError for another form, without showing what may be a key.
-    """
+    """Return the variables that ``--key-env URL=NAME`` names, by URL, or raise UsageError."""
     found = {}
     for text in texts:
         url, equals, name = text.rpartition("=")
@@ -409,7 +403,6 @@ def no_key_sent(spec: Spec, key: Key | None) -> str:
 
 
 def _checked(spec: Spec, variable: str, form: str = KEY_FORM) -> Key:
-    """Return the key in a variable. Raises UsageError if no header can hold it."""
     key = read_variable(variable)
     if key.is_empty:
         raise UsageError(
@@ -424,11 +417,7 @@ def _checked(spec: Spec, variable: str, form: str = KEY_FORM) -> Key:
 
 
 def read_variable(variable: str) -> Key:
-    """Return what the environment, or else ``.env``, has under a name; an empty key for nothing.
-
-    ``.env`` is not added to the environment, and a ``$`` in a key is taken as it is. Raises
-    UsageError if the file cannot be read.
-    """
+    """Return what the environment, or else ``.env``, has under a name; else an empty key."""
     value = os.environ.get(variable)
     if value is None and variable and ENV_FILE.exists():
         from dotenv import dotenv_values  # noqa: PLC0415  # few have such a file

@@ -82,10 +82,7 @@ class Pricing:
     def cost(
         self, input_tokens: int, output_tokens: int, *, read: int = 0, written: int = 0
     ) -> float:
-        """Return what one request costs in USD.
-
-        ``read`` input tokens came from the provider's cache, ``written`` ones were put into it.
-        """
+        """Return what a request costs in USD; ``read`` and ``written`` are tokens of a cache."""
         reached = (step for step in reversed(self.steps) if input_tokens > step.above)
         prices = next(reached, self.steps[0]).prices
         parts = max(0, input_tokens - read - written), read, written
@@ -179,10 +176,7 @@ def _steps(ways: Mapping[str, object]) -> tuple[PriceTier, ...]:
 
 
 def pricer(catalogue: Mapping[str, Spec], on: date) -> Callable[[str, Reply], float | None]:
-    """Return what a recorded reply of a SPEC cost in USD at the prices of one day.
-
-    The cost is None where no price is known, or the SPEC is no longer known.
-    """
+    """Return what a reply of a SPEC cost in USD at one day's prices; None if none is known."""
 
     @cache
     def pricing(text: str) -> Pricing | None:

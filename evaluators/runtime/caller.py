@@ -108,8 +108,6 @@ class ItemClock:
 
 @dataclass(slots=True)
 class _Tries:
-    """What became of one call so far."""
-
     failed_at: float | None = None
     """When it failed for the first time."""
     count: int = 0
@@ -174,10 +172,7 @@ class Sender:
             self.budget.settle(reserved, spec, reply)
 
     async def send(self, model: Model, request: Request, item: ItemClock) -> Reply:
-        """Return the reply, after several tries if need be.
-
-        Raises a CallError; it is a StoppedError if the call was never made.
-        """
+        """Return the reply, after several tries if need be; StoppedError if it was never sent."""
         queue, tries = self.admission.queue(model), _Tries()
         while True:
             try:
@@ -202,7 +197,6 @@ class Sender:
     async def _try(
         self, queue: ModelQueue, model: Model, request: Request, item: ItemClock, tries: _Tries
     ) -> Reply:
-        """Make one call, within the limits, the budget and the time that is left."""
         # What an item still needs goes before new items. Not so a call that has just failed: a
         # server that answers others must not be tried with that call alone.
         urgent = item.until != NEVER and tries.failed_at is None
@@ -450,7 +444,6 @@ class Caller:
         return await task
 
     async def _fetch(self, model: Model, request: Request, key: str, meter: Meter) -> Fetched:
-        """Return a reply that is not in the ledger, once it is."""
         keeps, fresh = self._settings.transcripts, self._settings.fresh
         documents = documents_of(model, request, key, fresh) if keeps else ()
         row = partial(PaidReply, key=key, spec=model.spec, documents=documents)

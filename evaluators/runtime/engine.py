@@ -1,7 +1,4 @@
-"""Works through the items of a run: answers, then judges, with many calls in one event loop.
-
-Tests, in any process, only wait for the outcomes that it posts.
-"""
+"""Works through the items of a run: answers, then judges, with many calls in one event loop."""
 
 import asyncio
 import contextlib
@@ -55,10 +52,7 @@ class Stopping(Protocol):
         """Note which of the planned items are asked at all."""
 
     def is_due(self, key: str) -> bool:
-        """Return whether an item may be asked now, rather than wait for those before it.
-
-        Without waiting, other items would run far ahead of a slow call.
-        """
+        """Return whether an item may be asked now; others would run far ahead of a slow call."""
 
     def note(self, outcome: Outcome) -> Collection[str]:
         """Note how an item ended; return the keys of those that need no longer be asked."""
@@ -209,7 +203,6 @@ class Engine:
         self._news.set()
 
     async def _is_needed(self, key: str, stopping: Stopping) -> bool:
-        """Wait for an item's turn; return whether it is still needed then."""
         async with self._ended:
             await self._ended.wait_for(lambda: key in self._unneeded or stopping.is_due(key))
         if key in self._unneeded:
@@ -343,10 +336,7 @@ class Job:
     """The file in which other processes look for outcomes; None if there are none."""
 
     def engine(self, first: OutcomeWriter) -> Engine:
-        """Return the engine; ``first`` learns of each outcome before any test in another process.
-
-        Raises UsageError for every kind of failure.
-        """
+        """Return the engine, which tells ``first`` first. Raises UsageError for any failure."""
         try:
             return self.make(first if self.store is None else OutcomeStore(self.store, first))
         except UsageError:

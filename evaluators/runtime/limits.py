@@ -81,10 +81,7 @@ class WaitingCall:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class ModelQueue:
-    """The calls to one model: its own limits, its server, and the calls that wait.
-
-    Until the model's first call has ended, one call at a time goes.
-    """
+    """The calls to one model. Until the first of them has ended, one at a time goes."""
 
     spec: str
     server: ServerState
@@ -276,7 +273,6 @@ class Admission:
         return NEVER
 
     def _barred(self, queue: ModelQueue, now: float) -> CallError | None:
-        """Return why no call to a model may go at all; None if it may go now or later."""
         if self._halted is not None:
             return StoppedError(self._halted.kind, str(self._halted))
         if (given_up := queue.server.given_up) is not None:

@@ -44,10 +44,7 @@ class OutcomeWriter:
         """Show that the engine is alive."""
 
     def note_work(self, key: str, left: float | None) -> None:
-        """Note that the user's code begins its work on an item; None: it has ended.
-
-        ``left`` are the seconds that the run still has.
-        """
+        """Note that the user's code begins on an item, with the run's seconds, or ended (None)."""
 
     def end(self, message: str) -> None:
         """Say that nothing more will come, and why: no test waits any longer."""
@@ -151,10 +148,7 @@ class OutcomeReader:
         self._since = clock()
 
     def wait(self, key: str) -> Outcome:
-        """Return the outcome of this item once it has come; MISSING if none will come.
-
-        Raises EngineLostError when the engine has shown no sign of life for 30 seconds.
-        """
+        """Return the outcome as InMemoryOutcomes.wait does."""
         while True:
             news = self._connection.execute(_NEWS, (key,)).fetchone()
             body, beat, ended = news or (None, None, None)

@@ -56,10 +56,7 @@ def fork_early(load: Callable[[], None]) -> "EngineProcess | None":
 
 
 def begin(job: Job, early: "EngineProcess | None" = None) -> EngineHandle:
-    """Start an engine: in the ``early`` process if it lives, else in a new one, else in a thread.
-
-    Raises UsageError if the engine cannot be made.
-    """
+    """Start an engine: in the ``early`` process if it lives, in a new one, or in a thread."""
     if early is not None and early.give(job):
         early.start()
         return early
@@ -117,10 +114,7 @@ def _signals_held() -> Iterator[None]:
 
 
 class EngineProcess(EngineHandle):
-    """An engine in a forked process, as pytest's side sees it.
-
-    A process without a job does ``load`` until it is given one.
-    """
+    """An engine in a forked process; one without a job does ``load`` until it is given one."""
 
     def __init__(self, job: Job | None = None, load: Callable[[], None] = nothing) -> None:
         super().__init__()
@@ -347,10 +341,7 @@ class EngineThread(EngineHandle):
 
 
 class PipeWriter(OutcomeWriter):
-    """Sends outcomes to pytest's process, as long as it listens.
-
-    The connection stays open after the end, for the last status.
-    """
+    """Sends outcomes to pytest's process, as long as it listens; open to the last status."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -409,7 +400,6 @@ def work(
 
 
 def _do(job: Job, writer: PipeWriter, loaded: Callable[[], object]) -> None:
-    """Make the engine, report whether that worked, and run it once everything is loaded."""
     has_to_end = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: has_to_end.set())
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
@@ -433,7 +423,6 @@ def _do(job: Job, writer: PipeWriter, loaded: Callable[[], object]) -> None:
 
 
 async def _run(job: Job, engine: Engine, writer: PipeWriter, has_to_end: threading.Event) -> None:
-    """Run the engine and follow pytest's messages."""
     loop, pipe = asyncio.get_running_loop(), writer.connection
     main = asyncio.create_task(engine.run(job.schedule, job.models))
     is_ending = False

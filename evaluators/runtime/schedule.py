@@ -1,8 +1,4 @@
-"""Which item is next: first those that a test waits for, then the rest in order.
-
-The engine takes items on one side. On the other side the thread that runs pytest says which tests
-have started and ended.
-"""
+"""Which item is next: first those that a test waits for, then the rest in order."""
 
 import asyncio
 import threading
@@ -113,10 +109,7 @@ class Schedule:
         self._wake()
 
     async def take(self) -> str | None:
-        """Return the next item's key as soon as it may start; None when no item is left.
-
-        Call it from one event loop only.
-        """
+        """Return the next item's key as soon as it may start; None when no item is left."""
         self._loop = loop = asyncio.get_running_loop()
         while True:
             with self._lock:
@@ -132,7 +125,6 @@ class Schedule:
             await turn
 
     def _room(self) -> int:
-        """Return how many items may be handed out that no test is waiting for."""
         return max(0, self._window + self._untested - (self._taken - self._ended))
 
     def _pick(self) -> str | None:

@@ -80,10 +80,7 @@ class TokenBucket:
         return cls(rate, max(1.0, rate * seconds), now)
 
     def wait(self, now: float, amount: float = 1.0) -> float:
-        """Return the seconds until this amount may be taken; 0 if it may be taken now.
-
-        An amount larger than the bucket may be taken when the bucket is full.
-        """
+        """Return the seconds until this amount, at most a full bucket, may be taken."""
         self._fill(now)
         lacking = min(amount, self._burst) - self._level
         # A full bucket may lack the last bit of a float: no timer could ever end that wait.
@@ -179,10 +176,7 @@ class Pace:
         self._has_granted = True
 
     def is_single(self, started: float, now: float, *, announced: bool) -> bool:
-        """Count a refusal; return whether it is a single one, which calls for no pause of ours.
-
-        ``announced`` says whether the server named a pause.
-        """
+        """Count a refusal; return whether it is a single one, which calls for no pause of ours."""
         if started <= self._refused_at:
             return False
         self._share += self._weight
@@ -199,10 +193,7 @@ class Pace:
         return False
 
     def refuse(self, started: float, now: float, resume: float) -> bool:
-        """Slow down after a refusal; requests may go on at ``resume``.
-
-        Returns False for a call that started before the last refusal: it brings no news.
-        """
+        """Slow down after a refusal, until ``resume``; False if it started before the last one."""
         if started <= self._refused_at:
             return False
         untried = self._bucket is not None and not self._granted
@@ -445,7 +436,6 @@ class ServerState:
         self._give_up_if_silent(error, now)
 
     def _open(self, now: float, *, is_down: bool, is_probe: bool) -> None:
-        """Open the circuit if it is time, or pause again after a probe that failed."""
         if self._opened_at is None and is_down:
             self._opened_at = now
         elif self._opened_at is None or not is_probe:
@@ -456,7 +446,6 @@ class ServerState:
         self._resume = max(self._resume, now + pause)
 
     def _refuse(self, announced: float, started: float, now: float) -> None:
-        """Slow down; pause longer than announced if that did not help, or nothing is announced."""
         seconds = announced
         if not announced or self._refusals >= ANNOUNCED_REFUSALS:
             since = now if self._failing_since is None else self._failing_since
@@ -467,7 +456,6 @@ class ServerState:
         self._refusals += self._pace.refuse(started, now, self._resume)
 
     def _pause(self, seconds: float, announced: float, now: float) -> None:
-        """Let no call go for these seconds and a random share of them."""
         if now + seconds > max(now, self._announced):
             self._announced = now + seconds
             longest = max(LONGEST_PROBE_S, announced * (1 + PAUSE_SPREAD))
@@ -475,7 +463,6 @@ class ServerState:
             self._resume = max(self._resume, now + pause)
 
     def _give_up_if_silent(self, error: TransientError, now: float) -> None:
-        """Give the server up when nothing has succeeded for too long."""
         if error.kind not in FAILURE_WORDS or self._failing_since is None:
             return
         patience = self._give_up_after

@@ -92,8 +92,7 @@ class CallSession:
 async def finish(tasks: Collection[asyncio.Task[Any]], halt: Callable[[], None]) -> None:
     """Wait for these tasks, however they end.
 
-    If it is cancelled, it calls ``halt``, so that nothing more is sent, and waits a moment for the
-    calls in flight: they are paid for and belong in the ledger.
+    If cancelled, call ``halt`` and wait a moment for the calls in flight: they are paid for.
     """
     try:
         await asyncio.wait(tasks)  # which, unlike gather, leaves them alone when cancelled
@@ -109,10 +108,9 @@ async def finish(tasks: Collection[asyncio.Task[Any]], halt: Callable[[], None])
 async def ask_each(
     caller: Caller, jobs: Sequence[Callable[[Ask], Awaitable[T]]], ended: Callable[[Usage], None]
 ) -> list[T | CallError]:
-    """Return each job's result, or the CallError that ended it, in the order of the jobs.
+    """Return each job's result, or the CallError that ended it, in order; ``ended`` gets its usage.
 
-    A job asks, and its result must follow from the replies alone. ``ended`` receives what the calls
-    of each job took. If it is cancelled, it ends as ``finish`` does.
+    A result must follow from the replies alone. If cancelled, it ends as ``finish`` does.
     """
 
     async def outcome(job: Callable[[Ask], Awaitable[T]]) -> T | CallError:
@@ -135,10 +133,7 @@ async def ask_each(
 
 
 class CallThread:
-    """Makes a session's calls in a thread of its own, with connections of its own.
-
-    The caller may have an event loop that is running, none, or several in turn.
-    """
+    """Makes a session's calls in a thread of its own, whatever event loop its caller has or not."""
 
     def __init__(self, session: CallSession) -> None:
         self._opened: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, Caller]] = Future()
