@@ -96,11 +96,7 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
 
 
 def with_items(dataset: Dataset, language: str, path: Path, rubrics: Path = RUBRICS) -> Dataset:
-    """Return the data set with this file as the items of a language.
-
-    A language that is not listed gets what ``languages.default`` says, with ``declared=False``:
-    no gates, and the English rubric unless another is named.
-    """
+    """Return the data set with this file for a language; an unlisted one has no gates."""
     if language in dataset.slices:
         own = replace(dataset.slices[language], path=path)
     else:

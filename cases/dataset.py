@@ -198,10 +198,7 @@ class Slice:
         return self.kind.cluster_of(item, self.cluster)
 
     def place_of(self, item: ItemView) -> str:
-        """Return the place in the order of an item and all those that it is not independent of.
-
-        It is one hash of their own name, so that neither their number nor other items move them.
-        """
+        """Return an item's place in the order: one hash with all it depends on, of nothing else."""
         return digest([self.order, self.dataset, *self.cluster_of(item)])
 
 
@@ -263,10 +260,7 @@ class Shards:
 
 
 def parse_shard(text: str) -> Shards | None:
-    """Return the part that ``--shard`` names, such as ``2/8``; None for all of a run.
-
-    Raises UsageError.
-    """
+    """Return the part that ``--shard`` names, such as ``2/8``; None for all. Raises UsageError."""
     number, _, of = text.partition("/")
     try:
         shards = Shards(of=int(of), held=(int(number),))

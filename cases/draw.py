@@ -52,10 +52,7 @@ class DrawRecipe:
         return cls(top, read_table(table))
 
     def draw(self, seed: int, count: int | None = None) -> dict[str, list[Drawn]]:
-        """Return the questions by language; ``count`` is of each part, in place of the recipe's.
-
-        Raises UsageError for anything wrong in recipe or table, and for too few rows.
-        """
+        """Return the questions by language, ``count`` of each part if given. Raises UsageError."""
         rows = [row for row in self.table.records if self._fits(self.top.part("where"), row)]
         for column in self.top.words("unique"):
             texts = Counter(self._cell(r, column, self.top, "unique") for r in self.table.records)
@@ -162,10 +159,7 @@ class DrawRecipe:
         return not far and all(reach("apart", *gap) for gap in gaps)
 
     def _share_a_name(self, part: Settings, some: Sequence[TableRow]) -> bool:
-        """Return whether a name that is asked for stands in another, as ``Paris`` in ``New Paris``.
-
-        Nobody could tell which of the two an answer means. An order is told by digits.
-        """
+        """Return whether a name asked for stands in another, as ``Paris`` in ``New Paris``."""
         names = part.values.get("name", "name")
         columns = [names] if isinstance(names, str) else part.part("name").values.values()
         texts = [

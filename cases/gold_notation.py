@@ -15,10 +15,7 @@ _WANTED = "want a number, with the gold's unit or without: '5', '5 m'; or a shar
 
 
 def check_gold(gold: str, language: str) -> None:
-    """Raise ValueError for a malformed range or mark.
-
-    A range is ``1637..1642 m``, its low end first. Other golds may hold anything.
-    """
+    """Raise ValueError for a malformed mark, or a range unlike ``1637..1642 m``."""
     if marked := _MARK.match(gold):
         mark = MARKS[not marked[1]]
         if not gold.startswith(mark):

@@ -156,10 +156,7 @@ def _labels(
 
 
 def agreed(labels: Sequence[str | float]) -> str | float:
-    """Return what raters say together: the mean of numbers, the most frequent grade.
-
-    TIED where two grades are equally frequent.
-    """
+    """Return the mean of raters' numbers, or their most frequent grade; TIED where two are."""
     numbers = [label for label in labels if isinstance(label, float)]
     if numbers:
         return sum(numbers) / len(numbers)

@@ -52,10 +52,7 @@ class Scale:
         return cls(float(match[1]), float(match[2]))
 
     def place(self, text: str) -> float:
-        """Return a number of this scale on the judge's, 1 to 10, by a straight line.
-
-        Raises ValueError for what is no number, or outside the scale.
-        """
+        """Return a number of this scale on the judge's, 1 to 10, linearly. Raises ValueError."""
         if not is_number(text):
             raise ValueError(f"want a plain number, got {shown(text)}")
         share = (float(text) - self.worst) / (self.best - self.worst)
@@ -81,10 +78,7 @@ class LabelReading:
 
 
 def yes_or_no(text: str, yes: str = "", no: str = "") -> str:
-    """Return YES or NO for one label word; ``yes`` and ``no`` are the slice's own words.
-
-    Raises ValueError for anything else, several words included.
-    """
+    """Return YES or NO for a label; ``yes`` and ``no`` are the slice's words. Raises ValueError."""
     word = text.strip().casefold()
     if word in YES_WORDS | {yes.strip().casefold()} and word:
         return YES
@@ -95,10 +89,7 @@ def yes_or_no(text: str, yes: str = "", no: str = "") -> str:
 
 
 def grade_or_rating(text: str, labels: Sequence[str] = GRADES) -> str:
-    """Return a grade (from its word or letter) or a rating of 1 to 10 in digits.
-
-    ``labels`` are the grades of the slice's rubric. Raises ValueError for anything else.
-    """
+    """Return a grade, of ``labels``, or a rating of 1 to 10 in digits. Raises ValueError."""
     if tuple(labels) != GRADES:
         named = {label.casefold(): label for label in labels}
         if text.strip().casefold() in named:
@@ -121,10 +112,7 @@ def given_label(text: str, labels: Sequence[str] = GRADES) -> str:
 
 
 def read_grade(text: str, labels: Sequence[str] = GRADES) -> str:
-    """Return a grade or NOT_CORRECT from its word, letter, yes/no or 1/0. Raises ValueError.
-
-    ``labels`` are the grades of the slice's rubric; its own are read as they stand.
-    """
+    """Return a grade of ``labels``, or NOT_CORRECT, for word, letter or 1/0. Raises ValueError."""
     if tuple(labels) != GRADES:
         return grade_or_rating(text, labels)
     word = _word(text)

@@ -28,10 +28,7 @@ GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
 def load_cases(slice_: Slice) -> list[Case]:
-    """Return the cases of a slice's file in its order.
-
-    Raises UsageError naming file, row, line and column for anything wrong in it.
-    """
+    """Return the cases of a slice's file. Raises UsageError naming file, row, line and column."""
     return [case for _, case in load_rows(slice_)]
 
 
@@ -151,10 +148,7 @@ def _check_labels(rows: Sequence[ItemRow], cases: Sequence[Case]) -> None:
 
 
 def _check_cluster(slice_: Slice, cases: Sequence[Case]) -> None:
-    """Raise UsageError for a file without the field that dependent items share.
-
-    All items would seem independent, unless they share a passage or a question instead.
-    """
+    """Raise UsageError for a file without the cluster's field: all items would seem independent."""
     if not slice_.cluster or all(slice_.kind.shared(case) for case in cases):
         return
     if not any(slice_.cluster in case.metadata for case in cases):

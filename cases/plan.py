@@ -65,10 +65,7 @@ def make_plan(files: Sequence[Path], selection: Selection, labelled: Iterable[Pa
 def _check_gates(
     slice_: Slice, datasets: Sequence[Dataset], cases: Sequence[Case], selection: Selection
 ) -> None:
-    """Raise UsageError for a gate on a metric that these items can never have.
-
-    Items that ``--items`` names may lack the marked golds of the bundled ones.
-    """
+    """Raise UsageError for a gate on a metric that these items can never have."""
     own = any(f"{one.dataset}:{one.language}" == slice_.name for one in selection.items)
     labels = {slice_.kind.gold_label(case.label, (case.golds or ("",))[0]) for case in cases}
     golds, outcomes = slice_.kind.axes(slice_.labels, labels, ())
@@ -96,10 +93,7 @@ def _check_gates(
 def _checked(
     datasets: Sequence[Dataset], selection: Selection, labelled: Iterable[Path]
 ) -> Selection:
-    """Return the selection without the files of labels that only measure the judge.
-
-    Raises UsageError for a name that no data set has.
-    """
+    """Return the selection without labels that only measure the judge. Raises UsageError."""
     known = sorted(dataset.name for dataset in datasets)
     files = (*BUNDLED_LABELS.rglob(FILE), *(labelled if selection.items else ()))
     labels = {path.parent.name for path in files}.difference(known)

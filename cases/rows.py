@@ -148,10 +148,7 @@ class ItemRow:
         return column, self.record.values[column] if column else None
 
     def string(self, field: str, wanted: str = "text") -> tuple[str, str | None]:
-        """Return a field's column and text; None without the column, or for a null.
-
-        Raises UsageError for any other value, with what is ``wanted``.
-        """
+        """Return a field's column and text, None for null or no column. Raises UsageError."""
         column, value = self.find(field)
         if value is None or isinstance(value, str):
             return column, None if value is None else str(value)
@@ -197,10 +194,7 @@ def _columns(table: Table, layout: Layout, record: TableRow) -> dict[str, str]:
 
 
 def golds_of(row: ItemRow, language: str) -> tuple[str, ...]:
-    """Return the accepted gold forms, the main one first, each once.
-
-    A tolerance adds a range around the main one. Raises UsageError for a form that is no gold.
-    """
+    """Return the gold forms, the main one first, with the tolerance's range. Raises UsageError."""
     main = row.required("gold")
     found: list[str] = []
     for column in row.layout.gold:
@@ -250,10 +244,7 @@ def _aliases(row: ItemRow) -> list[str]:
 
 
 def recorded_of(row: ItemRow) -> str | None:
-    """Return the recorded answer as it stands; ``""`` is an empty answer, None is no answer.
-
-    Blanks and lone surrogates are kept: a model may have written anything.
-    """
+    """Return the recorded answer as it stands: ``""`` is an empty one, None is none."""
     return row.string("recorded")[1]
 
 

@@ -107,10 +107,7 @@ def _judge(
 def metric_runners(
     slice_: Slice, cases: Sequence[Case], model: Model | None
 ) -> tuple[MetricRunner, ...]:
-    """Return what takes the extra metrics of a slice; nothing without a model that judges.
-
-    Raises UsageError where one of the cases lacks the context that a metric reads.
-    """
+    """Return what takes a slice's extra metrics. Raises UsageError for a case without context."""
     if not slice_.metrics or model is None:
         return ()
     needing = [metric.name for metric in slice_.metrics if metric.needs_context]

@@ -39,11 +39,7 @@ GEVAL_KEYS = ("criteria", "steps", FIELDS_KEY, *BAR_KEYS)
 
 
 def read_gates(gates: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold, ...]:
-    """Return the thresholds of one slice's ``gates`` in their order.
-
-    ``metrics`` are those that it may name, with their ranges. Raises UsageError for any other,
-    and for a threshold out of its range.
-    """
+    """Return a slice's ``gates``, which may name ``metrics``. Raises UsageError."""
     tries = {name: RATE for name in gates.values if is_repeated(name)}
     gates.check_keys({**metrics, **tries})
     found: list[Threshold] = []
@@ -61,10 +57,7 @@ def read_gates(gates: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold
 
 
 def read_pooled(settings: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold, ...]:
-    """Return the thresholds of a data set's own ``drop`` and ``rise``, over all its languages.
-
-    ``metrics`` are those that every language has.
-    """
+    """Return a data set's ``drop`` and ``rise``, which may name what all its languages have."""
     found: list[Threshold] = []
     for change in (one for one in (DROP, RISE) if one in settings.values):
         if change not in metrics:
@@ -186,10 +179,7 @@ def _word(part: Settings, key: str, known: Sequence[str], default: str) -> str:
 
 
 def read_metrics(holder: Settings, kind: Kind) -> tuple[MetricSpec, ...]:
-    """Return the deepeval metrics that a data set or a language names, in their order.
-
-    Raises UsageError for one that is not known, or where no model answers.
-    """
+    """Return the deepeval metrics that are named, in order. Raises UsageError."""
     metrics = holder.part(METRICS_KEY)
     if metrics.values and not kind.answered:
         raise holder.problem(METRICS_KEY, f"not for kind {kind}: no model answers; take it out")

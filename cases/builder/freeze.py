@@ -1,7 +1,4 @@
-"""The last step: a balanced set chosen by seed, written as a dataset folder with its datasheet.
-
-The set is half yes and half no in every source and in every split.
-"""
+"""The last step: a set, half yes and half no, chosen by seed; its dataset folder and datasheet."""
 
 import json
 import math
@@ -129,10 +126,7 @@ def data_files(folder: Path, language: str, rows: Sequence[Mapping[str, object]]
 
 
 def missing_files(folder: Path, recipe: Recipe, shares: Values, splits: Iterable[str]) -> Files:
-    """Return what a dataset folder still needs with its data: prompt, test module, settings.
-
-    ``shares`` are those of ``question_only``: the best becomes the bar of the gate.
-    """
+    """Return what the folder lacks: prompt, module, settings; the best of ``shares`` is its bar."""
     language, labels = recipe.language, recipe.labels
     prompt, name = f"answer.{language}.yaml", dataset_name(folder)
     bundled = BUNDLED / prompt

@@ -69,10 +69,7 @@ class Generator:
     """Drop what failed, so that later waves can be asked."""
 
     async def generate(self, items: Sequence[DraftItem], calls: StepCalls) -> list[DraftItem]:
-        """Return the items with question and answer, or dropped, or pending if a call failed.
-
-        A wave with a failed call is the last: what later waves want depends on it.
-        """
+        """Return the items with question and answer; a wave with a failed call is the last."""
         done: list[DraftItem] = []
         for start in range(0, len(items), WAVE):
             wave = items[start : start + WAVE]
@@ -107,11 +104,7 @@ class Generator:
     async def _batch(
         self, items: Sequence[DraftItem], ask: Ask, attempt: int = 0
     ) -> list[DraftItem]:
-        """Request these items together and return how each ended, in their order.
-
-        Unread ones are asked for again in batches of half the size. ``attempt`` counts the
-        requests for one item alone.
-        """
+        """Request these items together; unread ones again by halves, one alone ``ALONE`` times."""
         results = {item.id: item for item in await self._once(items, ask, attempt)}
         unread = [item for item in items if results[item.id].reason == UNREAD]
         if unread and len(items) == 1 and attempt + 1 >= ALONE:
@@ -181,10 +174,7 @@ class Generator:
 
 
 def own_message(template: str, values: Mapping[str, str]) -> tuple[Message, ...]:
-    """Return the message of a user's own template, with each value as a JSON string.
-
-    So no text can pass for a part of the prompt. A place without a value stays empty.
-    """
+    """Return a user's own template with each value as JSON, so that none looks like the prompt."""
     text = OWN_PLACE.sub(
         lambda match: encode(values[match[1]]) if match[1] in values else "", template
     )
@@ -260,10 +250,7 @@ def _json_text(reply: Reply) -> str:
 
 
 def numbered(entries: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a list's entries with the number of the text that each repeats, from 1.
-
-    An entry gets None if it repeats none of them, or a beginning that several share.
-    """
+    """Return the entries with the number of the text that each repeats, from 1; None if unclear."""
 
     def key(text: str) -> str:
         return " ".join(text.split()).casefold().rstrip(".… ")

@@ -1,8 +1,4 @@
-"""The steps that people do: sheets go out to reviewers, and their verdicts come back.
-
-A reviewer sees text and question, never the generated answer, and says yes, no, unclear or bad
-language; the question may be corrected.
-"""
+"""The steps that people do. A reviewer sees text and question, never the generated answer."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -72,11 +68,7 @@ def verdicts_on(item: DraftItem) -> list[dict[str, str]]:
 
 
 def sheet_of(name: str, items: Iterable[DraftItem], recipe: Recipe) -> Sheet:
-    """Return a sheet of items for anyone to fill in.
-
-    It shows the wordings that reviewers proposed for a disputed item, and whether the models
-    disagree on an item, though not how.
-    """
+    """Return a sheet of items, with proposed wordings, and whether (not how) models disagree."""
     question = verdict_question("question")
     rows = tuple(
         SheetItem(

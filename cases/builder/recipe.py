@@ -172,10 +172,7 @@ def find_recipe(language: str) -> Path:
 
 
 def load_recipe(path: Path) -> Recipe:
-    """Return the recipe of a YAML file; keys that it leaves out come from the bundled recipe.
-
-    Raises UsageError naming file, line and key.
-    """
+    """Return a recipe; what it leaves out is the bundled one's. Raises UsageError with its line."""
     own = load_settings(path)
     own.check_keys(KEYS)
     bundled = FOLDER / f"{DATASET}.{_needed(own, 'language')}.yaml"

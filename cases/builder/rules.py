@@ -42,10 +42,7 @@ def known_language(code: str) -> Language:
 
 
 def language_fault(text: str, language: Language, rules: SpellingRules) -> Fault | None:
-    """Return why a text is refused, or None if it is fine.
-
-    Reasons: ``script``, ``letters``, ``language``, ``spelling``.
-    """
+    """Return why a text is refused: ``script``, ``letters``, ``language`` or ``spelling``."""
     letters = [letter for letter in text.casefold() if letter.isalpha()]
     if not letters:
         return "script", "no letters"
@@ -89,11 +86,7 @@ def comparable(text: str) -> str:
 
 
 def nearest(text: str, others: Sequence[str], least: float) -> int | None:
-    """Return the index of the most similar text, or None if all are below ``least``.
-
-    ``least`` is a percentage of the normalised Indel similarity: 100 minus the share of letters to
-    be inserted or deleted.
-    """
+    """Return the index of the most similar text, if its Indel similarity is ``least`` percent."""
     found = process.extractOne(text, others, scorer=fuzz.ratio, score_cutoff=least)
     return None if found is None else int(found[2])
 

@@ -184,10 +184,7 @@ def _column(table: Table, value: str) -> str:
 
 
 def plain_paragraphs(text: str) -> Iterator[str]:
-    """Yield the cleaned paragraphs of a plain text.
-
-    Empty lines separate them; in a text without empty lines each line is one.
-    """
+    """Yield the cleaned paragraphs of a plain text: between empty lines, or else its lines."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
     for part in _BREAK.split(lines) if _BREAK.search(lines.strip()) else lines.split("\n"):
         if cleaned := clean(part):
@@ -195,10 +192,7 @@ def plain_paragraphs(text: str) -> Iterator[str]:
 
 
 def wiki_paragraphs(text: str, media: tuple[str, ...]) -> Iterator[str]:
-    """Yield the cleaned paragraphs of an article's markup: what a reader sees as running text.
-
-    ``media`` are the prefixes of links that show something or sort the page.
-    """
+    """Yield the running text of an article's markup; ``media`` are prefixes of links to files."""
     import mwparserfromhell  # noqa: PLC0415  # of the extra `builder`
 
     prefixes = {word.casefold() for word in media}
@@ -227,20 +221,14 @@ def wiki_paragraphs(text: str, media: tuple[str, ...]) -> Iterator[str]:
 
 
 def clean(text: str) -> str:
-    """Return a text on one line: composed, without invisible marks, stress marks and footnotes.
-
-    Empty brackets that a removed template left behind go too.
-    """
+    """Return a text on one line, without invisible and stress marks, notes and empty brackets."""
     composed = _STRESS.sub("", unicodedata.normalize("NFC", without_invisible(sendable(text))))
     bare = _HOLLOW.sub("", _SPACE.sub(" ", _NOTE.sub("", composed)))
     return _BEFORE_MARK.sub(r"\1", _SPACE.sub(" ", bare)).strip()
 
 
 def bounded(paragraph: str, rules: ParagraphRules) -> str | None:
-    """Return a paragraph within the bounds, cut after a whole sentence if it is too long.
-
-    None if it is too short, has too few sentences, or does not end like a sentence.
-    """
+    """Return a paragraph cut after a sentence to fit, None if too short or not a sentence."""
     kept, count = "", 0
     for sentence in sentences(paragraph):
         longer = f"{kept} {sentence}".lstrip()

@@ -88,10 +88,7 @@ class StepCalls:
     async def ask_items(
         self, name: str, items: Sequence[DraftItem], jobs: Sequence[Job[DraftItem]]
     ) -> list[DraftItem]:
-        """Return each item as its job leaves it.
-
-        A refused one is dropped; one whose call failed is pending, for the next run.
-        """
+        """Return each item as its job leaves it: refused ones dropped, failed ones pending."""
         done = []
         for item, result in zip(items, await self.ask_all(name, jobs), strict=True):
             if isinstance(result, RefusedError):
@@ -115,10 +112,7 @@ class StepCalls:
 
 
 class ModelCalls:
-    """The calls of one command; deadline and budget hold for all its steps together.
-
-    Raises UsageError for a missing key, or a budget that cannot be kept.
-    """
+    """The calls of one command, with one deadline and budget. Raises UsageError without a key."""
 
     def __init__(self, options: Namespace, specs: Sequence[Spec], say: Say) -> None:
         self._say = say
@@ -221,11 +215,7 @@ class BuildStep(ABC):
 
 
 def run_steps(build: Build, steps: Sequence[type[BuildStep]]) -> Values:
-    """Do these steps, as far as they are not done yet, and return the report.
-
-    All settings are checked first. Raises UsageError for a wrong one, BuildError if a step could
-    not be finished.
-    """
+    """Do these steps as far as needed; return the report. Raises UsageError before any is done."""
     made = [step(build) for step in steps]
     # Only the models from the first unfinished step on are connected to.
     left = [*made[next((at for at, step in enumerate(made) if not step.is_done), len(made)) :]]

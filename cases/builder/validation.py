@@ -74,10 +74,7 @@ class Validator:
     """The prompt by which it first answers by itself."""
 
     async def validate(self, items: Sequence[DraftItem], calls: StepCalls) -> list[DraftItem]:
-        """Return the items: kept if confirmed, dropped if not, pending if a call failed.
-
-        An item is kept as ``contested`` if the model's own answer and its verdict differ.
-        """
+        """Return the items: kept (``contested`` where its opinions differ), dropped, or pending."""
         jobs = [partial(self._one, item) for item in items]
         return await calls.ask_items("validate", items, jobs)
 
@@ -124,11 +121,7 @@ def _read_verdict(reply: Reply) -> str | Invalid:
 
 
 def check_pair(generator: Spec, validator: Spec, *, same_provider: bool) -> None:
-    """Raise UsageError if the validator is the generator, or of its provider.
-
-    The same name behind a gateway is the same model. ``same_provider`` allows another model of one
-    provider, never the same.
-    """
+    """Raise UsageError if both are one model, or of one provider where that is not allowed."""
     names = {spec.name.casefold().rpartition("/")[2] for spec in (generator, validator)}
     if len(names) == 1:
         raise UsageError(
@@ -208,10 +201,7 @@ class ProbeStep(BuildStep):
         return self.fixed({"probe": True, **models, "recipe": recipe.probe_version})
 
     def work(self, items: Sequence[DraftItem], calls: ModelCalls) -> list[DraftItem]:
-        """Return the items, dropped if both models knew the answer.
-
-        To save calls, the second is asked only what the first answered correctly.
-        """
+        """Return the items, dropped if both know them; the second gets what the first knew."""
         if not self.values["probe"]:
             return list(items)
         found = list(items)

@@ -222,10 +222,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep other commands out of a folder for a block; the lock ends with the process.
-
-    Raises BuildError if another command is at work there, or the folder cannot be written.
-    """
+    """Keep other commands out of a folder for a block. Raises BuildError if one is at work."""
     try:
         folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         lock = sqlite3.connect(folder / LOCK, timeout=0, isolation_level=None)

@@ -75,10 +75,7 @@ class CheckResult:
 
 
 def check_datasets(paths: Sequence[Path]) -> CheckResult:
-    """Check the data sets that are named or stand in the folders named, each once.
-
-    Raises UsageError for a path that is neither, or a ``dataset.yaml`` that cannot be loaded.
-    """
+    """Check the data sets named, or in these folders, each once. Raises UsageError."""
     here = Path.cwd()
     bundled = BUNDLED.relative_to(here) if BUNDLED.is_relative_to(here) else BUNDLED
     files = dict.fromkeys(file for path in paths or [bundled] for file in _below(path))
@@ -93,10 +90,7 @@ def check_datasets(paths: Sequence[Path]) -> CheckResult:
 
 
 def check_files(paths: Sequence[Path], as_: str) -> CheckResult:
-    """Check data files as the items of a bundled data set's language, without its gates.
-
-    ``as_`` is ``DATASET:LANG``. Raises UsageError where there is no such data set, or no path.
-    """
+    """Check data files as items of ``DATASET:LANG``, without its gates. Raises UsageError."""
     if not paths:
         raise UsageError(f"check: --as {as_}: no file given; name the data files to check")
     name, colon, language = as_.partition(":")

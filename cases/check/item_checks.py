@@ -116,10 +116,7 @@ def _folded(text: str) -> str:
 
 
 def leaks(subject: Subject) -> Iterator[Finding]:
-    """Find the items whose question holds a gold of four letters or more as whole words.
-
-    A question that offers a choice ("X or Y") names its answer rightly. Yes and no leak nowhere.
-    """
+    """Find questions that hold a gold of four letters or more in whole words, but no choice."""
     if subject.slice_.kind.words:
         return
     language = language_of(subject.slice_.language)
@@ -163,10 +160,7 @@ def ids(subject: Subject) -> Iterator[Finding]:
 
 
 def loose_golds(subject: Subject) -> Iterator[Finding]:
-    """Find the forms that let wrong answers pass.
-
-    Sentences without an answer meet them by the rules, or they leave out another form's unit.
-    """
+    """Find the forms that a sentence without an answer meets, or that lack another form's unit."""
     slice_, language = subject.slice_, language_of(subject.slice_.language)
     if not language or not slice_.kind.by_rubric or slice_.kind.rated or not slice_.kind.answered:
         return
@@ -188,10 +182,7 @@ def loose_golds(subject: Subject) -> Iterator[Finding]:
 
 
 def superseded(subject: Subject) -> Iterator[Finding]:
-    """Find the English texts that ask about an act as it was before an amendment.
-
-    "As amended by …" names the text in force and is right.
-    """
+    """Find English texts about an act before an amendment; "as amended by …" is right."""
     for row, field, text in asked(subject):
         if found := _SUPERSEDED.search(text):
             said = shown(" ".join(text[: found.end()].split()[-AROUND:]))
@@ -200,11 +191,7 @@ def superseded(subject: Subject) -> Iterator[Finding]:
 
 
 def overlap(subject: Subject) -> Iterator[Finding]:
-    """Find the items that also measure judges: of those a judge is known too well.
-
-    An item is compared with the bundled labelled items of its language. It is the same with the
-    same question, or with much the same words and the same gold.
-    """
+    """Find items that also measure judges: the same question, or much the same words and gold."""
     if not subject.slice_.kind.by_rubric:
         return
     labelled = _labelled(subject.slice_.language)
@@ -269,10 +256,7 @@ def mixed_words(text: str, home: str) -> Iterator[tuple[str, str]]:
 
 
 def mixed_scripts(subject: Subject) -> Iterator[Finding]:
-    """Find the words that mix Latin, Cyrillic and Greek letters; an error where they look alike.
-
-    A word such as ``PDFа``, with a letter that can be told from Latin ones, is a warning.
-    """
+    """Find words that mix Latin, Cyrillic and Greek letters; an error where they look alike."""
     language = language_of(subject.slice_.language)
     home = language.script if language else "Latin"
     for row, field, text in written(subject):
@@ -288,10 +272,7 @@ def mixed_scripts(subject: Subject) -> Iterator[Finding]:
 
 
 def invisible(subject: Subject) -> Iterator[Finding]:
-    """Find the texts with characters that draw nothing.
-
-    An error where the language is known to need none; others join letters with some of them.
-    """
+    """Find texts with characters that draw nothing; errors where the language needs none."""
     say = error if language_of(subject.slice_.language) else warning
     for row, field, text in written(subject):
         marks = INVISIBLE.finditer(text)

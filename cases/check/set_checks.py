@@ -63,10 +63,7 @@ def balance(subject: Subject) -> Iterator[Finding]:
 
 
 def cue_words(subject: Subject) -> Iterator[Finding]:
-    """Find the one word whose presence in a yes/no question answers too many items.
-
-    Shares are balanced: yes and no count alike, however many there are of each.
-    """
+    """Find the word in a yes/no question that answers too many items; yes and no count alike."""
     items = _worded(subject)
     if len(items) < FEWEST_FOR_CUES:
         return
@@ -89,10 +86,7 @@ def cue_words(subject: Subject) -> Iterator[Finding]:
 
 
 def closed_book(subject: Subject) -> Iterator[Finding]:
-    """Find that the words of yes/no questions answer too many items without their passages.
-
-    A naive Bayes rule learns from all items but those of the same cluster (twins, for instance).
-    """
+    """Find that questions' words alone answer too many items: naive Bayes over other clusters."""
     items = _worded(subject)
     if len(items) < FEWEST_FOR_CUES:
         return
@@ -152,10 +146,7 @@ def _counts(items: Sequence[_Worded]) -> Counter[tuple[str, str]]:
 
 
 def twins(subject: Subject) -> Iterator[Finding]:
-    """Find twins without opposite answers, or whose passages differ in none or several facts.
-
-    One passage with two questions is a pair too.
-    """
+    """Find twins without opposite answers, or whose passages differ in no fact or several."""
     for field in TWINS if subject.slice_.kind.words else ():
         for name, pair in _linked(subject, field).items():
             rows = rows_listed(case.row for case in pair)
@@ -200,11 +191,7 @@ def _value(case: Case, field: str) -> str:
 
 
 def too_easy(subject: Subject) -> Iterator[Finding]:
-    """Find that the reference model is nearly always right, so that no loss can be seen here.
-
-    The reference is the share of published models that were right, where items have it in
-    ``difficulty``; otherwise the recorded answers, as the rules without a model read them.
-    """
+    """Find that published models (``difficulty``), else recorded answers, are nearly all right."""
     if not subject.slice_.kind.answered:
         return
     given = {case.row: text for case in subject.cases if (text := _value(case, DIFFICULTY))}

@@ -75,10 +75,7 @@ def load_labelled_sets() -> Mapping[str, LabelledSet]:
 
 
 def bring_to_form(one: LabelledSet, folder: Path) -> LabelledRows:
-    """Write the one form of a set whose official files are in a folder, and return its rows.
-
-    Raises UsageError naming file, row and column where a file is not as the set says, OSError.
-    """
+    """Write a set's one form from its files, and return its rows. Raises UsageError, OSError."""
     table = _read(folder / one.file, literal=bool(one.literal_quotes))
     golds = _read(folder / one.golds.file) if one.golds else None
     found = labelled_rows(one, table, golds)
@@ -94,11 +91,7 @@ def _read(path: Path, *, literal: bool = False) -> Table:
 
 
 def labelled_rows(one: LabelledSet, table: Table, golds: Table | None = None) -> LabelledRows:
-    """Return the labelled answers of a table, with the columns of a judged data set.
-
-    ``golds`` is the table with the golds where they stand elsewhere. Raises UsageError naming
-    file, row and column for a missing column or what is no label.
-    """
+    """Return a table's answers as a judged data set has them. Raises UsageError with the row."""
     own = (one.question, *one.answers, *one.answers.values(), *one.raters, *one.leave_out)
     _check_columns(table, own if golds else (*own, one.gold))
     elsewhere: dict[str, list[str]] = {}

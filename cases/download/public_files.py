@@ -148,11 +148,7 @@ def file_errors(target: Path) -> Iterator[None]:
 
 
 def fetch(url: str, hint: str, read_s: float = READ_S, limit: int = MAX_BYTES) -> bytes:
-    """Return the body of a file that a server has, of at most ``limit`` bytes.
-
-    ``read_s`` is the longest time without a byte, in seconds. ``hint`` says what to do where the
-    file is not served. Raises DownloadError.
-    """
+    """Return a file of at most ``limit`` bytes; ``read_s`` seconds without one end it."""
 
     def refuse(what: str) -> NoReturn:
         raise DownloadError(f"{without_query(url)}: {what}") from None

@@ -28,10 +28,7 @@ _ABOUT = re.compile(rf"# ((?:{'|'.join(ABOUT)}): .*)")
 
 
 def load_adjudications(path: Path) -> dict[str, Adjudication]:
-    """Return the verdicts of a file by digest.
-
-    Raises UsageError naming file and line for a verdict that cannot be read, or a repeated one.
-    """
+    """Return the verdicts of a file by digest. Raises UsageError naming file and line."""
     document = load_yaml(path)
     if document == "":
         return {}
@@ -115,10 +112,7 @@ def save_adjudications(adjudications: Mapping[str, Adjudication], path: Path) ->
 
 
 def load_folders(folders: Iterable[Path]) -> dict[str, Adjudication]:
-    """Return the verdicts in the ``adjudications.yaml`` of those folders that have one.
-
-    Raises UsageError if one cannot be read, or two contradict each other.
-    """
+    """Return the verdicts of these folders. Raises UsageError if two contradict each other."""
     found: dict[str, Adjudication] = {}
     for folder in folders:
         path = folder / FILE

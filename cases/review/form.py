@@ -1,7 +1,4 @@
-"""The two files of a sheet: a form that works offline, and its twin in CSV.
-
-The words of the form are in ``texts/``, one YAML file a language.
-"""
+"""The two files of a sheet: a form that works offline, worded by ``texts/``, and its CSV twin."""
 
 import json
 import re
@@ -33,10 +30,7 @@ _HIDDEN = re.compile(
 
 
 def write_sheet(sheet: Sheet, folder: Path) -> tuple[Path, Path]:
-    """Write ``<name>.html`` and ``<name>.csv`` into a folder and return their paths.
-
-    Raises QAError if the folder cannot take them.
-    """
+    """Write ``<name>.html`` and ``<name>.csv`` into a folder, return both paths. Raises QAError."""
     page, twin = folder / f"{sheet.name}.html", folder / f"{sheet.name}.csv"
     write_texts([(page, form_page(sheet)), (twin, csv_twin(sheet))])
     return page, twin
@@ -144,11 +138,7 @@ def _screen(
 
 
 def csv_twin(sheet: Sheet) -> str:
-    """Return the same items as CSV for a spreadsheet, one row each, with columns to fill in.
-
-    The columns are item, language, its texts, why it is here, how to judge, the verdicts to choose
-    from, and the empty ones: verdict, one for each criterion, edited, comment and reviewer.
-    """
+    """Return the items as CSV, a row each, with empty columns for what reviewers fill in."""
     titles = list(dict.fromkeys(title for item in sheet.items for title in item.fields))
     names = list(dict.fromkeys(one.name for item in sheet.items for one in item.questions))
     edits = [TO_EDIT] if any(item.edit is not None for item in sheet.items) else []
@@ -178,10 +168,7 @@ def spreadsheet_text(rows: Iterable[Iterable[str | float]]) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Return the text with hidden characters as ``\u202e`` and keys masked.
-
-    Tabs and newlines stay.
-    """
+    r"""Return the text with hidden characters as ``\u202e`` (no tab, no newline), keys masked."""
     return _HIDDEN.sub(escaped, mask(text.replace("\r\n", "\n")))
 
 

@@ -344,10 +344,7 @@ class Agreement:
 def agreement(
     reviews: Iterable[Review], groups: Mapping[str, str] | None = None
 ) -> tuple[Agreement, ...]:
-    """Return the agreement on all items first (group ``""``), then on each group of them by name.
-
-    ``groups`` maps items to the names of their groups, such as a question's type.
-    """
+    """Return the agreement on all items (group ``""``), then on each of ``groups`` by name."""
     given: dict[str, dict[str, str]] = defaultdict(dict)
     for review in reviews:
         if review.verdict:

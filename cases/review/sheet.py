@@ -108,10 +108,7 @@ def verdict_question(kind: str) -> Question:
 
 
 def load_criteria(path: Path) -> tuple[Question, ...]:
-    """Return the criteria of a file, in its order, each a question with a scale.
-
-    Raises UsageError naming file, line and key for what cannot be read, or a repeated name.
-    """
+    """Return a file's criteria as questions. Raises UsageError naming file, line and key."""
     document = load_yaml(path)
     if not isinstance(document, Seq) or not document:
         raise problem(path, 1, "a YAML list of criteria is needed: each begins with '- name: '")
@@ -180,11 +177,7 @@ class Duty:
 
 
 def draw(groups: Mapping[str, str], count: int, seed: int) -> frozenset[str]:
-    """Return ``count`` items (all if there are fewer), in proportion from each group.
-
-    ``groups`` maps items to their groups. What rounding leaves over goes to the groups with the
-    largest remainders.
-    """
+    """Return ``count`` items (all if fewer), in proportion from each group, largest remainders."""
     members: dict[str, list[str]] = defaultdict(list)
     for item in sorted(groups, key=lambda item: _rank(seed, "draw", item)):
         members[groups[item]].append(item)
@@ -197,11 +190,7 @@ def draw(groups: Mapping[str, str], count: int, seed: int) -> frozenset[str]:
 
 
 def assign(groups: Mapping[str, str], duty: Duty) -> dict[str, tuple[str, ...]]:
-    """Return each reviewer's items, in the order of ``groups``, which maps items to their groups.
-
-    The overlap is drawn in proportion from each group. An item goes to those who have the fewest
-    so far, so no two reviewers differ by more than one item.
-    """
+    """Return each reviewer's items, in order; the overlap is of each group, loads are even."""
     shared = draw(groups, round(duty.overlap * len(groups)), duty.seed)
     given: dict[str, set[str]] = {name: set() for name in duty.reviewers}
     for item in sorted(groups, key=lambda item: (groups[item], _rank(duty.seed, "assign", item))):

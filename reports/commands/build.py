@@ -66,10 +66,7 @@ example:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Do the steps that are asked for and not done yet, print their counts, and return 0.
-
-    Raises UsageError for wrong arguments and files, BuildError if a step is not finished.
-    """
+    """Do the steps that are asked for and not done yet. Raises UsageError, BuildError."""
     options = read_options(argv)
     recipe = load_recipe(options.recipe or find_recipe(options.language))
     files = (path for group in recipe.sources for path in group.files)
@@ -195,10 +192,7 @@ def _model(text: str) -> tuple[str, Path]:
 
 
 def evaluate(models: Sequence[tuple[str, Path]], recipe: Recipe, out: Path) -> list[str]:
-    """Write the comparison of models into a folder and return what to print of it.
-
-    Raises UsageError for runs that are not over the same yes/no items.
-    """
+    """Write a comparison of models, return lines about it. Raises UsageError for unlike runs."""
     names = [name for name, _ in models]
     if not models:
         raise UsageError("build: evaluate: name models: --run NAME=REPORT_FOLDER, once for each")
@@ -264,10 +258,7 @@ def markdown(models: Mapping[str, SliceSummary]) -> str:
 
 
 def error_sheet(models: Mapping[str, Sequence[Record]]) -> str:
-    """Return as CSV the items that at least half of the models miss, most missed first.
-
-    Each row holds what every model answered; models whose call failed are not counted.
-    """
+    """Return as CSV the items that half or more of the graded models miss, most missed first."""
     by_item: dict[str, dict[str, Record]] = defaultdict(dict)
     for name, records in models.items():
         for record in records:

@@ -19,10 +19,7 @@ exit codes: 0 no errors (warnings are allowed unless --strict), 1 errors found,
 
 
 def main(argv: Sequence[str]) -> int:
-    """Check data sets, print a line for each finding and a summary, and return the exit code.
-
-    Raises UsageError for wrong arguments, and for a path that is no data set.
-    """
+    """Check data sets, print findings and a summary, return the exit code. Raises UsageError."""
     parser = CommandParser(
         prog="qagate check",
         description="Find repeated items, leaks, wrong letters, and gates that can show nothing.",

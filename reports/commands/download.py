@@ -26,10 +26,7 @@ exit codes: 0 the file is there and right, 1 it could not be fetched or is not r
 
 
 def main(argv: Sequence[str]) -> int:
-    """Fetch and verify a benchmark or a labelled set, print how to use it, and return 0.
-
-    Raises UsageError for wrong arguments, DownloadError where a file cannot be had.
-    """
+    """Fetch and verify a file, print how to use it, return 0. Raises UsageError, DownloadError."""
     benchmarks, sets = load_benchmarks(), load_labelled_sets()
     options = _parser(benchmarks, sets).parse_args(argv)
     sha256 = options.sha256.strip().lower()

@@ -16,10 +16,7 @@ DONE, FOUND = 0, 1
 
 
 def main(argv: Sequence[str]) -> int:
-    """Draw questions, write a file a language, check what was written; return the exit code.
-
-    Raises UsageError for wrong arguments, recipes and tables, and for files that are there.
-    """
+    """Draw questions, write a file a language, check them; return the code. Raises UsageError."""
     options = _parser().parse_args(argv)
     if options.count is not None and options.count < 1:
         raise UsageError(f"draw: --count {options.count}: 1 or more questions are needed")

@@ -161,10 +161,7 @@ def _accept_ratings(reviews: Sequence[Review], issued: Issued, options: argparse
 
 
 def _until_decided(run: Path, options: argparse.Namespace) -> int:
-    """Accept verdicts if there are any, say how the gates stand, and write the next form.
-
-    Returns 0 if every audited gate passed, 1 if one failed, 6 if one is not decided.
-    """
+    """Accept verdicts, say how the gates stand, write the next form; return 0, 1 or 6."""
     report, file = load_report(run), options.adjudications or Path(FILE)
     people: Adjudications = load_adjudications(file) if file.exists() else {}
     baseline = read_baseline(options.baseline, [report])
@@ -262,11 +259,7 @@ def _agreement_lines(reviews: Sequence[Review]) -> Iterator[str]:
 
 
 def _picks(gates: Sequence[AuditedGate], most: int | None) -> Iterator[Pick]:
-    """Yield the answers to judge next, each once, of at most ``most`` pairs a gate.
-
-    The two answers of a pair stand in the order of their digests, so that nothing shows which run
-    an answer is of.
-    """
+    """Yield the answers of ``most`` pairs a gate, by digest, so that nothing shows whose one is."""
     seen: set[str] = set()
     for gate in gates:
         slices = {one.slice_.name: one.slice_ for one in gate.sides}

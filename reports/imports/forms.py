@@ -20,10 +20,7 @@ _SUFFIXES = (".eval", ".json", ".jsonl", ".csv")
 
 
 def load(path: Path, word: str, choice: Choice) -> ForeignRun:
-    """Return the run in a file or folder. ``word`` names its form; empty finds it.
-
-    Raises UsageError where nothing, or more than one run, can be read there.
-    """
+    """Return the run in a file or folder, of form ``word``; empty finds it. Raises UsageError."""
     if path.name == RUN or (path / RUN).is_file():
         raise problem(path, "a run of qagate itself; say `qagate gate RUN --baseline OLD`")
     files = [path]

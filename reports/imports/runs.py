@@ -51,10 +51,7 @@ def _threshold(scorer: Scorer) -> Threshold:
 
 
 def tasks_of(runs: Sequence[ForeignRun], choice: Choice) -> dict[str, Scorer]:
-    """Return the scorers that decide, by the tool's name of the task. Raises UsageError.
-
-    The tasks are those of the first run, with the same scorer in all runs that have the task.
-    """
+    """Return the scorers that decide, by task of the first run, alike in all. Raises UsageError."""
     found = {}
     for task, scorers in runs[0].scorers.items():
         scorer = _scorer(task, scorers, choice.metric)
@@ -243,10 +240,7 @@ class ImportedRun:
 
 
 def _labelled(path: Path, records: Sequence[Record]) -> Iterator[Record]:
-    """Yield the records that a person labelled, as items that measure the scorer.
-
-    Raises UsageError for a label of no sample, or one that says neither right nor wrong.
-    """
+    """Yield records that a person labelled, to measure the scorer. Raises UsageError."""
     table = read_table(path)
     column = next((one for one in ("verdict", "label") if one in table.names), "")
     if "id" not in table.names or not column:

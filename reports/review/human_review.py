@@ -106,10 +106,7 @@ def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...
 
 
 def pick_at_random(report: Report, sample: int, seed: int = 0) -> tuple[Pick, ...]:
-    """Return ``sample`` answers, in proportion from each slice, drawn by a hash of ``seed``.
-
-    It plays no part whether judges or people have decided on an answer.
-    """
+    """Return ``sample`` answers by a hash of ``seed``, in proportion from each slice."""
     found = {id_: (record, part) for id_, record, part in _answers(report)}
     drawn = draw({id_: part.name for id_, (_, part) in found.items()}, sample, seed)
     picked = ((id_, *one) for id_, one in found.items() if id_ in drawn)
@@ -139,10 +136,7 @@ def _reasons(record: Record, part: Slice, judge: str, *, flipped: bool) -> Itera
 
 
 def at_most(picks: Sequence[Pick], most: int | None, seed: int = 0) -> tuple[Pick, ...]:
-    """Return these picks, or the ``most`` important of them, in their order.
-
-    Of those picked for one reason a part is drawn by a hash of ``seed``; each has its probability.
-    """
+    """Return the ``most`` important picks, in order, each with its probability by ``seed``."""
     room = len(picks) if most is None else most
     chosen: dict[str, float] = {}
     for reason in REASONS:
@@ -194,10 +188,7 @@ def issue_criteria(
 
 
 def sheet_item(one: Pick, questions: tuple[Question, ...], rubric: str = "") -> SheetItem:
-    """Return an answer as people are to see it.
-
-    It shows neither the judge's verdict nor why it was picked, which may tell the verdict.
-    """
+    """Return an answer as people see it: no verdict of the judge, nor why it was picked."""
     record = one.record
     texts = {"context": record.context, "question": record.question}
     # A yes/no answer is read for what it says; the gold would only mislead.

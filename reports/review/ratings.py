@@ -57,10 +57,7 @@ class Rating:
 def ratings_of(
     reviews: Iterable[Review], items: Mapping[str, IssuedItem], date: str
 ) -> tuple[list[Rating], list[str]]:
-    """Return the ratings in reviews, and a line for each comment on an answer without a rating.
-
-    All comments on an answer stay with its first rating.
-    """
+    """Return the ratings, comments with an answer's first, and lines for comments without one."""
     by_answer: dict[tuple[str, str], list[Review]] = defaultdict(list)
     for one in reviews:
         by_answer[answer_of(one.item, items[one.item]), one.reviewer].append(one)
@@ -210,10 +207,7 @@ def table_of(found: Iterable[CriterionSummary], *, padded: bool = False) -> list
 
 
 def save_ratings(ratings: Sequence[Rating], path: Path) -> tuple[Path, ...]:
-    """Write the ratings as JSON lines, their figures as Markdown; return the paths.
-
-    Raises UsageError for another ending than ``.jsonl``, QAError if they cannot be written.
-    """
+    """Write ratings as JSON lines, figures as Markdown; return both paths. Raises QAError."""
     if path.suffix != ".jsonl":
         raise UsageError(
             f"{path}: ratings are written as JSON lines; name a file that ends in .jsonl"
