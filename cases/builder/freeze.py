@@ -16,8 +16,8 @@ from cases.builder.steps import STEPS, BuildStep, ModelCalls
 from cases.builder.validation import KNOWN, is_contested
 from cases.builder.work_folder import BuildError, DraftItem, Values, kept
 from cases.config import FILE, NAME, load_dataset
-from cases.review.form import visible
 from cases.review.reviews import Agreement
+from cases.review.sheet import visible
 from evaluators.core import NO, YES, UsageError
 from evaluators.output import write_texts
 from evaluators.text import shown

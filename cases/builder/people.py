@@ -10,10 +10,7 @@ from cases.builder.rules import check_questions
 from cases.builder.steps import DISPUTED, BuildStep, ModelCalls
 from cases.builder.validation import CONTESTED, is_contested
 from cases.builder.work_folder import DraftItem, Values
-from cases.review.form import write_sheet
 from cases.review.reviews import (
-    AGREED,
-    UNREVIEWED,
     Agreement,
     Review,
     Settled,
@@ -28,8 +25,8 @@ from cases.review.sheet import (
     SheetItem,
     assign,
     draw,
-    sheets_for,
     verdict_question,
+    write_sheet,
 )
 from evaluators.core import UsageError
 from evaluators.reading import file_hash
@@ -67,7 +64,7 @@ def verdicts_on(item: DraftItem) -> list[dict[str, str]]:
     return list(item.review.get("said", []))
 
 
-def sheet_of(name: str, items: Iterable[DraftItem], recipe: Recipe) -> Sheet:
+def sheet_of(name: str, items: Iterable[DraftItem], recipe: Recipe, reviewer: str = "") -> Sheet:
     """Return a sheet of items, with proposed wordings, and whether (not how) models disagree."""
     question = verdict_question("question")
     rows = tuple(
@@ -88,7 +85,7 @@ def sheet_of(name: str, items: Iterable[DraftItem], recipe: Recipe) -> Sheet:
         )
         for item in items
     )
-    return Sheet(name=name, items=rows)
+    return Sheet(name=name, items=rows, reviewer=reviewer)
 
 
 def accepted(
@@ -111,10 +108,10 @@ def _accepted(item: DraftItem, outcome: Settled, *, unreviewed: bool) -> DraftIt
     missing = len(reviewers_of(item)) - len(said)
     if missing > 0 and not unreviewed:
         return item.pending("not_reviewed", f"{missing} of those asked have not answered")
-    if outcome.state == UNREVIEWED:
+    if not said:
         nobody = "the validator's opinions differ, and nobody has decided"
         return item.dropped(CONTESTED, nobody) if is_contested(item) else item
-    if outcome.state != AGREED:
+    if not outcome.verdict:
         return _disputed(item, "conflict")
     if outcome.verdict in _DROPS:
         return item.dropped(_DROPS[outcome.verdict], "; ".join(outcome.comments))
@@ -204,16 +201,11 @@ class ReviewStep(BuildStep):
     def finish(self, _: Values) -> None:
         """Write a form and its CSV twin for every reviewer."""
         build, items = self.build, self.build.folder.read(self.name)
-        given = {
-            name: [item.id for item in items if name in reviewers_of(item)]
-            for name in self.values["reviewers"]
-        }
-        whole = sheet_of(build.recipe.language, items, build.recipe)
-        for sheet in sheets_for(whole, given):
-            if sheet.items:
+        for number, name in enumerate(self.values["reviewers"], 1):
+            if own := [item for item in items if name in reviewers_of(item)]:
+                sheet = sheet_of(f"{build.recipe.language}-{number}", own, build.recipe, name)
                 page, twin = write_sheet(sheet, build.folder.path / SHEETS)
-                size = len(sheet.items)
-                build.say(f"review: {sheet.reviewer}: {size} items: {page}, {twin.name}")
+                build.say(f"review: {name}: {len(own)} items: {page}, {twin.name}")
 
 
 class AcceptStep(BuildStep):

@@ -6,10 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TypedDict
 
-from cases.review.form import BETWEEN, RATE, write_sheet
-from cases.review.sheet import Sheet, name_fault
+from cases.review.sheet import BETWEEN, RATE, Sheet, name_fault, write_sheet
 from cases.tables import read_csv
 from evaluators.core import UsageError
 from evaluators.output import unguarded, write_texts
@@ -22,11 +21,6 @@ Allowed = Mapping[str, Sequence[str]]
 ISSUED = "sheet.json"
 """The file of what was asked; it stays with whoever gives the sheets out."""
 LONGEST_NAME = 100
-
-State = Literal["agreed", "conflict", "unreviewed"]
-AGREED: State = "agreed"
-CONFLICT: State = "conflict"
-UNREVIEWED: State = "unreviewed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +61,6 @@ class IssuedItem:
     run: str = ""
     """Which run gave the answer."""
 
-    @property
-    def identity(self) -> tuple[object, ...]:
-        """What must be the same of all ratings by one criterion."""
-        return self.run, self.question, self.choices
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issued:
@@ -109,9 +98,10 @@ def issue(sheet: Sheet, asked: Mapping[str, IssuedItem], folder: Path) -> tuple[
     """
     path = folder / ISSUED
     old = load_issued(path) if path.exists() else Issued(sheets=(), items={})
-    before = {one.criterion: one.identity for one in old.items.values()}
-    for one in asked.values():
-        if one.criterion and before.get(one.criterion, one.identity) != one.identity:
+    before: dict[str, object] = {}
+    for one in (*old.items.values(), *asked.values()):
+        form = one.run, one.question, one.choices
+        if one.criterion and before.setdefault(one.criterion, form) != form:
             what = f"criterion {shown(one.criterion)} was asked otherwise, or of another run"
             raise UsageError(
                 f"{path}: {what}, in a form issued there; give the new form another folder (--to)"
@@ -201,69 +191,55 @@ def _from_csv(path: Path, allowed: Allowed | None) -> Iterator[Review]:
             rest |= {"edited": "", "comment": ""}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedRow:
-    """One answered question of a saved form."""
-
+class _Row(TypedDict):
     item: str
     verdict: str
     edited: str
     comment: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedForm:
-    """What the form saves."""
-
-    sheet: str
-    """The digest of its sheet."""
+class _Saved(TypedDict):
+    sheet: str  # its digest
     reviewer: str
-    rows: list[SavedRow]
+    rows: list[_Row]
 
 
 def _from_json(path: Path, allowed: Allowed | None) -> Iterator[Review]:
     import msgspec  # noqa: PLC0415
 
     try:
-        saved = msgspec.convert(parse_json(read_text(path)), SavedForm)
+        saved = msgspec.convert(parse_json(read_text(path)), _Saved)
     except ValueError as error:
         raise UsageError(f"{path}: {error}; give the file as the form saved it") from None
-    for number, row in enumerate(saved.rows, 1):
-        given = {**asdict(row), "reviewer": saved.reviewer}
-        values = {name: text.strip() for name, text in given.items()}
+    for number, row in enumerate(saved["rows"], 1):
+        given = {**row, "reviewer": saved["reviewer"]}
+        values = {name: str(text).strip() for name, text in given.items()}
         review = _review(values, f"{path}: row {number}", () if allowed is None else allowed)
         if any((review.verdict, review.edited, review.comment)):
-            yield replace(review, sheet=saved.sheet)
+            yield replace(review, sheet=saved["sheet"])
 
 
 def _review(values: Mapping[str, str], source: str, allowed: Allowed | Sequence[str]) -> Review:
     """Return the review in a row. ``allowed`` holds answers by question, or those of this row."""
-    for column, text in values.items():
-        if not encodable(text) or "\0" in text:
-            raise UsageError(
-                f"{source}, column {column!r}: holds half a character or a NUL; type it again"
-            )
-    if not values["reviewer"] or len(values["reviewer"]) > LONGEST_NAME:
-        raise UsageError(
-            f"{source}, column 'reviewer': a name of 1 to {LONGEST_NAME} characters is needed"
-        )
-    if fault := name_fault(values["reviewer"]):
-        raise UsageError(f"{source}, column 'reviewer': {fault}")
-    item, verdict = values["item"], values["verdict"]
+    item, verdict, reviewer = (values[name] for name in ("item", "verdict", "reviewer"))
+    odd = (name for name, text in values.items() if not encodable(text) or "\0" in text)
+    faults = [(name, "holds half a character or a NUL; type it again") for name in odd]
+    if not 0 < len(reviewer) <= LONGEST_NAME:
+        faults.append(("reviewer", f"a name of 1 to {LONGEST_NAME} characters is needed"))
+    elif fault := name_fault(reviewer):
+        faults.append(("reviewer", fault))
     if isinstance(allowed, Mapping):
         if item not in allowed:
-            raise UsageError(
-                f"{source}, column 'item': {shown(item)} is no item of the sheet; was it changed?"
-            )
-        allowed = allowed[item]
+            faults.append(("item", f"{shown(item)} is no item of the sheet; was it changed?"))
+        allowed = allowed.get(item, ())
     spelled = {one.casefold(): one for one in allowed}  # people write it in any letter case
     if verdict and spelled and verdict.casefold() not in spelled:
-        raise UsageError(
-            f"{source}, column 'verdict': {shown(verdict)} is no choice; {hint(verdict, allowed)}"
-        )
+        faults.append(("verdict", f"{shown(verdict)} is no choice; {hint(verdict, allowed)}"))
+    if faults:
+        raise UsageError("{}, column {!r}: {}".format(source, *faults[0]))
     return Review(
         item=item,
-        reviewer=" ".join(unicodedata.normalize("NFC", values["reviewer"]).split()),
+        reviewer=" ".join(unicodedata.normalize("NFC", reviewer).split()),
         verdict=spelled.get(verdict.casefold(), verdict),
         edited=values["edited"],
         comment=values["comment"],
@@ -273,15 +249,14 @@ def _review(values: Mapping[str, str], source: str, allowed: Allowed | Sequence[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """The outcome of one item."""
+    """The outcome of one item: a conflict if there are reviews and no verdict."""
 
     item: str
-    state: State
-    verdict: str = ""
-    """Empty unless agreed."""
-    edited: str = ""
+    verdict: str
+    """What is agreed, empty for nothing."""
+    edited: str
     """The text that replaces the old one; empty if nobody changed it."""
-    reviews: tuple[Review, ...] = ()
+    reviews: tuple[Review, ...]
     """Those that gave a verdict, by reviewer."""
 
     @property
@@ -309,13 +284,12 @@ def settle(items: Iterable[str], reviews: Iterable[Review]) -> dict[str, Settled
             given[review.item].append(review)
     found = {}
     for item in items:
-        verdict = _majority([one.verdict for one in given[item]])
-        edits = [one.edited for one in given[item] if one.verdict == verdict and one.edited]
-        edited, said = _majority(edits), tuple(given[item])
-        settled = Settled(item=item, state=CONFLICT if said else UNREVIEWED, reviews=said)
-        if verdict and (edited or not edits):
-            settled = replace(settled, state=AGREED, verdict=verdict, edited=edited)
-        found[item] = settled
+        said = tuple(given[item])
+        verdict = _majority([one.verdict for one in said])
+        edits = [one.edited for one in said if one.verdict == verdict and one.edited]
+        edited = _majority(edits)
+        verdict = verdict if edited or not edits else ""
+        found[item] = Settled(item=item, verdict=verdict, edited=edited, reviews=said)
     return found
 
 
@@ -325,7 +299,7 @@ def _majority(values: Sequence[str]) -> str:
     return first[0][0] if first and 2 * first[0][1] > len(values) else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Agreement:
     """How far reviewers agree on one group of items."""
 
@@ -354,15 +328,9 @@ def agreement(
     for group in sorted({"", *group_of.values()}):
         verdicts = [one for item, one in given.items() if group in ("", group_of[item])]
         units = [list(one.values()) for one in verdicts if len(one) > 1]
-        reviewers = sorted({name for one in verdicts for name in one})
-        pairs = kappas(reviewers, [[one.get(name, "") for name in reviewers] for one in verdicts])
-        found.append(
-            Agreement(
-                group=group,
-                items=len(units),
-                raw=raw_agreement(units),
-                alpha=alpha_of(units),
-                pairs=tuple(pair for pair in pairs if pair.kappa.n),
-            )
-        )
+        names = sorted({name for one in verdicts for name in one})
+        pairs = kappas(names, [[one.get(name, "") for name in names] for one in verdicts])
+        seen = tuple(pair for pair in pairs if pair.kappa.n)
+        figures = raw_agreement(units), alpha_of(units)
+        found.append(Agreement(group, len(units), *figures, seen))
     return tuple(found)

@@ -17,7 +17,7 @@ from cases.builder.sampling import DUMPS, SampleStep
 from cases.builder.steps import BY_PEOPLE, Build, BuildStep, run_steps
 from cases.builder.validation import ProbeStep, ValidateStep
 from cases.builder.work_folder import Values, WorkFolder, locked
-from cases.review.form import spreadsheet_text
+from cases.review.sheet import spreadsheet_text
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError, read_place
 from evaluators.models.spec import KEY_ENV, MODELS_FILE

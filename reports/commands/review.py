@@ -10,9 +10,8 @@ from pathlib import Path
 from shlex import quote
 
 from cases.review.adjudications import load_adjudications, merged, save_adjudications
-from cases.review.form import FALLBACK, texts_in
 from cases.review.reviews import ISSUED, Issued, Review, agreement, load_issued
-from cases.review.sheet import load_criteria
+from cases.review.sheet import FALLBACK, load_criteria, texts_in
 from evaluators.core import UsageError
 from evaluators.judges.ensemble import FILE, Adjudications, answer_digest
 from evaluators.output import plural, say, write_texts

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cases.dataset import Slice
 from cases.review.adjudications import ABOUT
-from cases.review.reviews import AGREED, CONFLICT, IssuedItem, Review, Settled, issue, settle
+from cases.review.reviews import IssuedItem, Review, Settled, issue, settle
 from cases.review.sheet import UNCLEAR, Question, Sheet, SheetItem, draw, verdict_question
 from evaluators.core import NO, UNANSWERED, YES, Verdict
 from evaluators.judge_spec import PanelSpec
@@ -253,15 +253,15 @@ def accept(
     found = Accepted()
     for one in settle(dict.fromkeys(review.item for review in reviews), reviews).values():
         item = one.item.rpartition("@")[0]
-        if one.state == CONFLICT:
+        if one.reviews and not one.verdict:
             said = "; ".join(f"{review.reviewer}: {review.verdict}" for review in one.reviews)
             found.said[CONFLICTING].append(f"{item}: {said}")
-        elif one.state == AGREED and (one.verdict == UNCLEAR or items[one.item].criterion):
+        elif one.verdict == UNCLEAR or (one.verdict and items[one.item].criterion):
             what = f"{one.verdict!r} is no verdict on an answer"
             if one.verdict == UNCLEAR:
                 what = f"unclear to {', '.join(one.names)}"
             found.said[UNDECIDED].append(f"{item}: {what}")
-        elif one.state == AGREED:
+        elif one.verdict:
             _decide(found, one, date, items[one.item], least)
     return found
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cases.review.form import csv_twin
+from cases.review.sheet import csv_twin
 from evaluators import text as plain
 from evaluators.core import Vote
 from reports.commands.build import error_sheet
@@ -94,7 +94,7 @@ def test_the_writers_are_all() -> None:
     assert [name for name, text in texts.items() if "csv.writer(" in text] == ["output.py"]
     calls = re.compile(r"spreadsheet_text\(|sheet_lines\(")
     users = {name for name, text in texts.items() if calls.search(text)}
-    assert users == {"output.py", "csv_files.py", "form.py", "build.py"}
+    assert users == {"output.py", "csv_files.py", "sheet.py", "build.py"}
 
 
 def test_values_of_all_types_have_a_cell() -> None:

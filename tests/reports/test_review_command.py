@@ -8,9 +8,8 @@ from pathlib import Path
 from cases.dataset import Slice
 from cases.loading import load_cases
 from cases.review.adjudications import load_adjudications, save_adjudications
-from cases.review.form import texts_in
 from cases.review.reviews import IssuedItem, load_issued
-from cases.review.sheet import SheetItem, verdict_question
+from cases.review.sheet import SheetItem, texts_in, verdict_question
 from evaluators.core import CORRECT, INCORRECT, Vote
 from evaluators.judges.ensemble import Adjudication
 from evaluators.judges.factory import RUBRICS

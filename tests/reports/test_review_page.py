@@ -10,9 +10,8 @@ pytest.importorskip("playwright.sync_api")
 
 from playwright.sync_api import Page, expect
 
-from cases.review.form import write_sheet
 from cases.review.reviews import read_sheets
-from cases.review.sheet import SheetItem
+from cases.review.sheet import SheetItem, write_sheet
 from reports.__main__ import main
 from reports.review.ratings import load_ratings
 from tests.support.browsing import Browser, Tab, browser, needs_browser
