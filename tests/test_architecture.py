@@ -261,7 +261,7 @@ def test_the_core_needs_no_extra() -> None:
     assert lacking == {
         "mwparserfromhell": "cases/builder/sampling.py",
         "psycopg": "evaluators/ledger/postgres.py",
-        "zipfile_zstd": "reports/imports/inspect_logs.py",
+        "zipfile_zstd": "reports/imports/forms.py",
     }
     extra = {Requirement(one).name for wanted in EXTRAS.values() for one in wanted}
     assert not core.keys() & {*extra, "scipy", "statsmodels"}

@@ -11,9 +11,8 @@ from cases.labels import Scale
 from evaluators.output import say
 from reports.commands.recorded_runs import OUT, Parser
 from reports.imports.foreign import Choice
-from reports.imports.forms import FORMS, load
+from reports.imports.forms import FORMS, ROLES, load
 from reports.imports.runs import MARGIN, ImportedRun, slug, tasks_of
-from reports.imports.score_tables import ROLES
 from reports.render import console
 from reports.render.next_step import next_step
 from reports.render.writer import Files, write, write_files

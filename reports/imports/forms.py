@@ -1,22 +1,57 @@
-"""Which form a result has, found by its content, and how to read it."""
+"""Which form a result of another tool has, found by its content, and how each form is read.
 
+inspect_ai: logs, ``.eval`` and ``.json`` (log format version 2). lm-evaluation-harness: from 0.4.3,
+``samples_*.jsonl`` with their ``results_*.json``. promptfoo: ``results.json``, versions 2 and 3 of
+its output. deepeval: its exported JSON, and the files in ``.deepeval``. Table: any CSV or JSONL
+with an id and a score or label a row, which every other result can become.
+"""
+
+import re
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from reports.imports import deepeval_runs, inspect_logs, lm_eval, promptfoo, score_tables
-from reports.imports.foreign import Choice, ForeignRun, ResultFile, document, part, problem
+from cases.tables import Table, TableRow, normal, read_table
+from evaluators.text import canonical, digest, shown
+from reports.imports import foreign
+from reports.imports.foreign import (
+    Choice,
+    ForeignRun,
+    Json,
+    ResultFile,
+    ScoredSample,
+    Scorer,
+    number,
+    part,
+    problem,
+    text_of,
+)
 from reports.run.report_folder import RUN
 
-FORMS: Mapping[str, Callable[[Sequence[ResultFile], Choice], ForeignRun]] = {
-    "inspect": inspect_logs.read,
-    "lm_eval": lm_eval.read,
-    "promptfoo": promptfoo.read,
-    "deepeval": deepeval_runs.read,
-    "table": score_tables.read,
+ROLES: Mapping[str, str] = {
+    "id": "which item it is, the same in both files",
+    "score": "a number, or a word: correct, incorrect, not_attempted, pass, fail, true, false",
+    "task": "a data set of its own (default: the whole file is one)",
+    "repeat": "which time the item was asked, from 1",
+    "question": "what was asked; where it changed, the pair is left out",
+    "expected": "the expected answer, likewise",
+    "answer": "what the model said",
+    "error": "why there is no score; a row with one is ungraded, never 0",
+    "reason": "why it has this score",
 }
-"""By the word for ``--from``; a table comes last, as any rows are one."""
+"""What a column of a table may hold; ``--column ROLE=NAME`` says which one does."""
+_SCORES = ("score", "label", "grade", "verdict", "passed")
 _SUFFIXES = (".eval", ".json", ".jsonl", ".csv")
+_HARNESS = re.compile(r"(samples|results)_(?:(?P<task>.+)_)?(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+)")
+_OWN = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter"})
+"""The keys of the harness's rows that are no metric, with those that end in ``_hash``."""
+_BY_ERROR = 2
+"""The ``failureReason`` of promptfoo's tests that could not be run."""
+_DEEPEVAL_SETTINGS = ("threshold", "strictMode", "evaluationModel")
+"""What changes a metric's verdict."""
 
 
 def load(path: Path, word: str, choice: Choice) -> ForeignRun:
@@ -29,7 +64,7 @@ def load(path: Path, word: str, choice: Choice) -> ForeignRun:
         files = [one for one in every if one.suffix in _SUFFIXES and one.is_file()]
     if not files:
         raise problem(path, f"no file ending in {', '.join(_SUFFIXES)} there")
-    forms = [(_forms(one), one) for one in map(document, files)]
+    forms = [(_forms(one), one) for one in map(foreign.document, files)]
     for name, read in FORMS.items():
         own = [one for some, one in forms if name in some]
         if not own or word not in ("", name) or (name == "table" and path.is_dir()):
@@ -49,7 +84,6 @@ def load(path: Path, word: str, choice: Choice) -> ForeignRun:
 
 
 def _forms(found: ResultFile) -> set[str]:
-    """Return the forms whose signs a file has."""
     data, keys = found.data, found.keys
     names = data.namelist() if isinstance(data, zipfile.ZipFile) else ()
     signs = {
@@ -62,3 +96,301 @@ def _forms(found: ResultFile) -> set[str]:
         "table": data is None or isinstance(data, list),
     }
     return {name for name, holds in signs.items() if holds}
+
+
+def _inspect(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
+    """Return the run of these logs, one a task."""
+    logs = [_log(one) for one in found]
+    named = [head["eval"].get("model", "") for head, _ in logs]
+    model = foreign.only(found[0].path, named, "model", choice)
+    samples: list[ScoredSample] = []
+    scorers, planned = {}, {}
+    notes: tuple[str, ...] = ()
+    for one, (head, rows), name in zip(found, logs, named, strict=True):
+        task = head["eval"].get("task", "")
+        if name != model:
+            continue
+        if task in scorers:
+            raise problem(one.path, f"a second log of task {task}; name one log")
+        own = [_inspect_sample(task, row) for row in rows]
+        samples += own
+        scorers[task] = _inspect_scorers(head, own)
+        data, epochs = part(head["eval"], "dataset"), part(head["eval"], "config").get("epochs")
+        items = len(data.get("sample_ids") or ()) or int(data.get("samples") or 0)
+        planned[task] = items * int(epochs or 1)
+        if head.get("status") != "success":
+            notes += (f"{one.path}: the log's status is {head.get('status')}",)
+    tool = f"inspect_ai {part(logs[0][0]['eval'], 'packages').get('inspect_ai', '')}".strip()
+    return ForeignRun(
+        tool=tool, model=model, samples=samples, scorers=scorers, planned=planned, notes=notes
+    )
+
+
+def _log(found: ResultFile) -> tuple[Json, Iterable[Json]]:
+    """Return the head of a log and its samples, which an archive yields one by one."""
+    if isinstance(found.data, Mapping):
+        return found.data, found.data.get("samples") or ()
+    with suppress(ImportError):
+        import zipfile_zstd  # noqa: F401, PLC0415  # teaches zipfile what inspect_ai writes
+    names = found.data.namelist()
+    rows = (foreign.member(found, name) for name in names if name.startswith("samples/"))
+    if "header.json" in names:
+        return foreign.member(found, "header.json"), rows
+    start = foreign.member(found, "_journal/start.json")  # a run that did not end has no header
+    return {**start, "status": "cut short"}, rows
+
+
+def _inspect_scorers(head: Json, samples: Sequence[ScoredSample]) -> list[Scorer]:
+    """Return the scorers, the one of the log's headline first."""
+    about = head["eval"]
+    options = {one["name"]: one.get("options") for one in about.get("scorers") or ()}
+    main = part(part(head, "results"), "headline").get("score", "")
+    names = dict.fromkeys(name for sample in samples for name in sample.scores)
+    task = f"task {about.get('task_version', 0)}"
+    return [
+        Scorer(name=name, version=f"{task} {canonical(options.get(name.split('/')[0]))}")
+        for name in sorted(names, key=lambda name: name != main)
+    ]
+
+
+def _inspect_sample(task: str, row: Json) -> ScoredSample:
+    given = {name: score.get("value") for name, score in part(row, "scores").items()}
+    reasons = (score.get("explanation") for score in part(row, "scores").values())
+    scores = {
+        f"{name}/{key}" if key else name: number(one)
+        for name, value in given.items()
+        for key, one in (value if isinstance(value, dict) else {"": value}).items()
+    }
+    output, limit = part(row, "output"), part(row, "limit").get("type")
+    error = part(row, "error").get("message") or (f"limit: {limit}" if limit else "")
+    used = part(row, "model_usage").values()
+    sums = [sum(int(one.get(f"{way}_tokens") or 0) for one in used) for way in ("input", "output")]
+    return ScoredSample(
+        task=task,
+        id=str(row["id"]),
+        repeat=int(row.get("epoch") or 1),
+        scores={} if error else scores,
+        question=text_of(row.get("input")),
+        expected=text_of(row.get("target")),
+        answer=str(output["completion"]) if "completion" in output else None,
+        declined=any(str(one).casefold() in foreign.DECLINED for one in given.values()),
+        error=str(error),
+        reason=next((str(one) for one in reasons if one), ""),
+        metadata=part(row, "metadata"),
+        seconds=float(row.get("total_time") or 0),
+        tokens=(sums[0], sums[1]) if used else None,
+    )
+
+
+def _harness(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
+    """Return the run that these files of lm-evaluation-harness belong to."""
+    home = found[0].path.parent
+    times = {_named(one.path, "time") for one in found}
+    if len(times) > 1:
+        raise problem(home, f"holds {len(times)} runs; name one results_….json of them")
+    time = times.pop()
+    more = home.glob(f"*{time}*.json*") if time else ()
+    here = {one: foreign.document(one) for one in more} | {one.path: one for one in found}
+    known = [here[path] for path in sorted(here)]
+    tasks = {
+        _named(one.path, "task") or one.path.stem: one for one in known if "doc_id" in one.keys
+    }
+    if not tasks:
+        what = "no samples_….jsonl with it; run lm_eval with --log_samples"
+        raise problem(found[0].path, what)
+    results: Json = next((one.data for one in known if "versions" in one.keys), {})
+    planned = part(results, "n-samples").items()
+    return ForeignRun(
+        tool=f"lm-evaluation-harness {results.get('lm_eval_version') or ''}".strip(),
+        model=str(results.get("model_name") or part(results, "config").get("model") or ""),
+        samples=[one for task, file in tasks.items() for one in _harness_samples(task, file)],
+        scorers={task: _harness_scorers(task, file.data, results) for task, file in tasks.items()},
+        planned={task: int(counts["effective"]) for task, counts in planned},
+    )
+
+
+def _named(path: Path, name: str) -> str:
+    match = _HARNESS.match(path.name)
+    return (match[name] or "") if match else ""
+
+
+def _metrics(row: Json) -> dict[str, str]:
+    """Return the metrics of a row by name: as the harness writes them, with the filter if any."""
+    own = row.get("metrics")  # since 0.4.5
+    own = own or [key for key in row if key not in _OWN and not key.endswith("_hash")]
+    chosen = row.get("filter", "none")
+    return {one if chosen == "none" else f"{one},{chosen}": one for one in own}
+
+
+def _harness_scorers(task: str, rows: Sequence[Json], results: Json) -> list[Scorer]:
+    up = part(part(results, "higher_is_better"), task)
+    about = [part(results, name).get(task, "") for name in ("versions", "n-shot")]
+    named = {name: metric for row in rows for name, metric in _metrics(row).items()}
+    version = f"task {about[0]}, {about[1]}-shot, filter "
+    return [
+        Scorer(name, version + (name.partition(",")[2] or "none"), up.get(metric) is False)
+        for name, metric in named.items()
+    ]
+
+
+def _harness_samples(task: str, file: ResultFile) -> Iterator[ScoredSample]:
+    """Yield the documents, each with the scores of all its filters."""
+    docs: dict[str, dict[str, Json]] = {}
+    for row in file.data:
+        name, chosen = str(row["doc_id"]), row.get("filter", "none")
+        if docs.setdefault(name, {}).setdefault(chosen, row) is not row:
+            raise problem(file.path, f"doc_id {name} stands twice; give the file of one run")
+    for name, filters in docs.items():
+        first = next(iter(filters.values()))
+        hashes = [first.get(key) for key in ("doc_hash", "prompt_hash", "target_hash")]
+        asked = first.get("arguments")
+        if isinstance(asked, Mapping):  # a list of lists before 0.4.3
+            asked = [list(one.values()) for one in asked.values()]
+        metrics = ((row, pair) for row in filters.values() for pair in _metrics(row).items())
+        yield ScoredSample(
+            task=task,
+            id=name,
+            scores={name: number(row.get(metric)) for row, (name, metric) in metrics},
+            question=text_of(asked[0][0] if asked and asked[0] else first.get("doc")),
+            expected=text_of(first.get("target")),
+            answer=text_of(first.get("filtered_resps")),
+            content=digest(hashes) if any(hashes) else "",
+            metadata=part(first, "doc"),
+        )
+
+
+def _promptfoo(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
+    """Return the results of one provider."""
+    path, data = found[0].path, found[0].data
+    rows = data["results"]["results"]
+    model = foreign.only(path, map(_provider, rows), "provider", choice)
+    prompts = [str(part(row, "prompt").get("label") or "") for row in rows]
+    own = [pair for pair in zip(rows, prompts, strict=True) if _provider(pair[0]) == model]
+    several = len({prompt for _, prompt in own}) > 1
+    task = str(part(data, "config").get("description") or "promptfoo")
+    samples = [_promptfoo_sample(task, row, prompt if several else "") for row, prompt in own]
+    names = dict.fromkeys(("pass", *(name for one in samples for name in one.scores)))
+    tool = f"promptfoo {part(data, 'metadata').get('promptfooVersion') or ''}".strip()
+    scorers = {task: [Scorer(name=name) for name in names]}
+    return ForeignRun(tool=tool, model=model, samples=samples, scorers=scorers)
+
+
+def _provider(row: Json) -> str:
+    named = part(row, "provider")
+    return str(named.get("label") or named.get("id") or row.get("provider") or "")
+
+
+def _promptfoo_sample(task: str, row: Json, prompt: str) -> ScoredSample:
+    """Return the result of one test; ``prompt`` tells several prompts of one test apart."""
+    test, response, graded = (part(row, key) for key in ("testCase", "response", "gradingResult"))
+    variables = row.get("vars") or part(test, "vars")
+    failed = response.get("error") or row.get("failureReason") == _BY_ERROR or not graded
+    usage, output = part(response, "tokenUsage"), response.get("output")
+    sums = [int(usage.get(name) or 0) for name in ("prompt", "completion")]
+    asserted = test.get("assert") or ()
+    about = test.get("description") or ""
+    named = {"pass": row.get("success"), "score": row.get("score"), **part(row, "namedScores")}
+    return ScoredSample(
+        task=task,
+        id=digest([about, variables, prompt])[:16],
+        scores={} if failed else {name: number(one) for name, one in named.items()},
+        question=text_of(part(row, "prompt").get("raw")),
+        expected=text_of([one.get("value") for one in asserted]) if asserted else "",
+        content=digest([variables, asserted]),
+        answer=None if output is None else text_of(output),
+        error=str(response.get("error") or row.get("error") or "not graded") if failed else "",
+        reason=str(graded.get("reason") or ""),
+        metadata={**variables, **(part(row, "metadata") or part(test, "metadata")), "test": about},
+        seconds=float(row.get("latencyMs") or 0) / 1000,
+        cost=row.get("cost"),
+        tokens=(sums[0], sums[1]) if usage else None,
+    )
+
+
+def _deepeval(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
+    data = found[0].data.get("testRunData") or found[0].data
+    task = str(data.get("testFile") or data.get("identifier") or "deepeval")
+    rows = [*(data.get("testCases") or ()), *(data.get("conversationalTestCases") or ())]
+    settings: dict[str, set[str]] = defaultdict(set)
+    for metric in (metric for row in rows for metric in row.get("metricsData") or ()):
+        settings[metric["name"]].add(canonical([metric.get(name) for name in _DEEPEVAL_SETTINGS]))
+    own = [Scorer(name, " ".join(sorted(said))) for name, said in settings.items()]
+    every = canonical(sorted([one.name, one.version] for one in own))
+    return ForeignRun(
+        tool="deepeval",
+        model=str(part(data, "hyperparameters").get("model") or ""),
+        samples=[_deepeval_sample(task, row) for row in rows],
+        scorers={task: [Scorer("success", every), *own]},
+    )
+
+
+def _deepeval_sample(task: str, row: Json) -> ScoredSample:
+    metrics = row.get("metricsData") or ()
+    broken = [f"{one['name']}: {one['error']}" for one in metrics if one.get("error")]
+    broken += [f"{one['name']}: skipped" for one in metrics if one.get("skipped")]
+    error = "; ".join(broken) or ("" if metrics else "no metric was taken")
+    scores = {one["name"]: one.get("score") for one in metrics if not one.get("error")}
+    named = {"success": row.get("success"), **scores}
+    said = {"user": "", "assistant": ""}  # of a conversation, each side's turns
+    for turn in row.get("turns") or ():
+        said[turn["role"]] += f"{turn.get('content') or ''}\n"
+    asked = text_of(row.get("input") or row.get("scenario") or said["user"].strip())
+    given = row.get("name") or ""
+    return ScoredSample(
+        task=task,
+        id=given if given and not given.startswith("test_case_") else digest(asked)[:16],
+        scores={} if error else {name: number(one) for name, one in named.items()},
+        question=asked,
+        expected=text_of(row.get("expectedOutput") or row.get("expectedOutcome")),
+        answer=text_of(row.get("actualOutput")) or said["assistant"].strip() or None,
+        error=error,
+        reason=next((str(one["reason"]) for one in metrics if one.get("reason")), ""),
+        metadata=part(row, "additionalMetadata"),
+        seconds=float(row.get("runDuration") or 0),
+        cost=row.get("evaluationCost"),
+    )
+
+
+def _table(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
+    table = read_table(found[0].path)
+    columns = {
+        **{role: role for role in ROLES},
+        "score": next((one for one in _SCORES if one in table.names), "score"),
+        **{role: normal(name) for role, name in choice.columns.items()},
+    }
+    for role in ("id", "score"):
+        if columns[role] not in table.names:
+            what = f"no column {role!r}; say --column {role}=NAME"
+            raise problem(table.path, f"{what}, of {', '.join(table.names.values())}")
+    samples = [_table_sample(table, row, columns) for row in table.records]
+    scorers = {sample.task: [Scorer(name="score")] for sample in samples}
+    return ForeignRun(tool="table", model="", samples=samples, scorers=scorers)
+
+
+def _table_sample(table: Table, row: TableRow, columns: Mapping[str, str]) -> ScoredSample:
+    cell = {role: text_of(row.values.get(name)).strip() for role, name in columns.items()}
+    said: Any = {name: cell[name] for name in ("question", "expected", "error", "reason")}
+    score = number(row.values.get(columns["score"]))
+    if score is None and not cell["error"]:
+        what = f"{shown(cell['score'])} is no score; give a number, or fill the column 'error'"
+        raise table.problem(row, columns["score"], what)
+    return ScoredSample(
+        task=cell["task"] or "table",
+        id=cell["id"],
+        repeat=int(cell["repeat"]) if cell["repeat"].isdigit() else 1,
+        scores={} if cell["error"] else {"score": score},
+        answer=cell["answer"] or None,
+        declined=cell["score"].casefold() in foreign.DECLINED,
+        metadata={key: one for key, one in row.values.items() if key not in columns.values()},
+        **said,
+    )
+
+
+FORMS: Mapping[str, Callable[[Sequence[ResultFile], Choice], ForeignRun]] = {
+    "inspect": _inspect,
+    "lm_eval": _harness,
+    "promptfoo": _promptfoo,
+    "deepeval": _deepeval,
+    "table": _table,
+}
+"""By the word for ``--from``; a table comes last, as any rows are one."""
