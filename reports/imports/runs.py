@@ -106,20 +106,8 @@ class ImportedRun:
         every = dict.fromkeys(slug(one.name) for one in self.run.scorers[name])
         return [one for one in every if one != slug(scorer.name) or _threshold(scorer).of]
 
-    def slice_of(self, sample: ScoredSample) -> str:
-        """Return the slice of a sample: the value of a metadata field; "all" without one."""
-        field = self.choice.slice
-        if field and field not in sample.metadata:
-            what = f"{sample.task} {sample.id} has no such field"
-            raise UsageError(f"--slice {field}: {what}; {hint(field, sorted(sample.metadata))}")
-        return text_of(sample.metadata[field]) if field else "all"
-
     def inputs(self, gates: GatesFile | None, labels: Path | None = None) -> ReportInputs:
-        """Return the data sets and records; ``gates`` replace the default ones.
-
-        Where the tool planned more samples than it scored, each slice of the task is a part.
-        Raises UsageError for two samples of one identity.
-        """
+        """Return data sets and records; ``gates`` replace the default ones. Raises UsageError."""
         records = list(self._records())
         planned = Counter(f"{one.dataset}:{one.language}" for one in records)
         short = {slug(task): self.short(task) for task in self.tasks}
@@ -146,7 +134,11 @@ class ImportedRun:
         spelled: dict[tuple[str, str], str] = {}
         own = (one for one in self.run.samples if one.task in self.tasks)
         for row, sample in enumerate(own, 1):
-            spelling = self.slice_of(sample)
+            field = self.choice.slice
+            if field and field not in sample.metadata:
+                what = f"{sample.task} {sample.id} has no such field"
+                raise UsageError(f"--slice {field}: {what}; {hint(field, sorted(sample.metadata))}")
+            spelling = text_of(sample.metadata[field]) if field else "all"
             part = slug(spelling, "-")
             for joint, text in (("_", sample.task), ("-", spelling)):
                 name = slug(text, joint)
@@ -168,6 +160,9 @@ class ImportedRun:
         state: State = "error" if error else "passed" if right else "failed"
         item = sample.id if _NAME.fullmatch(sample.id) else digest(sample.id)[:16]
         sent, received = sample.tokens or (None, None)
+        scores = {slug(name): value for name, value in sample.scores.items()}
+        scores[slug(scorer.name)] = score
+        known = {name: one for name, one in scores.items() if one is not None and 0 <= one <= 1}
         return Record(
             key=f"{slug(sample.task)}-{part}-{item}" + f"~r{sample.repeat}" * (sample.repeat > 1),
             row=row,
@@ -181,7 +176,7 @@ class ImportedRun:
             tokens=(sent or 0) + (received or 0),
             seconds=round(sample.seconds, 3),
             digest=sample.content or digest([sample.question, sample.expected]),
-            measures=self._measures(sample, score),
+            measures={name: known.get(name) for name in self.metrics(sample.task)},
             answer_seconds=sample.seconds or None,
             answer_tokens_in=sent,
             answer_tokens_out=received,
@@ -189,13 +184,6 @@ class ImportedRun:
             **{name: getattr(sample, name) for name in _SAME},
             **_UNSAID,
         )
-
-    def _measures(self, sample: ScoredSample, score: float | None) -> dict[str, float | None]:
-        """Return a sample's metrics; None for one that it lacks, or that is not from 0 to 1."""
-        found = {slug(name): value for name, value in sample.scores.items()}
-        found[slug(self.tasks[sample.task].name)] = score
-        known = {n: v for n, v in found.items() if v is not None and 0 <= v <= 1}
-        return {name: known.get(name) for name in self.metrics(sample.task)}
 
     def _dataset(self, name: str, records: Sequence[Record], *, bare: bool) -> Dataset:
         """Return the declaration of one task; ``bare`` has no gates."""
@@ -225,18 +213,18 @@ class ImportedRun:
         slices = (one for data in inputs.datasets for one in data.slices.values())
         versions = {one.name: {"rubric": one.rubric.version} for one in slices if one.rubric}
         source = {"tool": self.run.tool, "file": str(self.path), "slices": versions}
-        more: Any = {"provenance": source, "run": {}, "notes": (*self.run.notes, *self._notes())}
         model, judge = self.run.model or self.path.stem, slug(self.run.tool.partition(" ")[0])
-        return Facts(model=model, judge=judge, session=SessionFacts(), **more)
-
-    def _notes(self) -> Iterator[str]:
-        scale = self.choice.scale
+        notes, scale = list(self.run.notes), self.choice.scale
+        how = f", {scale.worst:g} to {scale.best:g}," if scale else ""
         for name, scorer in self.tasks.items():
-            how = f", {scale.worst:g} to {scale.best:g}," if scale else ""
             if not scorer.two_way:
-                yield f"{name}: gates take the mean of {scorer.name}{how} as 0 to 1; 0.5 is right"
+                said = f"gates take the mean of {scorer.name}{how} as 0 to 1; 0.5 is right"
+                notes.append(f"{name}: {said}")
             if short := self.short(name):
-                yield f"{name}: {plural(short, 'sample')} that the tool planned have no result"
+                said = f"{plural(short, 'sample')} that the tool planned have no result"
+                notes.append(f"{name}: {said}")
+        more: Any = {"provenance": source, "run": {}, "notes": tuple(notes)}
+        return Facts(model=model, judge=judge, session=SessionFacts(), **more)
 
 
 def _labelled(path: Path, records: Sequence[Record]) -> Iterator[Record]:
