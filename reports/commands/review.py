@@ -10,8 +10,16 @@ from pathlib import Path
 from shlex import quote
 
 from cases.review.adjudications import load_adjudications, merged, save_adjudications
-from cases.review.reviews import ISSUED, Issued, Review, agreement, load_issued
-from cases.review.sheet import FALLBACK, load_criteria, texts_in
+from cases.review.reviews import (
+    ISSUED,
+    Issued,
+    IssuedItem,
+    Review,
+    agreement,
+    issue,
+    load_issued,
+)
+from cases.review.sheet import FALLBACK, Sheet, load_criteria, texts_in
 from evaluators.core import UsageError
 from evaluators.judges.ensemble import FILE, Adjudications, answer_digest
 from evaluators.output import plural, say, write_texts
@@ -27,23 +35,8 @@ from reports.commands.recorded_runs import (
 from reports.compare.audit import load_plan, save_plan
 from reports.gates.audited import REVIEW, AuditedGate
 from reports.gates.decide import FAILED, INCONCLUSIVE, OK
+from reports.review import human_review as human
 from reports.review import ratings
-from reports.review.human_review import (
-    CONFLICTING,
-    OVERRULED,
-    REASONS,
-    SAMPLE,
-    WAITING,
-    Pick,
-    accept,
-    at_most,
-    issue_criteria,
-    issue_verdicts,
-    labelled,
-    pick,
-    pick_at_random,
-    pick_id,
-)
 from reports.run import clean
 from reports.run.report import Report
 from reports.run.run_json import load_report
@@ -55,47 +48,58 @@ GATE_CODES = {"FAIL": FAILED, "INCONCLUSIVE": INCONCLUSIVE, "PASS": OK}  # the w
 def main(argv: Sequence[str]) -> int:
     """Write the form, accept what reviewers sent back, or export labels; return the exit code."""
     options = _parser().parse_args(argv)
-    if options.until_decided:
-        if options.criteria:
-            raise UsageError("review: --criteria decides no gate; leave out --until-decided")
-        (run,) = _paths(options, "RUN")
-        return _until_decided(run, options)
-    if options.accept:
-        return _accept(options)
-    if options.export_judges:
-        return _export(options)
+    if options.until_decided and options.criteria:
+        raise UsageError("review: --criteria decides no gate; leave out --until-decided")
+    if not options.until_decided and (options.accept or options.export_judges):
+        return _accept(options) if options.accept else _export(options)
     (run,) = _paths(options, "RUN")
+    if options.until_decided:
+        return _until_decided(run, options)
     return _ask_ratings(run, options) if options.criteria else _ask_verdicts(run, options)
 
 
-def _read(options: argparse.Namespace, path: Path) -> tuple[Report, tuple[Pick, ...]]:
+def _read(options: argparse.Namespace, path: Path) -> tuple[Report, tuple[human.Pick, ...]]:
     """Return a run, and which of its answers are picked with these options."""
     report = load_report(path)
     if options.baseline is not None:
         report = rebuilt(report, read_baseline(options.baseline, [report]))
-    picks = pick(report, options.sample, options.seed)
-    return report, at_most(picks, options.limit, options.seed)
+    picks = human.pick(report, options.sample, options.seed)
+    return report, human.at_most(picks, options.limit, options.seed)
 
 
 def _ask_verdicts(run: Path, options: argparse.Namespace) -> int:
     _, picks = _read(options, run)
     if not picks:
         raise UsageError(f"{run}: nothing to review: no answer that a person has not judged yet")
-    paths = issue_verdicts(options.to or home(run), picks, transcripts=transcripts_of(run))
+    paths = human.issue_verdicts(options.to or home(run), picks, transcripts=transcripts_of(run))
     words, why = texts_in(FALLBACK).reasons, [one for pick in picks for one in pick.reasons]
-    counts = [f"{why.count(one):>6}  {words[one]}" for one in REASONS if one in why]
+    counts = [f"{why.count(one):>6}  {words[one]}" for one in human.REASONS if one in why]
     say(sys.stdout, f"{plural(len(picks), 'answer')} to review", *counts, *map(str, paths))
     return 0
 
 
 def _ask_ratings(run: Path, options: argparse.Namespace) -> int:
     criteria, report = load_criteria(options.criteria), load_report(run)
-    drawn = pick_at_random(report, options.sample, options.seed)
-    picks = at_most(drawn, options.limit, options.seed)
+    drawn = human.pick_at_random(report, options.sample, options.seed)
+    picks = human.at_most(drawn, options.limit, options.seed)
     if not picks:
         raise UsageError(f"{run}: no answer to rate; ask for some with --sample")
     name = f"{report.run.get('id', '')} of {report.model}"
-    paths = issue_criteria(options.to or home(run), picks, criteria, name)
+    items = tuple(human.sheet_item(one, criteria) for one in picks)
+    asked = {
+        id_: IssuedItem(
+            choices=question.values,
+            judged="",
+            upgrades=(),
+            criterion=question.name,
+            question=question.text,
+            part=one.part.name,
+            run=name,
+        )
+        for one, item in zip(picks, items, strict=True)
+        for id_, question in item.asked
+    }
+    paths = issue(Sheet(name="criteria", items=items), asked, options.to or home(run))
     count = plural(len(picks), "answer")
     first = f"{count} drawn at random, to be rated by {len(criteria)} criteria:"
     names = (f"  {one.values[0]}-{one.values[-1]}  {one.name}" for one in criteria)
@@ -122,7 +126,7 @@ def _accept_verdicts(reviews: Sequence[Review], issued: Issued, options: argpars
     path = options.to or Path(FILE)
     old = load_adjudications(path) if path.exists() else {}
     today = datetime.now(UTC).date().isoformat()
-    accepted = accept(reviews, today, issued.items, options.min_reviewers)
+    accepted = human.accept(reviews, today, issued.items, options.min_reviewers)
     adjudications, refused = merged(old, accepted.adjudications)
     save_adjudications(adjudications, path)
     added = plural(len(adjudications) - len(old), "new verdict")
@@ -133,7 +137,7 @@ def _accept_verdicts(reviews: Sequence[Review], issued: Issued, options: argpars
         *(f"refused: {line}" for line in refused),
     ]
     say(sys.stdout, *map(clean.line, lines))  # names and ids come from files others filled in
-    open_ = accepted.said[CONFLICTING] or accepted.said[WAITING] or refused
+    open_ = accepted.said[human.CONFLICTING] or accepted.said[human.WAITING] or refused
     return INCONCLUSIVE if open_ else 0
 
 
@@ -202,7 +206,7 @@ def _next_form(
     """Write the next form, if one is needed; yield where it is, or what to do with the verdict."""
     picks = list(_picks(gates, options.pairs))
     if picks:
-        paths = issue_verdicts(folder, picks, "audit", transcripts_of(run))
+        paths = human.issue_verdicts(folder, picks, "audit", transcripts_of(run))
         yield f"{plural(len(picks), 'answer')} to judge next:"
         yield from map(str, paths)
     elif all(gate.state != "INCONCLUSIVE" for gate in gates):
@@ -214,15 +218,14 @@ def _next_form(
 def _accept_pairs(
     options: argparse.Namespace, folder: Path, people: Adjudications, gates: Sequence[AuditedGate]
 ) -> tuple[Adjudications, list[str]]:
-    """Return all verdicts with those in the files, and lines about what could not be taken.
+    """Return all verdicts, with how their pairs were drawn, and lines about what is not taken.
 
-    A verdict on a pair that was drawn keeps the pair, the reason and the probability. One reviewer
-    is enough unless more are asked for: nobody sees which answer is whose.
+    One reviewer is enough unless more are asked for: nobody sees which answer is whose.
     """
     issued = load_issued(options.sheet or folder / ISSUED)
     reviews = issued.read(options.accept)
     today = datetime.now(UTC).date().isoformat()
-    accepted = accept(reviews, today, issued.items, options.min_reviewers or 1)
+    accepted = human.accept(reviews, today, issued.items, options.min_reviewers or 1)
     drawn = {
         answer_digest(side, side.answer or ""): one
         for gate in gates
@@ -237,7 +240,7 @@ def _accept_pairs(
         for one in accepted.adjudications
     ]
     found, refused = merged(people, new)
-    accepted.said[OVERRULED].clear()  # the judge only says where to look
+    accepted.said[human.OVERRULED].clear()  # the judge only says where to look
     file = options.adjudications or FILE
     lines = [f"{plural(len(found), 'verdict')} in {file}", *_agreement_lines(reviews)]
     return found, [*lines, *accepted.lines, *(f"refused: {line}" for line in refused)]
@@ -257,25 +260,25 @@ def _agreement_lines(reviews: Sequence[Review]) -> Iterator[str]:
         yield f"  {pair.first} and {pair.second}: kappa {kappa}"
 
 
-def _picks(gates: Sequence[AuditedGate], most: int | None) -> Iterator[Pick]:
+def _picks(gates: Sequence[AuditedGate], most: int | None) -> Iterator[human.Pick]:
     """Yield the answers of ``most`` pairs a gate, by digest, so that nothing shows whose one is."""
     seen: set[str] = set()
     for gate in gates:
         slices = {one.slice_.name: one.slice_ for one in gate.sides}
         for pair in gate.next_pairs[:most]:
-            sides = [(pick_id(one), one) for one in (pair.pair.old, pair.pair.new)]
+            sides = [(human.pick_id(one), one) for one in (pair.pair.old, pair.pair.new)]
             known = dict(zip((id_ for id_, _ in sides), (pair.old, pair.new), strict=True))
             for id_, record in sorted(sides, key=lambda one: one[0].rpartition("@")[2]):
                 if known[id_] is None and id_ not in seen:
                     seen.add(id_)
                     part = slices[f"{record.dataset}:{record.language}"]
-                    yield Pick(id=id_, record=record, part=part, reasons=(), pair=pair.key)
+                    yield human.Pick(id=id_, record=record, part=part, reasons=(), pair=pair.key)
 
 
 def _export(options: argparse.Namespace) -> int:
     file, run = _paths(options, FILE, "RUN")
     report, picks = _read(options, run)
-    found = labelled(report, load_adjudications(file), picks)
+    found = human.labelled(report, load_adjudications(file), picks)
     if not found:
         raise UsageError(f"{file}: no grade or rating of an answer in {run}; nothing to export")
     for (language, rated), rows in sorted(found.items()):
@@ -332,7 +335,7 @@ def _parser() -> Parser:
     parser.add_argument("--until-decided", action="store_true", help=text)
     numbers = {
         "--pairs": ("N", "with --until-decided: pairs in a form at most", "as many as decide it"),
-        "--sample": ("N", "answers drawn in addition to those that stand out", SAMPLE),
+        "--sample": ("N", "answers drawn in addition to those that stand out", human.SAMPLE),
         "--limit": ("N", "answers in a form at most, the most important ones", "all"),
         "--seed": ("S", "seed of what is drawn", 0),
     }

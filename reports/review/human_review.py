@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cases.dataset import Slice
 from cases.review.adjudications import ABOUT
-from cases.review.reviews import IssuedItem, Review, Settled, issue, settle
+from cases.review.reviews import IssuedItem, Review, issue, settle
 from cases.review.sheet import UNCLEAR, Question, Sheet, SheetItem, draw, verdict_question
 from evaluators.core import NO, UNANSWERED, YES, Verdict
 from evaluators.judge_spec import PanelSpec
@@ -78,9 +78,8 @@ def pick_id(record: Record) -> str:
 def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...]:
     """Return the answers that deserve a person's time, each once, in the report's order.
 
-    Those on which judges differ, those without a verdict, those whose verdict the baseline's answer
-    did not have, ratings near the pass bar, and ``sample`` others drawn by a hash of ``seed``. What
-    a person has decided already is left out, and so are items that test the judge.
+    Those of ``REASONS``, with ``sample`` others drawn by a hash of ``seed``; none that a person has
+    decided already, and no items that test the judge.
     """
     changes = report.comparison.changes if report.comparison else ()
     flips = {one.key for one in changes if one.flip in ("fixed", "broke")}
@@ -109,8 +108,8 @@ def pick_at_random(report: Report, sample: int, seed: int = 0) -> tuple[Pick, ..
     """Return ``sample`` answers by a hash of ``seed``, in proportion from each slice."""
     found = {id_: (record, part) for id_, record, part in _answers(report)}
     drawn = draw({id_: part.name for id_, (_, part) in found.items()}, sample, seed)
-    picked = ((id_, *one) for id_, one in found.items() if id_ in drawn)
-    return tuple(Pick(id=id_, record=record, part=part) for id_, record, part in picked)
+    picked = {id_: one for id_, one in found.items() if id_ in drawn}
+    return tuple(Pick(id=id_, record=record, part=part) for id_, (record, part) in picked.items())
 
 
 def _answers(report: Report) -> Iterator[tuple[str, Record, Slice]]:
@@ -164,27 +163,6 @@ def issue_verdicts(
             about=tuple(f"{key}: {clean.cut(clean.line(text), _COMMENT)}" for key, text in said),
         )
     return issue(Sheet(name=name, items=tuple(items)), asked, folder)
-
-
-def issue_criteria(
-    folder: Path, picks: Sequence[Pick], criteria: Sequence[Question], run: str
-) -> tuple[Path, ...]:
-    """Write a sheet that asks for a rating of each answer by each criterion; return the paths."""
-    items = tuple(sheet_item(one, tuple(criteria)) for one in picks)
-    asked = {
-        id_: IssuedItem(
-            choices=question.values,
-            judged="",
-            upgrades=(),
-            criterion=question.name,
-            question=question.text,
-            part=one.part.name,
-            run=run,
-        )
-        for one, item in zip(picks, items, strict=True)
-        for id_, question in item.asked
-    }
-    return issue(Sheet(name="criteria", items=items), asked, folder)
 
 
 def sheet_item(one: Pick, questions: tuple[Question, ...], rubric: str = "") -> SheetItem:
@@ -245,59 +223,49 @@ class Accepted:
 def accept(
     reviews: Sequence[Review], date: str, items: Mapping[str, IssuedItem], least: int | None = None
 ) -> Accepted:
-    """Return the verdicts that reviewers agree on; ``date`` is the day of their acceptance.
+    """Return the verdicts that reviewers agree on, with the day of their acceptance.
 
     ``items`` says what was asked. ``least`` is how many must agree; None means two if an answer
     passes that the judge failed, else one. Conflicts and verdicts of UNCLEAR decide nothing.
     """
     found = Accepted()
     for one in settle(dict.fromkeys(review.item for review in reviews), reviews).values():
-        item = one.item.rpartition("@")[0]
-        if one.reviews and not one.verdict:
+        item, _, digest = one.item.rpartition("@")
+        asked, names = items[one.item], ", ".join(one.names)
+        change = f"{item}: {asked.judged or 'no verdict'} -> {one.verdict} ({names})"
+        needed = least or (2 if one.verdict in asked.upgrades else 1)
+        if not one.verdict:
             said = "; ".join(f"{review.reviewer}: {review.verdict}" for review in one.reviews)
-            found.said[CONFLICTING].append(f"{item}: {said}")
-        elif one.verdict == UNCLEAR or (one.verdict and items[one.item].criterion):
-            what = f"{one.verdict!r} is no verdict on an answer"
-            if one.verdict == UNCLEAR:
-                what = f"unclear to {', '.join(one.names)}"
-            found.said[UNDECIDED].append(f"{item}: {what}")
-        elif one.verdict:
-            _decide(found, one, date, items[one.item], least)
+            found.said[CONFLICTING].extend([f"{item}: {said}"] if said else [])
+        elif one.verdict == UNCLEAR:
+            found.said[UNDECIDED].append(f"{item}: unclear to {names}")
+        elif asked.criterion:
+            found.said[UNDECIDED].append(f"{item}: {one.verdict!r} is no verdict on an answer")
+        elif len(one.names) < needed:
+            found.said[WAITING].append(f"{change}: {plural(needed, 'reviewer')} must agree")
+        else:
+            found.said[OVERRULED].extend([change] if asked.judged not in ("", one.verdict) else [])
+            reason = " / ".join(" ".join(comment.split()) for comment in one.comments)
+            found.adjudications.append(
+                Adjudication(
+                    item=item,
+                    digest=digest,
+                    label=one.verdict,
+                    name=names,
+                    reason=reason,
+                    date=date,
+                    about=asked.about,
+                )
+            )
     return found
-
-
-def _decide(found: Accepted, one: Settled, date: str, asked: IssuedItem, least: int | None) -> None:
-    """Add the verdict that reviewers agree on, if they are enough."""
-    item, _, digest = one.item.rpartition("@")
-    names = ", ".join(one.names)
-    change = f"{item}: {asked.judged or 'no verdict'} -> {one.verdict} ({names})"
-    needed = least or (2 if one.verdict in asked.upgrades else 1)
-    if len(one.names) < needed:
-        found.said[WAITING].append(f"{change}: {plural(needed, 'reviewer')} must agree")
-        return
-    if asked.judged not in ("", one.verdict):
-        found.said[OVERRULED].append(change)
-    found.adjudications.append(
-        Adjudication(
-            item=item,
-            digest=digest,
-            label=one.verdict,
-            name=names,
-            reason=" / ".join(" ".join(comment.split()) for comment in one.comments),
-            date=date,
-            about=asked.about,
-        )
-    )
 
 
 def labelled(
     report: Report, adjudications: Adjudications, picks: Sequence[Pick] = ()
 ) -> dict[tuple[str, bool], list[dict[str, str]]]:
-    """Return rows for judged datasets, by language and whether they are ratings.
+    """Return a row for each answer that people judged, by language and whether they rated it.
 
-    Each answer of the run that a person judged is a row, but for readings of yes or no, which test
-    no judge. ``picks`` are those of the form, with the same sample: a row says why its answer was
-    picked and with what probability, since answers that stand out are harder than others.
+    ``picks`` are those of the form: a row says why its answer was picked and with what probability.
     """
     by_digest = {one.digest: one for one in picks}
     found: dict[tuple[str, bool], dict[str, dict[str, str]]] = defaultdict(dict)
