@@ -1,8 +1,7 @@
 """Questions from a model: five texts a request, a wanted answer for each, losses made good.
 
-The work goes in waves. Within a wave nothing depends on which reply comes first; between waves the
-wanted answers are set so that yes and no come out half and half. A re-run makes the same requests
-in the same order, and the ledger answers those that were paid for.
+Between waves the wanted answers are set so that yes and no come out half and half; within one
+nothing depends on which reply comes first. So a re-run makes the same requests in the same order.
 """
 
 import re
@@ -118,7 +117,8 @@ class Generator:
 
     async def _once(self, items: Sequence[DraftItem], ask: Ask, attempt: int) -> list[DraftItem]:
         try:
-            reply = await ask(self.model, self.request(items, attempt))
+            request = self.request(items, attempt)
+            reply = await ask(self.model, request)
         except RefusedError as error:
             # One text that a provider refuses must not take the others with it.
             reason = UNREAD if len(items) > 1 else "refused"
@@ -132,7 +132,7 @@ class Generator:
         by: Values = {
             "model": self.model.spec,
             "returned": reply.model,
-            "prompt": self._version,
+            "prompt": request.version,
             "texts": len(items),
         }
         shared: dict[str, Any] = {"batch": tuple(item.id for item in items), "generator": by}
@@ -142,10 +142,6 @@ class Generator:
             else replace(item, question=read.question, answer=read.answer, **shared)
             for item, read in zip(items, (listing[at] for at in sorted(listing)), strict=True)
         ]
-
-    @property
-    def _version(self) -> str:
-        return f"generate#{self.recipe.generate_version[:12]}"
 
     def request(self, items: Sequence[DraftItem], attempt: int) -> Request:
         """Return the request for these items, numbered from 1; a user's own template as it is."""
@@ -168,7 +164,7 @@ class Generator:
             messages=messages,
             tool=tool,
             parameters=PARAMETERS,
-            version=self._version,
+            version=f"generate#{self.recipe.generate_version[:12]}",
             attempt=attempt,
         )
 
@@ -187,18 +183,13 @@ def _tool(labels: Mapping[str, str]) -> Tool:
         "question": {"type": "string", "description": "The yes/no question about it."},
         "answer": {"type": "string", "enum": [labels[YES], labels[NO]]},
     }
-    entries = {"type": "array", "items": _object(properties)}
-    return Tool(
-        name=TOOL,
-        description="Hand in one question for each text.",
-        schema=_object({"items": entries}),
-    )
 
+    def exactly(fields: Mapping[str, object]) -> dict[str, object]:
+        known = {"type": "object", "properties": dict(fields), "required": [*fields]}
+        return {**known, "additionalProperties": False}
 
-def _object(properties: Mapping[str, object]) -> dict[str, object]:
-    """Return the JSON schema of an object with exactly these properties."""
-    known = {"type": "object", "properties": dict(properties), "required": [*properties]}
-    return {**known, "additionalProperties": False}
+    schema = exactly({"items": {"type": "array", "items": exactly(properties)}})
+    return Tool(name=TOOL, description="Hand in one question for each text.", schema=schema)
 
 
 def read_listing(
@@ -206,10 +197,9 @@ def read_listing(
 ) -> Mapping[int, Written | Invalid] | Invalid:
     """Return the question that a reply gives for each of the numbers 1 to ``count``.
 
-    The list is the field ``items`` of the forced call, or the one JSON list of the text. If
-    ``texts`` are given, its entries repeat the texts instead of numbers. A list without each number
-    exactly once is refused as a whole: nobody knows which text a question belongs to. An entry
-    with a wrong label or no question is refused alone.
+    The list is the field ``items`` of the forced call, or the one JSON list of the text; with
+    ``texts`` its entries repeat these, not numbers. It is refused as a whole unless each number is
+    there exactly once. An entry with a wrong label or no question is refused alone.
     """
     if cut := unfinished(reply.finish):
         return cut

@@ -35,7 +35,6 @@ _PLACE = re.compile("|".join(map(re.escape, PLACES)))
 
 
 def _from(default: Any, low: float, high: float) -> Any:
-    """Return a field that a recipe may set within these bounds."""
     return field(default=default, metadata={"bounds": (low, high)})
 
 
@@ -179,20 +178,29 @@ def load_recipe(path: Path) -> Recipe:
     base = load_settings(bundled) if bundled.is_file() else own
     top = {key: own if key in own.values else base for key in KEYS}
     value = {key: settings.values.get(key) for key, settings in top.items()}
-    templates = top["templates"].part("templates")
+    templates, types = (top[key].part(key) for key in ("templates", "types"))
+    if OTHER in types.values:
+        raise types.problem(OTHER, "means the questions of no other type; use another name")
     templates.check_keys(("generate", "validate"))
     generation = _template(templates, "generate", PARAGRAPHS)
     written = [value[key] for key in ("language", "labels", "system", "user")]
+    user, patterns = _needed(top["user"], "user"), top["question"].part("question")
+    for place in PLACES:
+        if user.count(place) != 1:
+            raise top["user"].problem("user", f"the place {place} must stand in it once")
+    question = _read(QuestionRules, patterns)
+    if not question.forms:
+        raise patterns.problem("forms", "missing; give patterns of yes/no questions")
     return Recipe(
         path=path,
         language=_needed(own, "language"),
         labels=_labels(top["labels"].part("labels")),
         paragraph=_read(ParagraphRules, top["paragraph"].part("paragraph")),
         spelling=_read(SpellingRules, top["spelling"].part("spelling")),
-        question=_question(top["question"].part("question")),
+        question=question,
         system=_needed(top["system"], "system"),
-        user=_user(top["user"]),
-        types=_types(top["types"].part("types")),
+        user=user,
+        types={name: _patterns(types, name)[0] for name in types.values},
         sample_version=digest([value["paragraph"], value["spelling"]]),
         generate_version=digest([*written, generation] if generation else written),
         generation=generation,
@@ -210,7 +218,6 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 
 
 def _template(templates: Settings, key: str, places: Sequence[str]) -> str:
-    """Return the user's own template, which lies next to the recipe; empty if none is named."""
     if not (name := templates.text(key)):
         return ""
     text = read_text(templates.path.parent / name)
@@ -225,21 +232,6 @@ def _needed(settings: Settings, key: str) -> str:
     if not text:
         raise settings.problem(key, "missing")
     return text
-
-
-def _user(top: Settings) -> str:
-    user = _needed(top, "user")
-    for place in PLACES:
-        if user.count(place) != 1:
-            raise top.problem(key="user", what=f"the place {place} must stand in it once")
-    return user
-
-
-def _question(part: Settings) -> QuestionRules:
-    question = _read(QuestionRules, part)
-    if not question.forms:
-        raise part.problem(key="forms", what="missing; give patterns of yes/no questions")
-    return question
 
 
 def _labels(part: Settings) -> Mapping[str, str]:
@@ -282,12 +274,6 @@ def _probe(part: Settings) -> dict[str, str]:
     return {"probe": user, "unknown": unknown, "probe_version": digest([unknown, user])}
 
 
-def _types(part: Settings) -> dict[str, re.Pattern[str]]:
-    if OTHER in part.values:
-        raise part.problem(OTHER, "means the questions of no other type; use another name")
-    return {name: _patterns(part, name)[0] for name in part.values}
-
-
 def _patterns(part: Settings, key: str) -> Patterns:
     try:
         return tuple(re.compile(text, re.IGNORECASE) for text in part.words(key))
@@ -295,11 +281,15 @@ def _patterns(part: Settings, key: str) -> Patterns:
         raise part.problem(key, f"not a regular expression: {error}") from None
 
 
+def _names(part: Settings) -> Sequence[str]:
+    if odd := next((name for name in part.values if not _GROUP.fullmatch(name)), ""):
+        raise part.problem(odd, "a name of letters, digits, _ and - is needed")
+    return list(part.values)
+
+
 def _sources(part: Settings) -> tuple[SourceGroup, ...]:
     groups = []
-    for name in part.values:
-        if not _GROUP.fullmatch(name):
-            raise part.problem(name, "a name of letters, digits, _ and - is needed")
+    for name in _names(part):
         one = part.part(name)
         one.check_keys(("from", "licence", "count"), ("from",))
         groups.append(
@@ -315,10 +305,7 @@ def _sources(part: Settings) -> tuple[SourceGroup, ...]:
 
 def _splits(build: Settings, key: str) -> dict[str, float]:
     part = build.part(key)
-    for name in part.values:
-        if not _GROUP.fullmatch(name):
-            raise part.problem(name, "a name of letters, digits, _ and - is needed")
-    shares = {name: part.number(name, 0.001, 1) or 0.0 for name in part.values}
+    shares = {name: part.number(name, 0.001, 1) or 0.0 for name in _names(part)}
     if shares and not math.isclose(sum(shares.values()), 1, abs_tol=1e-6):
         name = next(iter(shares))
         raise part.problem(name, f"the shares make {sum(shares.values()):g} together, not 1")

@@ -50,8 +50,15 @@ def language_fault(text: str, language: Language, rules: SpellingRules) -> Fault
     if len(other) > rules.other_script * len(letters):
         return "script", f"{len(other)} of {len(letters)} letters are not {language.script}"
     found = words(text)
-    if detail := _wrong_letters(letters, language, rules):
-        return "letters", detail
+    own = language.letters
+    foreign = [one for one in letters if own and one not in own and has(language.script, one)]
+    expected, odd = sum(letter in language.expected for letter in letters), ""
+    if len(foreign) > rules.foreign * len(letters):
+        odd = f"letters of another language: {' '.join(sorted(set(foreign)))}"
+    elif len(letters) >= SHORT and expected < rules.expected * len(letters):
+        odd = f"too few of {' '.join(sorted(language.expected))}"
+    if odd:
+        return "letters", odd
     code, mine, theirs = language.rival([word.casefold() for word in found])
     if theirs >= mine + LEAD:
         alone = f"{theirs} frequent words of {code!r} alone, {mine} of {language.code!r}"
@@ -62,17 +69,6 @@ def language_fault(text: str, language: Language, rules: SpellingRules) -> Fault
         name = language.respelling.name if language.respelling else "another spelling"
         return "spelling", f"{name}: {', '.join(hits[:5])}"
     return None
-
-
-def _wrong_letters(letters: list[str], language: Language, rules: SpellingRules) -> str:
-    own = language.letters
-    foreign = [one for one in letters if own and one not in own and has(language.script, one)]
-    if len(foreign) > rules.foreign * len(letters):
-        return f"letters of another language: {' '.join(sorted(set(foreign)))}"
-    expected = sum(letter in language.expected for letter in letters)
-    if len(letters) >= SHORT and expected < rules.expected * len(letters):
-        return f"too few of {' '.join(sorted(language.expected))}"
-    return ""
 
 
 def sentences(paragraph: str) -> list[str]:
@@ -110,8 +106,10 @@ def check_questions(items: Sequence[DraftItem], recipe: Recipe) -> list[DraftIte
             or _copied(item, rules)
             or language_fault(item.question, language, spelling)
             or _swapped(item, texts)
-            or _repeated(item, before, rules.similar)
         )
+        if item.state == "kept" and not fault:
+            near = nearest(comparable(item.question), before, rules.similar)
+            fault = near is not None and ("repeated", f"nearly: {before[near]}")
         checked.append(item.dropped(*fault) if fault else item)
         if checked[-1].state == "kept":
             before.append(comparable(item.question))
@@ -138,7 +136,6 @@ def _first(patterns: Sequence[re.Pattern[str]], text: str) -> str:
 
 
 def _copied(item: DraftItem, rules: QuestionRules) -> Fault | None:
-    """Find a question that is nearly a sentence of its text, or a piece of it."""
     own = [comparable(one) for one in sentences(item.paragraph)]
     near = nearest(comparable(item.question), own, rules.copied)
     if near is not None:
@@ -151,7 +148,6 @@ def _copied(item: DraftItem, rules: QuestionRules) -> Fault | None:
 
 
 def _swapped(item: DraftItem, texts: Mapping[str, str]) -> Fault | None:
-    """Find a question that shares far more with another text of its batch than with its own."""
     question = _stems(item.question)
     own = question & _stems(item.paragraph)
     for other in item.batch:
@@ -165,18 +161,12 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(word.casefold()[:STEM] for word in words(text) if len(word) >= STEM)
 
 
-def _repeated(item: DraftItem, before: Sequence[str], similar: float) -> Fault | None:
-    found = nearest(comparable(item.question), before, similar)
-    return None if found is None else ("repeated", f"nearly: {before[found]}")
-
-
 def question_only(items: Sequence[DraftItem], negations: Collection[str]) -> Values:
     """Return how often rules that see only the question find the answer, and the best of them.
 
-    A dataset whose answers a first word gives away measures that word. Each rule learns the more
-    frequent answer for each value of one feature on four fifths of the items, and answers the rest;
-    ``majority`` is the share of the more frequent answer. The best rule is picked afterwards, so
-    its share is a little too high; its Wilson interval stands with it.
+    Each rule learns the more frequent answer for each value of one feature on four fifths of the
+    items, and answers the rest; ``majority`` knows only the more frequent answer. The share of the
+    best, picked afterwards, is a little too high; its Wilson interval stands with it.
     """
     if not items:
         return {}
@@ -199,7 +189,6 @@ def question_only(items: Sequence[DraftItem], negations: Collection[str]) -> Val
 
 
 def _guessed(items: Sequence[DraftItem], values: Sequence[str]) -> float:
-    """Return the share of items whose answer follows from a feature with these values."""
     folds = [sha256(item.id.encode()).digest()[0] % FOLDS for item in items]
     by_value: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
     overall: dict[int, Counter[str]] = defaultdict(Counter)

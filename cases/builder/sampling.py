@@ -22,7 +22,7 @@ from cases.builder.rules import comparable, known_language, language_fault, near
 from cases.builder.steps import BuildStep, ModelCalls
 from cases.builder.work_folder import DraftItem, Origin, Say, Values
 from cases.builder.work_folder import sha256 as hashed
-from cases.tables import Table, read_table
+from cases.tables import read_table
 from evaluators.core import UsageError
 from evaluators.reading import file_hash, read_text
 from evaluators.text import hint, sendable, without_invisible
@@ -102,8 +102,11 @@ class TextSource:
 
     def _table(self) -> Iterator[Article]:
         table = read_table(self.path)
-        column = _column(table, "text")
-        if not column:
+        columns = {
+            value: next((name for name in names if name in table.names), "")
+            for value, names in COLUMNS.items()
+        }
+        if not (column := columns.pop("text")):
             wanted = ", ".join(COLUMNS["text"])
             near = hint("text", table.names.values())
             raise UsageError(f"{self.path}: no column of text; name it one of {wanted} ({near})")
@@ -111,10 +114,7 @@ class TextSource:
             text = record.values.get(column)
             if not isinstance(text, str):
                 raise table.problem(record, column, "text is needed")
-            found = {
-                value: str(record.values.get(_column(table, value)) or "")
-                for value in ("title", "url", "licence", "revision", "page")
-            }
+            found = {name: str(record.values.get(one) or "") for name, one in columns.items()}
             # An article without an id is identified by its content.
             found["page"] = found["page"] or hashed("\x1f".join((found["title"], text)))[:16]
             yield Article(origin=self._origin(**found), text=text)
@@ -147,8 +147,7 @@ class TextSource:
 
     def _dumped(self, base: str, page: Element, last: Element, text: str) -> Article:
         title, number = page.findtext("{*}title", ""), page.findtext("{*}id", "")
-        # The wiki's base is the address of its main page.
-        folder, slash, _ = base.rpartition("/")
+        folder, slash, _ = base.rpartition("/")  # the base is the address of the main page
         url = f"{folder}/{quote(title.replace(' ', '_'))}" if slash else ""
         revision = last.findtext("{*}id", "")
         origin = self._origin(page=number, title=title, url=url, revision=revision)
@@ -177,10 +176,6 @@ def _pages(file: IO[bytes]) -> Iterator[tuple[str, Element, Element]]:
             last = Element("revision")
     if base is None:
         raise ValueError("no <siteinfo>")
-
-
-def _column(table: Table, value: str) -> str:
-    return next((name for name in COLUMNS[value] if name in table.names), "")
 
 
 def plain_paragraphs(text: str) -> Iterator[str]:
@@ -253,9 +248,8 @@ class Sampler:
     ) -> list[DraftItem]:
         """Return the items of all groups, kept and dropped, in an order that the seed gives.
 
-        ``groups`` says for each name how many paragraphs are wanted, and how to read its articles
-        from the start. Articles are taken in the order of a hash of seed and article; those
-        without a fitting paragraph, or with nearly the same as before, are dropped.
+        ``groups`` says for each name how many paragraphs are wanted, and how to read its articles.
+        They are taken in the order of a hash; those without a new, fitting paragraph are dropped.
         """
         items: dict[str, DraftItem] = {}
         texts: list[str] = []

@@ -99,17 +99,6 @@ class StepCalls:
                 done.append(result)
         return done
 
-    @property
-    def spent(self) -> str:
-        """Say in a few words what the calls took."""
-        tokens = sum(one.input_tokens + one.output_tokens for one in self.usages)
-        costs = [one.cost for one in self.usages if one.cost is not None]
-        sent = f"{self.caller.sender.requests} requests sent"
-        if len(costs) < len(self.usages):
-            return f"{sent}; all replies: {tokens:,} tokens, at an unknown price"
-        paid = money(sum(one.spent for one in self.usages))
-        return f"{sent} for {paid}; all replies: {tokens:,} tokens, {money(sum(costs))}"
-
 
 class ModelCalls:
     """The calls of one command, with one deadline and budget. Raises UsageError without a key."""
@@ -140,7 +129,15 @@ class ModelCalls:
             try:
                 return await work(self._session.models[spec.text], calls)
             finally:
-                for line in (f"{name}: {calls.spent}", *caller.ledger.notes):
+                tokens = sum(one.input_tokens + one.output_tokens for one in calls.usages)
+                costs = [one.cost for one in calls.usages if one.cost is not None]
+                paid, said = "", "at an unknown price"
+                if len(costs) == len(calls.usages):
+                    paid = f" for {money(sum(one.spent for one in calls.usages))}"
+                    said = money(sum(costs))
+                sent = f"{caller.sender.requests} requests sent{paid}"
+                self._say(f"{name}: {sent}; all replies: {tokens:,} tokens, {said}")
+                for line in caller.ledger.notes:
                     self._say(line)
 
         return self._session.run(metered)
@@ -192,10 +189,8 @@ class BuildStep(ABC):
         """Return the SPEC of a model. Raises UsageError if none was given, now or before."""
         text: str = self.build.setting(role, step or self.name)
         if not text:
-            what = {
-                "generator": "name the model that writes: --generator provider:NAME",
-                "validator": "name a model of another provider: --validator provider:NAME",
-            }[role]
+            what = "a model of another provider" if role == "validator" else "the model that writes"
+            what = f"name {what}: --{role} provider:NAME"
             raise UsageError(f"build: {self.name}: {what}, or the recipe's key 'build: {role}'")
         return text
 
@@ -206,12 +201,10 @@ class BuildStep(ABC):
     @property
     def is_done(self) -> bool:
         """Whether the step and all before it are made, and nothing is left to do."""
-        folder = self.build.folder
-        if not _is_whole(folder, self.name):
-            return False
-        if self.renewed and folder.options(self.name) != self.record():
-            return False
-        return all(item.state != "pending" for item in folder.read(self.name))
+        folder, name = self.build.folder, self.name
+        same = not self.renewed or folder.options(name) == self.record()
+        done = _is_whole(folder, name) and same
+        return done and all(item.state != "pending" for item in folder.read(name))
 
 
 def run_steps(build: Build, steps: Sequence[type[BuildStep]]) -> Values:
@@ -232,7 +225,8 @@ def _do(step: BuildStep, calls: ModelCalls) -> None:
         build.say(f"{summary(name, folder.read(name))} (done before)")
         step.finish(write_report(build))
         return
-    source, before = source_of(folder, name), step_before(name)
+    before = step_before(name)
+    source = folder.output(before)
     taken: list[DraftItem] = []
     if before:
         if not _is_whole(folder, before):
@@ -254,16 +248,10 @@ def step_before(name: str) -> str:
     return STEPS[STEPS.index(name) - 1] if name != STEPS[0] else ""
 
 
-def source_of(folder: WorkFolder, name: str) -> str:
-    """Return the hash of what a step would be made from now; empty for the first step."""
-    before = step_before(name)
-    return str(folder.record(before).get("output", "")) if before else ""
-
-
 def is_current(folder: WorkFolder, name: str) -> bool:
     """Return whether a step is made from what the step before it holds now."""
     record = folder.record(name)
-    return bool(record) and record.get("input") == source_of(folder, name)
+    return bool(record) and record.get("input") == folder.output(step_before(name))
 
 
 def _is_whole(folder: WorkFolder, name: str) -> bool:
@@ -290,8 +278,7 @@ def check_finished(step: str, items: Sequence[DraftItem]) -> None:
 
 def write_report(build: Build) -> Values:
     """Return the counts of all steps made so far, and write them to ``report.json``."""
-    folder = build.folder
-    # Up to the first step that is not made, or made from older rows.
+    folder = build.folder  # up to the first step that is not made, or made from older rows:
     made = {step: folder.read(step) for step in takewhile(partial(is_current, folder), STEPS)}
     found = report(made, build.recipe.question.negations)
     folder.write_json(REPORT, found)

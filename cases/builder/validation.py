@@ -84,14 +84,20 @@ class Validator:
         version = version_of(template) if template else self.rubric.version
         said: dict[str, object] = {"model": self.model.spec, "prompt": version}
         case = _case(item, self.recipe, item.paragraph)
+
+        def read(reply: Reply) -> str | Invalid:
+            found = read_grade(reply)
+            return Invalid("NOT_ATTEMPTED is not on offer") if found == NOT_ATTEMPTED else found
+
         try:
             if self.blind is not None:
-                said["blind"] = await self._blind_answer(case, self.blind, ask)
+                words = labels[YES], labels[NO], ""
+                said["blind"] = await _own_answer(self.model, self.blind, case, ask, words)
             texts = (item.paragraph, item.question, labels[item.answer])
             own = own_message(template, dict(zip(PROPOSED, texts, strict=True)))
             messages = own if template else judge_messages(self.rubric, case, labels[item.answer])
             request = Request(messages=messages, parameters=PARAMETERS, version=version)
-            grade, reply = await ask_until_read(self.model, request, ask, _read_verdict)
+            grade, reply = await ask_until_read(self.model, request, ask, read)
         except JudgeError as error:
             return item.dropped("unreadable", f"{error}", validator=said)
         reason = read_reason(reply)
@@ -102,28 +108,28 @@ class Validator:
             return item.dropped(NOT_CONFIRMED, reason, validator=said)
         return replace(item, validator=said if all(opinions) else {**said, CONTESTED: True})
 
-    async def _blind_answer(self, case: Case, prompt: Prompt, ask: Ask) -> str:
-        """Return the model's own YES or NO, without the proposed answer."""
-        messages = answer_messages(prompt, case)
-        request = Request(messages=messages, parameters=PARAMETERS, version=prompt.version)
-        yes, no = self.recipe.labels[YES], self.recipe.labels[NO]
 
-        def read(reply: Reply) -> str | Invalid:
-            return read_yes_no(reply.text, reply.finish, (yes,), (no,))
+async def _own_answer(
+    model: Model, prompt: Prompt, case: Case, ask: Ask, words: tuple[str, str, str]
+) -> str:
+    """Return a model's YES, NO or UNANSWERED; ``words`` say these, the last is empty for never."""
+    yes, no, unknown = words
 
-        answer, _ = await ask_until_read(self.model, request, ask, read)
-        return answer
+    def read(reply: Reply) -> str | Invalid:
+        if unknown and unknown.casefold() in reply.text.casefold():
+            return UNANSWERED
+        return read_yes_no(reply.text, reply.finish, (yes,), (no,))
 
-
-def _read_verdict(reply: Reply) -> str | Invalid:
-    grade = read_grade(reply)
-    return Invalid("NOT_ATTEMPTED is not on offer") if grade == NOT_ATTEMPTED else grade
+    messages = answer_messages(prompt, case)
+    request = Request(messages=messages, parameters=PARAMETERS, version=prompt.version)
+    answer, _ = await ask_until_read(model, request, ask, read)
+    return answer
 
 
 def check_pair(generator: Spec, validator: Spec, *, same_provider: bool) -> None:
     """Raise UsageError if both are one model, or of one provider where that is not allowed."""
     names = {spec.name.casefold().rpartition("/")[2] for spec in (generator, validator)}
-    if len(names) == 1:
+    if len(names) == 1:  # behind a gateway, too
         raise UsageError(
             f"--validator {validator.text} is the generator; name a model of another provider"
         )
@@ -233,16 +239,11 @@ class ProbeStep(BuildStep):
             version=f"probe#{recipe.probe_version[:12]}",
         )
 
-        def read(reply: Reply) -> str | Invalid:
-            if recipe.unknown.casefold() in reply.text.casefold():
-                return UNANSWERED
-            return read_yes_no(reply.text, reply.finish, (labels[YES],), (labels[NO],))
+        words = labels[YES], labels[NO], recipe.unknown
 
         async def one(item: DraftItem, ask: Ask) -> DraftItem:
-            messages = answer_messages(prompt, _case(item, recipe))
-            request = Request(messages=messages, parameters=PARAMETERS, version=prompt.version)
             try:
-                said, _ = await ask_until_read(model, request, ask, read)
+                said = await _own_answer(model, prompt, _case(item, recipe), ask, words)
             except JudgeError:
                 said = UNANSWERED  # three replies that say nothing: it does not know
             return replace(item, probe={**item.probe, model.spec: said})

@@ -110,8 +110,7 @@ def kept(items: Sequence[DraftItem]) -> list[DraftItem]:
 def drop_failed(items: Sequence[DraftItem]) -> list[DraftItem]:
     """Return the items; those whose own call failed are dropped as ``failed_KIND``.
 
-    All stay pending when no call succeeded at all: the fault is not theirs then. So do items that
-    were not asked because the budget, the time or the user ended the work.
+    They stay pending when no call succeeded at all, and where budget, time or user ended the work.
     """
     some = any(item.state != "pending" for item in items)
     return [
@@ -136,7 +135,7 @@ def from_row(row: object) -> DraftItem:
 
 def sha256(text: str) -> str:
     """Return the SHA-256 of a text in hexadecimal; lone surrogates are allowed."""
-    return hashlib.sha256(_encoded(text)).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class WorkFolder:
@@ -152,10 +151,9 @@ class WorkFolder:
         return self.path / f"{step}.jsonl"
 
     def record(self, step: str) -> Values:
-        """Return the first line of a step's file; empty if the step is not done.
+        """Return the first line of a step's file, empty without one. Raises UsageError.
 
-        ``options`` are the settings of the step, ``output`` is the hash of its rows and ``input``
-        that of the rows it started from. Raises UsageError for a file that was edited by hand.
+        ``options`` are its settings, ``output`` and ``input`` the hashes of rows it made and got.
         """
         path = self.file(step)
         if not path.is_file():
@@ -176,10 +174,13 @@ class WorkFolder:
         options: Values = self.record(step).get("options", {})
         return options
 
+    def output(self, step: str) -> str:
+        """Return the hash of a step's rows; empty for no step, or one that is not done."""
+        return str(self.record(step).get("output", "")) if step else ""
+
     def read(self, step: str) -> list[DraftItem]:
         """Return a step's items in their order."""
-        path = self.file(step)
-        items = []
+        path, items = self.file(step), []
         for line, text in enumerate(read_text(path).split("\n")[1:], 2):
             try:
                 items += [from_row(parse_json(text))] if text else []
@@ -202,11 +203,7 @@ class WorkFolder:
     @staticmethod
     def _write(path: Path, text: str) -> None:
         with _writing(path):
-            write_whole(path, [_encoded(text)])
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+            write_whole(path, [text.encode("utf-8", "surrogatepass")])
 
 
 @contextmanager

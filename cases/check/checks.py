@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 from cases.check import item_checks, set_checks
-from cases.check.findings import Finding, Subject, read_subject
+from cases.check.item_checks import Finding, Subject, read_subject
 from cases.check.set_checks import DIFFICULTY_DATE
 from cases.config import FILE, load_dataset, with_items
 from cases.dataset import Dataset, Slice
@@ -78,7 +78,15 @@ def check_datasets(paths: Sequence[Path]) -> CheckResult:
     """Check the data sets named, or in these folders, each once. Raises UsageError."""
     here = Path.cwd()
     bundled = BUNDLED.relative_to(here) if BUNDLED.is_relative_to(here) else BUNDLED
-    files = dict.fromkeys(file for path in paths or [bundled] for file in _below(path))
+    files: dict[Path, None] = {}
+    for path in paths or [bundled]:
+        below = sorted(path.rglob(FILE)) if path.is_dir() else [path]
+        if not below:
+            raise UsageError(f"{path}: no {FILE} in this folder or below it; name another")
+        if below[0].name != FILE:
+            what = f"neither a folder nor a {FILE}"
+            raise UsageError(f"{path}: {what}; say --as DATASET:LANG to check a data file")
+        files |= dict.fromkeys(below)
     results = [_check_dataset(load_dataset(file)) for file in files]
     return CheckResult(
         files=sum(result.files for result in results),
@@ -120,17 +128,6 @@ def _findings(
         for name, check in checks.items()
         for finding in check(*subjects)
     ]
-
-
-def _below(path: Path) -> list[Path]:
-    files = sorted(path.rglob(FILE)) if path.is_dir() else [path]
-    if not files:
-        raise UsageError(f"{path}: no {FILE} in this folder or below it; name another")
-    if files[0].name != FILE:
-        raise UsageError(
-            f"{path}: neither a folder nor a {FILE}; say --as DATASET:LANG to check a data file"
-        )
-    return files
 
 
 def _check_dataset(dataset: Dataset) -> CheckResult:

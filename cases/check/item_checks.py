@@ -1,36 +1,30 @@
-"""Checks of items one by one and against each other: repeats, leaks, ids, letters, language."""
+"""What checks find; checks of items: repeats, leaks, ids, letters, language."""
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from cases.check.findings import (
-    Finding,
-    Subject,
-    asked,
-    error,
-    rows_listed,
-    warning,
-    written,
-)
 from cases.config import FILE, load_dataset
-from cases.loading import GOOD_ID, load_cases
-from cases.rows import LOOK_ALIKES
+from cases.dataset import Slice
+from cases.loading import GOOD_ID, load_cases, load_rows
+from cases.rows import LOOK_ALIKES, id_of
 from evaluators.core import CORRECT, Case
 from evaluators.judges.lexical.analysis import Answer
 from evaluators.judges.lexical.judge import grade
 from evaluators.judges.lexical.match import find_matches
 from evaluators.kinds import MARKS
-from evaluators.languages import SCRIPTS, Language, has, language_of, words
+from evaluators.languages import SCRIPTS, has, language_of, words
 from evaluators.text import INVISIBLE, listed, shown
 
 BUNDLED = Path(__file__).parents[1]
+LOOKED_AT = 10_000
+"""Characters of each text that are checked: what is odd in a text shows by then."""
 FEWEST_LETTERS = 4
 """A gold of fewer letters stands in many questions by chance."""
 STEM = 5
@@ -65,6 +59,82 @@ _OUTER = ".,;:!?\"'`“”„«»()[]"
 _TOKEN = re.compile(r"\w+")
 _QUOTED = re.compile('[„“«»"(][^„“”«»"()]{0,200}[“”«»")]')
 _MARKS = re.compile("[\u0300-\u036f]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing to look at."""
+
+    severity: Literal["error", "warning"]
+    row: int
+    """Which record of the file, from 1; 0 is the file as a whole."""
+    message: str
+    check: str = ""
+    file: Path = Path()
+
+    @property
+    def line(self) -> str:
+        """The finding as one line of text."""
+        where = f"{self.file}: row {self.row}" if self.row else f"{self.file}"
+        return f"{where}: {self.check}: {self.severity}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A slice with its items, their texts cut after ``LOOKED_AT`` characters."""
+
+    slice_: Slice
+    cases: tuple[Case, ...]
+    ids: Mapping[int, str | None] = field(default_factory=dict)
+    """The id that the file gives each row, None where it gives none."""
+
+
+def read_subject(slice_: Slice) -> Subject:
+    """Return a slice with its items. Raises UsageError where the file cannot be loaded."""
+    loaded = load_rows(slice_)
+    cut = (
+        replace(
+            case,
+            question=case.question[:LOOKED_AT],
+            context=case.context[:LOOKED_AT],
+            golds=tuple(gold[:LOOKED_AT] for gold in case.golds),
+            recorded=case.recorded and case.recorded[:LOOKED_AT],
+        )
+        for _, case in loaded
+    )
+    ids = {case.row: id_of(row) for row, case in loaded}
+    return Subject(slice_=slice_, cases=tuple(cut), ids=ids)
+
+
+def error(row: int, message: str) -> Finding:
+    """Return a finding about something surely wrong."""
+    return Finding(severity="error", row=row, message=message)
+
+
+def warning(row: int, message: str) -> Finding:
+    """Return a finding about something that may be meant."""
+    return Finding(severity="warning", row=row, message=message)
+
+
+def asked(subject: Subject) -> Iterator[tuple[int, str, str]]:
+    """Yield row, name and text of each question, and of each context that is not empty."""
+    for case in subject.cases:
+        yield case.row, "question", case.question
+        if case.context:
+            yield case.row, "context", case.context
+
+
+def written(subject: Subject) -> Iterator[tuple[int, str, str]]:
+    """Yield row, name and text of all that people wrote: questions, contexts and golds."""
+    yield from asked(subject)
+    yield from ((case.row, "gold", gold) for case in subject.cases for gold in case.golds)
+
+
+def rows_listed(rows: Iterable[int], most: int = 5) -> str:
+    """Return row numbers for a message, such as ``3, 8 and 12 more``."""
+    numbers = list(rows)
+    text = ", ".join(map(str, numbers[:most]))
+    return text if len(numbers) <= most else f"{text} and {len(numbers) - most} more"
 
 
 def duplicates(subject: Subject) -> Iterator[Finding]:
@@ -126,18 +196,13 @@ def leaks(subject: Subject) -> Iterator[Finding]:
         if either & set(found[1:]):  # as a first word it may only ask
             continue
         question = f" {' '.join(found)} "
-        if gold := next((gold for gold in case.golds if _leaks(gold, question)), ""):
-            message = (
-                f"gold {shown(gold)} stands in the question {shown(case.question)}; "
-                "reword the question or drop this form"
-            )
-            yield warning(case.row, message)
-
-
-def _leaks(gold: str, question: str) -> bool:
-    found = _TOKEN.findall(_folded(gold))
-    enough = sum(len(word) for word in found if word.isalpha()) >= FEWEST_LETTERS
-    return enough and f" {' '.join(found)} " in question
+        for gold in case.golds:
+            form = _TOKEN.findall(_folded(gold))
+            enough = sum(len(word) for word in form if word.isalpha()) >= FEWEST_LETTERS
+            if enough and f" {' '.join(form)} " in question:
+                what = f"gold {shown(gold)} stands in the question {shown(case.question)}"
+                yield warning(case.row, f"{what}; reword the question or drop this form")
+                break
 
 
 def ids(subject: Subject) -> Iterator[Finding]:
@@ -183,10 +248,10 @@ def loose_golds(subject: Subject) -> Iterator[Finding]:
 
 def superseded(subject: Subject) -> Iterator[Finding]:
     """Find English texts about an act before an amendment; "as amended by …" is right."""
-    for row, field, text in asked(subject):
+    for row, where, text in asked(subject):
         if found := _SUPERSEDED.search(text):
             said = shown(" ".join(text[: found.end()].split()[-AROUND:]))
-            message = f"the {field} asks about superseded law: {said}; ask about the text in force"
+            message = f"the {where} asks about superseded law: {said}; ask about the text in force"
             yield warning(row, message)
 
 
@@ -259,13 +324,13 @@ def mixed_scripts(subject: Subject) -> Iterator[Finding]:
     """Find words that mix Latin, Cyrillic and Greek letters; an error where they look alike."""
     language = language_of(subject.slice_.language)
     home = language.script if language else "Latin"
-    for row, field, text in written(subject):
+    for row, where, text in written(subject):
         for word, odd in mixed_words(text, home):
             bare = set(_MARKS.sub("", unicodedata.normalize("NFD", odd)))
             same = bare <= TWINS or bare <= TWINNED
             letter = f"U+{ord(odd[0]):04X} ({unicodedata.name(odd[0], 'no name')})"
             message = (
-                f"word {shown(word)} in the {field} mixes scripts: {letter}; "
+                f"word {shown(word)} in the {where} mixes scripts: {letter}; "
                 "retype the word on one keyboard"
             )
             yield (error if same else warning)(row, message)
@@ -274,14 +339,14 @@ def mixed_scripts(subject: Subject) -> Iterator[Finding]:
 def invisible(subject: Subject) -> Iterator[Finding]:
     """Find texts with characters that draw nothing; errors where the language needs none."""
     say = error if language_of(subject.slice_.language) else warning
-    for row, field, text in written(subject):
+    for row, where, text in written(subject):
         marks = INVISIBLE.finditer(text)
         found = next((mark for mark in marks if not _is_emoji(text, mark.start())), None)
         if found:
             near = shown(text[max(0, found.start() - AROUND) : found.end() + AROUND])
             name = unicodedata.name(found[0], "a control character")
             what = f"the invisible U+{ord(found[0]):04X} ({name}) near {near}"
-            yield say(row, f"the {field} holds {what}; delete it")
+            yield say(row, f"the {where} holds {what}; delete it")
 
 
 def _is_emoji(text: str, index: int) -> bool:
@@ -295,26 +360,19 @@ def other_language(subject: Subject) -> Iterator[Finding]:
     own = language_of(subject.slice_.language)
     if own is None:
         return
-    for row, field, text in asked(subject):
+    for row, where, text in asked(subject):
         ascii_latin = own.script == "Latin" and text.isascii()
         if not (ascii_latin or has(own.script, text) or len(words(text)) < 3):
             what = f"no {own.script} letter: {shown(text)}; is it in {own.code!r}?"
-            yield error(row, f"the {field} has {what}")
+            yield error(row, f"the {where} has {what}")
             continue
-        best, mine, theirs = _rival(text, own)
+        bare = words(_QUOTED.sub(" ", text))  # without what it quotes
+        small = {word for word in bare if not word[0].isupper()}  # titles may be left as they are
+        small |= {word.casefold() for word in bare[:1]}
+        best, mine, theirs = own.rival(small) if len(bare) >= FEWEST_WORDS else ("", 0, 0)
         if theirs >= max(3, mine + 2):
             message = (
-                f"the {field} looks like {best!r}: {theirs} frequent words of that language alone "
+                f"the {where} looks like {best!r}: {theirs} frequent words of that language alone "
                 f"against {mine} of {own.code!r} in {shown(text)}; put it in the right file"
             )
             yield (error if mine == 0 and theirs >= CLEAR else warning)(row, message)
-
-
-def _rival(text: str, own: Language) -> tuple[str, int, int]:
-    """Return ``own.rival`` of a text without what it quotes and names; no words if it is short."""
-    found = words(_QUOTED.sub(" ", text))
-    if len(found) < FEWEST_WORDS:
-        return "", 0, 0
-    small = {word for word in found if not word[0].isupper()}  # titles are often left as they are
-    small.add(found[0].casefold())
-    return own.rival(small)

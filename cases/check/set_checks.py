@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from difflib import SequenceMatcher
 
-from cases.check.findings import Finding, Subject, error, rows_listed, warning
+from cases.check.item_checks import Finding, Subject, error, rows_listed, warning
 from cases.dataset import Dataset, Slice, Threshold, clusters_in
 from evaluators.core import GRADES, NO, UNANSWERED, YES, Case, Verdict
 from evaluators.judges.lexical.judge import grade

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.check.checks import SLICE_CHECKS, check_dataset, check_slice
-from cases.check.findings import Subject, rows_listed
-from cases.check.item_checks import ids
+from cases.check.item_checks import Subject, ids, rows_listed
 from evaluators.core import Case
 from evaluators.languages import known, language_of
 from tests.support.hostile import HOSTILE

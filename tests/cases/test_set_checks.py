@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cases.check.checks import check_datasets
-from cases.check.findings import Subject
+from cases.check.item_checks import Subject
 from cases.check.set_checks import (
     balance,
     closed_book,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cases.check.findings import LOOKED_AT, read_subject
+from cases.check.item_checks import LOOKED_AT, read_subject
 from cases.tables import MAX_BYTES, MAX_YAML_BYTES, read_table
 from evaluators.core import UsageError
 from tests.conftest import Project

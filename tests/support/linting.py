@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from cases.check.findings import Finding, Subject, read_subject
+from cases.check.item_checks import Finding, Subject, read_subject
 from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import Case
 from evaluators.kinds import kind_of
