@@ -55,7 +55,7 @@ GONE = (
 """Checks of earlier versions, which a ``dataset.yaml`` may still waive."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class CheckResult:
     """What was found in data files."""
 
@@ -110,19 +110,10 @@ def check_files(paths: Sequence[Path], as_: str) -> CheckResult:
     return _check_slices(slices)[0]
 
 
-def check_slice(subject: Subject) -> list[Finding]:
-    """Return what is wrong with one slice, in no order."""
-    return _findings(SLICE_CHECKS, subject.slice_.path, subject)
-
-
-def check_dataset(dataset: Dataset, subjects: Mapping[str, Subject]) -> list[Finding]:
-    """Return what is wrong with a data set as a whole, in no order."""
-    return _findings(DATASET_CHECKS, dataset.folder / FILE, dataset, subjects)
-
-
-def _findings(
+def findings(
     checks: Mapping[str, Callable[..., Iterable[Finding]]], file: Path, *subjects: object
 ) -> list[Finding]:
+    """Return what these checks find in subjects, with the names of check and file, in no order."""
     return [
         replace(finding, check=name, file=file)
         for name, check in checks.items()
@@ -142,12 +133,13 @@ def _check_dataset(dataset: Dataset) -> CheckResult:
         measured = date.fromisoformat(text) if text else None
     except ValueError:
         raise own.problem(DIFFICULTY_DATE, f"want a date YYYY-MM-DD, got {shown(text)}") from None
-    dated = _findings(DATED_CHECKS, own.path, subjects, measured)
-    findings = result.findings.union(check_dataset(dataset, subjects), dated)
-    counts = Counter(finding.check for finding in findings)
+    dated = findings(DATED_CHECKS, own.path, subjects, measured)
+    whole = findings(DATASET_CHECKS, own.path, dataset, subjects)
+    found = result.findings.union(whole, dated)
+    counts = Counter(finding.check for finding in found)
     return replace(
         result,
-        findings=frozenset(finding for finding in findings if finding.check not in reasons),
+        findings=frozenset(finding for finding in found if finding.check not in reasons),
         waived=tuple(
             f"{waive.path}: {name}: waived, {counts[name]} not shown: {reason}"
             for name, reason in reasons.items()
@@ -157,8 +149,8 @@ def _check_dataset(dataset: Dataset) -> CheckResult:
 
 def _check_slices(slices: Collection[Slice]) -> tuple[CheckResult, dict[str, Subject]]:
     """Return what is wrong with slices one by one, and those that can be loaded, by language."""
-    subjects, refused, findings = {}, [], []
-    items = 0
+    subjects, refused, items = {}, [], 0
+    found: list[Finding] = []
     for slice_ in slices:
         try:
             subject = read_subject(slice_)
@@ -166,9 +158,6 @@ def _check_slices(slices: Collection[Slice]) -> tuple[CheckResult, dict[str, Sub
             refused.append(str(problem))
             continue
         subjects[slice_.language] = subject
-        findings += check_slice(subject)
         items += len(subject.cases)
-    result = CheckResult(
-        files=len(slices), items=items, findings=frozenset(findings), refused=tuple(refused)
-    )
-    return result, subjects
+        found += findings(SLICE_CHECKS, slice_.path, subject)
+    return CheckResult(len(slices), items, frozenset(found), tuple(refused)), subjects

@@ -1,23 +1,28 @@
-"""Public files: what each must be, the benchmarks among them, and fetching one over HTTPS."""
+"""Public benchmarks and sets of labelled answers: what each must be, fetched over HTTPS."""
 
 import hashlib
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
 import httpx2
 
-from cases.tables import MAX_BYTES
+from cases.labels import Scale, read_grade
+from cases.tables import MAX_BYTES, Table, TableRow, normal, read_csv, read_json, read_jsonl
 from evaluators.core import QAError, UsageError
 from evaluators.models.spec import is_loopback, normalise_url
-from evaluators.output import PRIVATE_FOLDER, write_whole
-from evaluators.reading import ARCHIVES, load_yaml
-from evaluators.text import listed, mask, one_line
+from evaluators.output import PRIVATE_FOLDER, plural, write_whole
+from evaluators.reading import ARCHIVES, load_yaml, problem, read_text
+from evaluators.text import listed, mask, one_line, shown, without_invisible
 
 BENCHMARKS = Path(__file__).with_name("benchmarks.yaml")
+LABELLED_SETS = Path(__file__).with_name("labelled_sets.yaml")
+NO_LABEL = ("", "nan")
 DATA_FOLDER = Path(".qa/data")
 HEAD = 1024 * 1024
 """Bytes of the beginning in which the names of columns must stand."""
@@ -62,10 +67,9 @@ class PublicFile:
     """Empty where none is pinned."""
 
     def obtain(self, folder: Path, url: str = "", sha256: str = "") -> str:
-        """Make sure that the right file is in a folder, and return how it came there.
+        """Make sure that the right file, and no other, is in a folder; return how it came there.
 
-        ``url`` and ``sha256`` replace its own. Raises DownloadError where it cannot be had, is
-        not the right one, or another file is in its place. No wrong file is ever put there.
+        ``url`` and ``sha256`` replace its own. Raises DownloadError.
         """
         target, url, sha256 = folder / self.file, url or self.url, sha256 or self.sha256
         with file_errors(target):
@@ -80,7 +84,7 @@ class PublicFile:
                 target.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
                 write_whole(target, [body])
         how = "already there" if there else f"fetched from {source}"
-        found = "" if sha256 else f", SHA-256 {_hash(body)} (pinned nowhere)"
+        found = "" if sha256 else f", SHA-256 {hashlib.sha256(body).hexdigest()} (pinned nowhere)"
         return f"{target}: {how}, {len(body):,} bytes{found}, licence {self.licence}"
 
     def fault_of(self, body: bytes, sha256: str) -> str:
@@ -95,10 +99,10 @@ class PublicFile:
         if missing := [name for name in self.columns if name.encode() not in head]:
             where = "beginning" if is_list else "first line"
             return f"something else: its {where} lacks {listed(missing)}"
-        if sha256 and _hash(body) != sha256:
-            new = "if the publisher changed the file, give the new hash with --sha256"
-            return f"another file: its SHA-256 is {_hash(body)}, not {sha256}; {new}"
-        return ""
+        found = hashlib.sha256(body).hexdigest()
+        new = "if the publisher changed the file, give the new hash with --sha256"
+        wrong = f"another file: its SHA-256 is {found}, not {sha256}; {new}"
+        return wrong if sha256 and found != sha256 else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,22 +121,14 @@ def load_benchmarks() -> Mapping[str, Benchmark]:
     return {name: Benchmark(name=name, **entry) for name, entry in entries.items()}
 
 
-def _hash(body: bytes) -> str:
-    return hashlib.sha256(body).hexdigest()
-
-
 def without_query(url: str) -> str:
     """Return a URL for a message: no query, which may hold a secret, and no password."""
-    return one_line(mask(_path_of(url)))
+    return one_line(mask(re.split(r"[?#]", url, maxsplit=1)[0]))
 
 
 def check_address(url: str) -> None:
     """Raise UsageError for anything but https, or http to this machine, and for credentials."""
-    normalise_url(_path_of(url))
-
-
-def _path_of(url: str) -> str:
-    return re.split(r"[?#]", url, maxsplit=1)[0]
+    normalise_url(re.split(r"[?#]", url, maxsplit=1)[0])
 
 
 @contextmanager
@@ -202,10 +198,156 @@ def check_redirect(source: str, target: str) -> None:
     """Raise DownloadError for a redirect that leaves https, or turns to this machine."""
     try:
         check_address(target)
-    except UsageError as problem:
-        what = f"{problem}"
+    except UsageError as refused:
+        what = f"{refused}"
     else:
         what = f"{without_query(target)} is this machine"
         if is_loopback(source) or not is_loopback(target):
             return
     raise DownloadError(f"{without_query(source)}: redirect refused: {what}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledSet(PublicFile):
+    """A public file of answers that people labelled, and what its columns hold."""
+
+    citation: str
+    language: str
+    question: str
+    gold: str
+    golds: PublicFile | None = None
+    """The file with the golds, where they do not stand in the same one."""
+    separator: str = ""
+    """What stands between the forms of a gold."""
+    answers: Mapping[str, str]
+    """Each column with an answer, and the column with its label."""
+    raters: Sequence[str] = ()
+    """Columns with the labels of one person each."""
+    scale: str = ""
+    """``WORST:BEST`` of ratings, empty for grades."""
+    leave_out: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Rows with one of these values in a column are not used."""
+    literal_quotes: str = ""
+    """Not empty: a quote in the table is text, not the beginning of a cell."""
+
+    def path(self, folder: Path = DATA_FOLDER) -> Path:
+        """Return where the one form of this set is, next to its official files."""
+        return folder / f"{self.name}.labelled.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledRows:
+    """The labelled answers of a set in the one form."""
+
+    rows: tuple[Mapping[str, object], ...]
+    left_out: Mapping[str, int]
+    """How many were not used, by the reason."""
+
+    @property
+    def summary(self) -> str:
+        """How many answers there are, to how many questions, and what was left out and why."""
+        questions = len({row["question"] for row in self.rows})
+        left_out = ", ".join(f"{count:,} for {why}" for why, count in self.left_out.items())
+        used = f"{plural(len(self.rows), 'answer')} to {plural(questions, 'question')}"
+        return f"{used}; left out: {left_out or 'none'}"
+
+
+def load_labelled_sets() -> Mapping[str, LabelledSet]:
+    """Return the bundled labelled sets by name."""
+    found = {}
+    for name, entry in cast("Mapping[str, dict[str, Any]]", load_yaml(LABELLED_SETS)).items():
+        golds = entry.pop("golds", None)
+        own = PublicFile(name=f"{name} golds", **golds) if golds else None
+        found[name] = LabelledSet(name=name, golds=own, **entry)
+    return found
+
+
+def bring_to_form(one: LabelledSet, folder: Path) -> LabelledRows:
+    """Write a set's one form from its files, and return its rows. Raises UsageError, OSError."""
+
+    def read(path: Path, *, literal: bool = False) -> Table:
+        text, separator = read_text(path), "\t" if path.suffix == ".tsv" else ","
+        if path.suffix in (".json", ".jsonl"):
+            return (read_json if path.suffix == ".json" else read_jsonl)(path, text)
+        return read_csv(path, text, separator, literal=literal)
+
+    table = read(folder / one.file, literal=bool(one.literal_quotes))
+    golds = read(folder / one.golds.file) if one.golds else None
+    found = labelled_rows(one, table, golds)
+    write_whole(one.path(folder), (f"{json.dumps(row)}\n".encode() for row in found.rows))
+    return found
+
+
+def labelled_rows(one: LabelledSet, table: Table, golds: Table | None = None) -> LabelledRows:
+    """Return a table's answers as a judged data set has them. Raises UsageError with the row."""
+    own = (one.question, *one.answers, *one.answers.values(), *one.raters, *one.leave_out)
+    _check_columns(table, own if golds else (*own, one.gold))
+    elsewhere: dict[str, list[str]] = {}
+    if golds:
+        _check_columns(golds, (one.question, one.gold))
+        for row in golds.records:
+            elsewhere[_cell(golds, row, one.question) or ""] = _forms(one, golds, row)
+    rows, left_out = list[Mapping[str, object]](), Counter[str]()
+    for row in table.records:
+        question = _cell(table, row, one.question) or ""
+        forms = elsewhere.get(question, []) if golds else _forms(one, table, row)
+        values = ((column, _cell(table, row, column)) for column in one.leave_out)
+        out = next((f"{name} {text}" for name, text in values if text in one.leave_out[name]), "")
+        for column, label_column in one.answers.items():
+            answer = _cell(table, row, column)
+            label = "" if out or answer is None else _label(one, table, row, label_column)
+            lacking = {
+                out: bool(out),
+                "no answer": answer is None,
+                "no label": not label,
+                "no question": not without_invisible(question).strip(),
+                "no gold": not forms,
+            }
+            if why := next((what for what, lacks in lacking.items() if lacks), ""):
+                left_out[why] += 1
+                continue
+            made = {"question": question, "gold": forms, "predicted_answer": answer, "label": label}
+            for number, rater in enumerate(one.raters, 1):
+                made[f"label_{number}"] = _label(one, table, row, rater)
+            made |= {"language": one.language, "label_source": f"people ({one.name})"}
+            rows.append(made)
+    if not rows:
+        raise UsageError(f"{table.path}: no labelled answer in it; left out: {dict(left_out)}")
+    return LabelledRows(tuple(rows), left_out)
+
+
+def _label(one: LabelledSet, table: Table, row: TableRow, column: str) -> str:
+    text = (_cell(table, row, column) or "").strip()
+    if text.casefold() in NO_LABEL:
+        return ""
+    try:
+        if one.scale:
+            Scale.parse(one.scale).place(text)
+        else:
+            read_grade(text)
+    except ValueError as error:
+        raise table.problem(row, normal(column), str(error)) from None
+    return text
+
+
+def _forms(one: LabelledSet, table: Table, row: TableRow) -> list[str]:
+    text = _cell(table, row, one.gold) or ""
+    forms = text.split(one.separator) if one.separator else [text]
+    return list(dict.fromkeys(form.strip() for form in forms if form.strip()))
+
+
+def _check_columns(table: Table, names: Iterable[str]) -> None:
+    if missing := [name for name in names if normal(name) not in table.names]:
+        found = listed(table.names.values())
+        what = f"no column {listed(missing)}; found {found}; fetch the file again"
+        raise problem(table.path, 1, what)
+
+
+def _cell(table: Table, row: TableRow, column: str) -> str | None:
+    """Return the text of a cell, ``true`` or ``false`` for a JSON boolean, None for none."""
+    value = row.values.get(normal(column))
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None or isinstance(value, str):
+        return None if value is None else str(value)
+    raise table.problem(row, normal(column), f"want text, got {shown(value)}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import cases
 from cases.config import FILE, load_dataset
-from cases.download.labelled_sets import load_labelled_sets
+from cases.download.public_files import load_labelled_sets
 from cases.label_columns import LabelColumns, find_columns, label_texts, language_of
 from cases.labels import BITS, LabelReading, is_number
 from cases.tables import Table, read_table

@@ -7,13 +7,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cases.download.labelled_sets import LabelledSet, bring_to_form, load_labelled_sets
 from cases.download.public_files import (
     DATA_FOLDER,
     Benchmark,
+    LabelledSet,
+    bring_to_form,
     check_address,
     file_errors,
     load_benchmarks,
+    load_labelled_sets,
 )
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.check.checks import SLICE_CHECKS, check_dataset, check_slice
+from cases.check.checks import DATASET_CHECKS, SLICE_CHECKS, findings
 from cases.check.item_checks import Subject, ids, rows_listed
 from evaluators.core import Case
 from evaluators.languages import known, language_of
@@ -90,7 +90,10 @@ def subjects(draw: st.DrawFn) -> Subject:
 @given(subjects())
 def test_no_text_makes_the_linter_fail(own: Subject) -> None:
     """Whatever stands in a file, every check ends, and every finding is one printable line."""
-    for finding in check_slice(own) + check_dataset(*dataset_of(own)):
+    for finding in (
+        *findings(SLICE_CHECKS, own.slice_.path, own),
+        *findings(DATASET_CHECKS, own.slice_.path, *dataset_of(own)),
+    ):
         assert "\n" not in finding.line
         assert finding.line.startswith(f"{finding.file}: ")
 
@@ -99,4 +102,4 @@ def test_a_long_text_is_read_in_one_walk() -> None:
     """Towers of marks, endless words and unclosed quotes are checked in linear time."""
     for text in ("a" + "\u0301" * 20_000, "ж" * 50_000 + "  y", "(„" * 20_000, "a" + " " * 50_000):
         own = Subject(slice_=slice_of("be"), cases=(item(1, text, context=text),))
-        assert len(check_slice(own)) < 4
+        assert len(findings(SLICE_CHECKS, own.slice_.path, own)) < 4

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cases.config import load_dataset
 from cases.dataset import Slice
-from cases.download.labelled_sets import (
+from cases.download.public_files import (
     LabelledSet,
     bring_to_form,
     labelled_rows,

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.config import load_dataset, with_items
-from cases.download.labelled_sets import load_labelled_sets
 from cases.download.public_files import (
     DATA_FOLDER,
     DownloadError,
@@ -19,6 +18,7 @@ from cases.download.public_files import (
     check_redirect,
     fetch,
     load_benchmarks,
+    load_labelled_sets,
     without_query,
 )
 from cases.labels import Scale
