@@ -3,24 +3,14 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+from cases import thresholds
 from cases.dataset import Dataset, Slice
 from cases.labels import LabelReading, Scale
 from cases.tables import normal
-from cases.thresholds import (
-    CHECKS_KEY,
-    METRICS_KEY,
-    all_gates,
-    check_shares,
-    ranges_of,
-    read_checks,
-    read_gates,
-    read_metric_bars,
-    read_metrics,
-    read_pooled,
-    read_sampling,
-)
+from cases.thresholds import METRICS_KEY, ranges_of
 from evaluators.core import UsageError
 from evaluators.kinds import KINDS, Kind
 from evaluators.reading import Settings, load_settings
@@ -60,7 +50,7 @@ LANGUAGE_KEYS = ("file", "gates", "yes", "no", *SHARED_KEYS)
 DATASET_KEYS = (
     *("kind", "languages", "gates", "by", "penalty", DROP, RISE, "holm", "require_calibration"),
     "baseline",
-    *("cluster", "sample", "judge", "check", "labels", "attacks", "order", CHECKS_KEY),
+    *("cluster", "sample", "judge", "check", "labels", "attacks", "order", thresholds.CHECKS_KEY),
     *SHARED_KEYS,
 )
 
@@ -78,20 +68,27 @@ def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
     slices = {language: _slice(file, language) for language in languages}
     shared = set.intersection(*(set(ranges_of(one)) for one in slices.values()))
     ranges = {name: limits for one in slices.values() for name, limits in ranges_of(one).items()}
+    common = {name: limits for name, limits in ranges.items() if name in shared}
+    unmeasured = "judge" in file.top.values
+    if unmeasured and not file.kind.by_rubric:
+        raise file.top.problem("judge", f"no judge reads the answers of kind {file.kind}")
+    if unmeasured:
+        file.top.one_of("judge", ("unmeasured",))
+    if required := "baseline" in file.top.values:
+        file.top.one_of("baseline", ("required",))
     dataset = Dataset(
         name=file.name,
         folder=path.parent,
         kind=file.kind,
         slices=slices,
-        pooled=read_pooled(file.top, {name: ranges[name] for name in ranges if name in shared}),
+        pooled=thresholds.read_pooled(file.top, common),
         holm=file.top.flag("holm"),
         require_calibration=file.top.flag("require_calibration"),
-        sampling=read_sampling(file.top),
-        judge_unmeasured=_judge_unmeasured(file),
-        baseline_required="baseline" in file.top.values
-        and file.top.one_of("baseline", ("required",)) == "required",
+        sampling=thresholds.read_sampling(file.top),
+        judge_unmeasured=unmeasured,
+        baseline_required=required,
     )
-    check_shares(dataset, file.top)
+    thresholds.check_shares(dataset, file.top)
     return dataset
 
 
@@ -156,15 +153,6 @@ def _check_kind(file: _File, settings: Settings) -> None:
             raise settings.problem(key, what)
 
 
-def _judge_unmeasured(file: _File) -> bool:
-    """Return whether gates may decide although no labels measure the judge."""
-    if "judge" not in file.top.values:
-        return False
-    if not file.kind.by_rubric:
-        raise file.top.problem(key="judge", what=f"no judge reads the answers of kind {file.kind}")
-    return file.top.one_of("judge", ("unmeasured",)) == "unmeasured"
-
-
 def _slice(file: _File, language: str) -> Slice:
     own = file.languages.part(language)
     own.check_keys(LANGUAGE_KEYS)
@@ -173,8 +161,9 @@ def _slice(file: _File, language: str) -> Slice:
         raise own.problem(key="file", what="missing; name the data file, relative to this one")
     bare = _bare(file, own, language, file.top.path.parent / path)
     shared, gates = (one.part("gates") for one in (file.top, own))
-    bars, ranges = read_metric_bars(file.holder(own, METRICS_KEY), shared, gates), ranges_of(bare)
-    declared = all_gates(read_gates(shared, ranges), read_gates(gates, ranges))
+    bars = thresholds.read_metric_bars(file.holder(own, METRICS_KEY), shared, gates)
+    read = partial(thresholds.read_gates, metrics=ranges_of(bare))
+    declared = thresholds.all_gates(read(shared), read(gates))
     return replace(bare, thresholds=(*declared, *bars))
 
 
@@ -189,7 +178,12 @@ def _default_slice(file: _File, language: str, path: Path) -> Slice:
 def _bare(file: _File, own: Settings, language: str, path: Path) -> Slice:
     """Return a slice without thresholds."""
     _check_kind(file, own)
-    spoken = _rubric_language(file, own, language)
+    holder = file.holder(own, "rubric_language")
+    known = language if language in file.languages.values else FALLBACK_LANGUAGE
+    spoken = holder.text("rubric_language", known)
+    if not LANGUAGE.fullmatch(spoken):
+        what = f"want a language code such as 'en', got {shown(spoken)}"
+        raise holder.problem("rubric_language", what)
     prompt, rubric = (file.holder(own, key) for key in ("prompt", "rubric"))
     penalty = file.top.number("penalty", 0, MAX_PENALTY)
     found = _adapted(_find_rubric(rubric, file, spoken), file, own)
@@ -209,23 +203,13 @@ def _bare(file: _File, own: Settings, language: str, path: Path) -> Slice:
         floor=_floor(file, own, "floor"),
         floor_limit=_floor(file, own, "floor_limit"),
         offline_floor=_floor(file, own, "offline_floor"),
-        metrics=read_metrics(file.holder(own, METRICS_KEY), file.kind),
-        checks=read_checks(file.top, file.kind),
+        metrics=thresholds.read_metrics(file.holder(own, METRICS_KEY), file.kind),
+        checks=thresholds.read_checks(file.top, file.kind),
         cluster=normal(file.top.text("cluster")),
         label_reading=_label_reading(file.top.part("labels")),
         attacks=file.top.flag("attacks"),
         order=file.top.text("order"),
     )
-
-
-def _rubric_language(file: _File, own: Settings, language: str) -> str:
-    holder = file.holder(own, "rubric_language")
-    default = language if language in file.languages.values else FALLBACK_LANGUAGE
-    spoken = holder.text("rubric_language", default)
-    if not LANGUAGE.fullmatch(spoken):
-        what = f"want a language code such as 'en', got {shown(spoken)}"
-        raise holder.problem(key="rubric_language", what=what)
-    return spoken
 
 
 def _word(file: _File, own: Settings, key: str) -> str:
@@ -243,7 +227,6 @@ def _floor(file: _File, own: Settings, key: str) -> dict[str, float]:
 
 
 def _label_reading(part: Settings) -> LabelReading:
-    """Return what ``labels: {column: human, scale: "0:5"}`` says of the files' labels."""
     part.check_keys(LABEL_KEYS)
     try:
         scale = Scale.parse(part.text("scale")) if "scale" in part.values else None
@@ -259,12 +242,7 @@ def _label_reading(part: Settings) -> LabelReading:
 
 
 def _find_rubric(settings: Settings, file: _File, language: str) -> Rubric | None:
-    """Return the rubric that ``rubric:`` names in this language, None where the key is absent.
-
-    A bare name is ``<name>.<language>.yaml`` next to the settings file, or a bundled one. Anything
-    else is a path relative to the settings file, which may hold ``{lang}``. Raises UsageError for
-    a rubric that is missing, of another language, or of a protocol that this kind cannot use.
-    """
+    """Return the rubric named: a path (with ``{lang}``) or ``<name>.<language>.yaml``."""
     name = settings.text("rubric").replace(PLACE, language)
     if not name:
         return None
@@ -308,13 +286,7 @@ def _adapted(rubric: Rubric | None, file: _File, own: Settings) -> Rubric | None
 
 
 def _find_prompt(settings: Settings, rubrics: Path, languages: Sequence[str]) -> Prompt | None:
-    """Return the answer prompt that ``prompt:`` names, in the first of the languages that has it.
-
-    A bare name is ``<name>.<language>.yaml``; a path may hold ``{lang}``. Both are looked for next
-    to the settings file, then among the bundled ones. Without the key it is
-    ``answer.<language>.yaml`` next to the file, or None. Raises UsageError for a prompt that is
-    missing, or of none of these languages.
-    """
+    """Return the prompt named, as a rubric is, in the first language that has it, if any."""
     name = settings.text("prompt")
     folders = (settings.path.parent, rubrics) if name else (settings.path.parent,)
     files = (

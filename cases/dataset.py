@@ -1,7 +1,4 @@
-"""What a data set declares and what a run asks of it: slices, thresholds, items and the plan.
-
-A worker of xdist gets the plan from the controller, so nothing that reads files is loaded here.
-"""
+"""What a data set declares and a run asks of it. A worker loads this: nothing here reads files."""
 
 import hashlib
 from collections import defaultdict

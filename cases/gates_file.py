@@ -89,11 +89,7 @@ def _own_metrics(part: Settings) -> dict[str, Range]:
 
 
 def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:
-    """Return the data set with these gates. A gate of its own stays unless the file has it too.
-
-    Where the file replaces all, the others go, and ``left_out`` names them. Raises UsageError for
-    a language that the data set does not have, and for a metric of another kind.
-    """
+    """Return the data set with these gates, ``left_out`` and ``laxer`` noted. Raises UsageError."""
     own = gates.datasets.get(dataset.name, DatasetGates())
     for language in own.languages:
         if language not in dataset.slices:

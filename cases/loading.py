@@ -220,10 +220,6 @@ def case_digest(
     label: str | None = None,
     judged: str | None = None,
 ) -> str:
-    """Return the hash of everything in an item that may change its result.
-
-    ``judged`` is the recorded answer of a judged item. The answers of others are left out: two
-    runs with different answers must still pair.
-    """
+    """Return the hash of all that may change an item's result; ``judged``: its recorded answer."""
     parts: list[object] = [question, context, list(golds), label]
     return digest(parts if judged is None else [*parts, judged])

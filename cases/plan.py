@@ -22,11 +22,7 @@ BUNDLED_LABELS = Path(__file__).parent / "judges"
 
 
 def make_plan(files: Sequence[Path], selection: Selection, labelled: Iterable[Path] = ()) -> Plan:
-    """Return the plan over these ``dataset.yaml`` files.
-
-    ``labelled`` are those of labelled data sets at hand that only measure the judge. Raises
-    UsageError for anything wrong in a file or a selection, before any call.
-    """
+    """Return the plan; ``labelled`` files only measure the judge. Raises UsageError."""
     datasets = [load_dataset(path) for path in files]
     selection = _checked(datasets, selection, labelled)
     chosen = [_narrow(dataset, selection) for dataset in datasets]

@@ -83,11 +83,7 @@ def normal(name: str) -> str:
 
 
 def read_table(path: Path) -> Table:
-    """Return all records of a CSV, JSON, JSONL or YAML file, with values as they stand there.
-
-    The suffix tells the format. Raises UsageError naming file, row and line for anything that
-    cannot be read or is too large.
-    """
+    """Return a CSV, JSON, JSONL or YAML file's records. Raises UsageError with row and line."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         known = ", ".join(SUFFIXES)

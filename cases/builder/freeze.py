@@ -302,10 +302,7 @@ class FreezeStep(BuildStep):
         return {"to": to, "splits": dict(asks.splits), "seed": asks.seed}
 
     def work(self, items: Sequence[DraftItem], _: ModelCalls) -> list[DraftItem]:
-        """Return the items, dropped if they are not of the final set.
-
-        Raises UsageError if the dataset's folder has other data, BuildError if nothing is left.
-        """
+        """Return the final set's items. Raises UsageError over other data, BuildError if none."""
         build, values = self.build, self.values
         sample = build.folder.options("sample")
         sizes = {group: sample["counts"].get(group, COUNT) for group in sample["sources"]}

@@ -39,11 +39,7 @@ _DROPS: Mapping[str, str] = {UNCLEAR: "unclear", "BAD_LANGUAGE": "bad_language"}
 
 
 def assigned(items: Sequence[DraftItem], share: float, duty: Duty | None) -> list[DraftItem]:
-    """Return the items, each with the names of those who are to see it; none without a duty.
-
-    ``share`` of them is drawn, in proportion from each source and answer; contested ones are
-    always included.
-    """
+    """Return the items with those who are to see them: a drawn ``share``, and contested ones."""
     strata = {item.id: f"{item.origin.group}/{item.answer}" for item in items}
     drawn = draw(strata, round(share * len(items)), duty.seed) if duty else frozenset[str]()
     drawn |= {item.id for item in items if is_contested(item)}
@@ -135,11 +131,7 @@ def _disputed(item: DraftItem, reason: str) -> DraftItem:
 
 
 def agreed(items: Sequence[DraftItem], recipe: Recipe) -> tuple[Agreement, ...]:
-    """Return the agreement on all items and on each type of question, as the reviewers saw it.
-
-    Only the reviewers assigned at first count: whoever decides disputes sees nothing else, and
-    would make agreement look worse than it is.
-    """
+    """Return the agreement of those assigned at first, on all items and each type of question."""
     types = {
         item.id: recipe.type_of(item.review.get("question_before", item.question)) for item in items
     }

@@ -1,7 +1,4 @@
-"""The work folder of a build: one JSONL file a step, with the step's settings in its first line.
-
-A step's file appears whole or not at all, so a kill at any moment leaves the steps that are done.
-"""
+"""The work folder of a build: a JSONL file a step, whole or not at all, its settings in line 1."""
 
 import hashlib
 import json
@@ -151,10 +148,7 @@ class WorkFolder:
         return self.path / f"{step}.jsonl"
 
     def record(self, step: str) -> Values:
-        """Return the first line of a step's file, empty without one. Raises UsageError.
-
-        ``options`` are its settings, ``output`` and ``input`` the hashes of rows it made and got.
-        """
+        """Return a step's first line: options, hashes of input and output. Raises UsageError."""
         path = self.file(step)
         if not path.is_file():
             return {}

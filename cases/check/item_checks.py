@@ -156,10 +156,7 @@ def conflicts(subject: Subject) -> Iterator[Finding]:
 
 
 def _repeats(subject: Subject, *, contradicting: bool) -> Iterator[tuple[Case, Case]]:
-    """Yield the first item with a question, and each later one with the same question.
-
-    A judged item is an answer: there the recorded answer and the golds are part of the question.
-    """
+    """Yield the first item with a question (judged: with answer and golds), and each later one."""
     kind = subject.slice_.kind
     first: dict[tuple[str, ...], Case] = {}
     for case in subject.cases:

@@ -67,10 +67,7 @@ class PublicFile:
     """Empty where none is pinned."""
 
     def obtain(self, folder: Path, url: str = "", sha256: str = "") -> str:
-        """Make sure that the right file, and no other, is in a folder; return how it came there.
-
-        ``url`` and ``sha256`` replace its own. Raises DownloadError.
-        """
+        """Put the right file, no other, into a folder; return how it came. Raises DownloadError."""
         target, url, sha256 = folder / self.file, url or self.url, sha256 or self.sha256
         with file_errors(target):
             there, source = target.exists(), without_query(url)

@@ -91,11 +91,7 @@ class Issued:
 
 
 def issue(sheet: Sheet, asked: Mapping[str, IssuedItem], folder: Path) -> tuple[Path, ...]:
-    """Write form and twin of a sheet, and add it to ``sheet.json``; return the three paths.
-
-    Forms that were sent out earlier may still come back. Raises UsageError if ``sheet.json`` cannot
-    be read, or a criterion has another question, scale or run than before.
-    """
+    """Write a sheet and add it to ``sheet.json``; return three paths. Raises UsageError."""
     path = folder / ISSUED
     old = load_issued(path) if path.exists() else Issued(sheets=(), items={})
     before: dict[str, object] = {}

@@ -1,7 +1,4 @@
-"""What reviewers are shown: items and choices, who sees what, and a sheet's form and CSV twin.
-
-The form works offline; its words are in ``texts/``, one YAML file a language.
-"""
+"""What reviewers are shown: items, who sees what, and a sheet's offline form and CSV twin."""
 
 import hashlib
 import json

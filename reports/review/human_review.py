@@ -183,10 +183,7 @@ def sheet_item(one: Pick, questions: tuple[Question, ...], rubric: str = "") -> 
 
 
 def rubric_texts(picks: Sequence[Pick], transcripts: Source | None) -> dict[str, str]:
-    """Return what the judges were told, by the version of the rubric, as far as it is known.
-
-    A bundled rubric is known if its file still has this version, another if it was sent to a model.
-    """
+    """Return what judges were told, by rubric version: a file still of it, or what was sent."""
     records = [one.record for one in picks[:_SEARCHED]]
     calls = calls_of(transcripts, keys_of(records)).values() if transcripts else ()
     asked = [call.request for call in calls if call.request and call.request.messages]
@@ -263,10 +260,7 @@ def accept(
 def labelled(
     report: Report, adjudications: Adjudications, picks: Sequence[Pick] = ()
 ) -> dict[tuple[str, bool], list[dict[str, str]]]:
-    """Return a row for each answer that people judged, by language and whether they rated it.
-
-    ``picks`` are those of the form: a row says why its answer was picked and with what probability.
-    """
+    """Return what people judged as rows, by language and whether rated; ``picks`` say why."""
     by_digest = {one.digest: one for one in picks}
     found: dict[tuple[str, bool], dict[str, dict[str, str]]] = defaultdict(dict)
     for record in in_order(report.records):
