@@ -163,8 +163,9 @@ def _slice(file: _File, language: str) -> Slice:
     shared, gates = (one.part("gates") for one in (file.top, own))
     bars = thresholds.read_metric_bars(file.holder(own, METRICS_KEY), shared, gates)
     read = partial(thresholds.read_gates, metrics=ranges_of(bare))
-    declared = thresholds.all_gates(read(shared), read(gates))
-    return replace(bare, thresholds=(*declared, *bars))
+    mine = read(gates)  # a metric's own gates replace those for every language
+    others = [one for one in read(shared) if one.name not in {own.name for own in mine}]
+    return replace(bare, thresholds=(*others, *mine, *bars))
 
 
 def _default_slice(file: _File, language: str, path: Path) -> Slice:

@@ -72,12 +72,7 @@ def find_columns(table: Table, reading: LabelReading) -> LabelColumns:
 
 
 def as_judged(table: Table, slice_: Slice) -> Table:
-    """Return a table of labelled answers with the columns of kind ``judged``.
-
-    A table that has them already stays as it is, unless the data set says how to read its labels.
-    Rows of another language are left out. Labels become grades, or ratings where the rubric rates;
-    where raters tie it is TIED. Raises UsageError naming file, row and column.
-    """
+    """Return labelled answers with the columns of kind ``judged``. Raises UsageError."""
     reading, language = slice_.label_reading, slice_.language
     if reading == LabelReading() and table.names.keys() >= STANDARD:
         return table
@@ -100,28 +95,20 @@ def as_judged(table: Table, slice_: Slice) -> Table:
     gone = {*names, *names.values(), *MISREAD, *shared, columns.language}
     kept = [one for one in table.names if one not in gone and not OWN_RATER.fullmatch(one)]
     given = ["label", *(f"label_{number}" for number in range(1, len(columns.raters) + 1))]
+    reader: Callable[[str], str | float] = partial(read_grade, labels=slice_.labels)
+    if slice_.rates:
+        reader = (reading.scale or Scale()).place
+    found = [_labels(table, row, columns, reader) for row in rows]
+    if reading.two_way or any(NOT_CORRECT in some for some in found):
+        two_way = ("", TIED, *TWO_WAY)
+        found = [[one if one in two_way else NOT_CORRECT for one in some] for some in found]
     records = []
-    for row, labels in zip(rows, _all_labels(table, rows, columns, slice_), strict=True):
+    for row, labels in zip(rows, found, strict=True):
         values = {name: row.values[name] for name in kept if name in row.values}
         values |= {name: row.values.get(column) for name, column in names.items()}
         records.append(replace(row, values=values | dict(zip(given, labels, strict=True))))
     spelt = {name: table.names.get(column, column) for name, column in names.items()}
     return replace(table, names={one: table.names[one] for one in kept} | spelt, records=records)
-
-
-def _all_labels(
-    table: Table, rows: Sequence[TableRow], columns: LabelColumns, slice_: Slice
-) -> list[list[str]]:
-    """Return the label of each row and of its raters; two-way ones where one of them is."""
-    reading, read = slice_.label_reading, partial(read_grade, labels=slice_.labels)
-    reader: Callable[[str], str | float] = read
-    if slice_.rates:
-        reader = (reading.scale or Scale()).place
-    found = [_labels(table, row, columns, reader) for row in rows]
-    if reading.two_way or any(NOT_CORRECT in some for some in found):
-        known = ("", TIED, *TWO_WAY)
-        found = [[one if one in known else NOT_CORRECT for one in some] for some in found]
-    return found
 
 
 def language_of(row: TableRow, columns: LabelColumns, reading: LabelReading, usual: str) -> str:

@@ -15,7 +15,6 @@ from cases.rows import (
     golds_of,
     id_of,
     metadata_of,
-    recorded_of,
     rows_of,
 )
 from cases.tables import TableRow, read_table
@@ -63,7 +62,7 @@ def _case(slice_: Slice, row: ItemRow) -> Case:
     context = row.text(column) if column else ""
     golds, label = _golds_and_label(slice_, row)
     question = row.text(row.required("question"))
-    recorded = recorded_of(row)
+    recorded = row.string("recorded")[1]  # as it stands: "" is an empty answer, None is none
     judged = None if slice_.kind.answered else recorded
     hashed = case_digest(question, context, golds, label, judged)
     given = id_of(row)
@@ -94,7 +93,7 @@ def _golds_and_label(slice_: Slice, row: ItemRow) -> tuple[tuple[str, ...], str 
             raise row.problem(column, str(error)) from None
     if not kind.answered:
         golds, column = golds_of(row, slice_.language), row.required("label")
-        if recorded_of(row) is None:
+        if row.string("recorded")[1] is None:
             raise row.problem(row.required("recorded"), "null; give the answer that was judged")
         tied = row.record.values[column] == TIED
         return golds, None if tied else _label(row, column, slice_.labels)
@@ -164,21 +163,20 @@ def _check_golds(rows: Sequence[ItemRow], cases: Sequence[Case]) -> None:
     first: dict[tuple[str, str], int] = {}
     for index, case in enumerate(cases):
         before = first.setdefault((case.question, case.context), index)
-        if before != index and _contradict(rows[before], rows[index], cases[before], case):
-            other = f"{_where(rows[before].record)} answers it {shown(cases[before].expected)}"
+        if before == index:
+            continue
+        one, two = rows[before], rows[index]
+        golds = ({" ".join(gold.casefold().split()) for gold in own.golds}
+                 for own in (cases[before], case))  # fmt: skip
+        told_apart = any(
+            one.record.values.get(name) != value
+            for name, value in two.record.values.items()
+            if name in two.layout.id or name.endswith(IDENTIFIERS)
+        )
+        if not told_apart and not set.intersection(*golds):
+            other = f"{_where(one.record)} answers it {shown(cases[before].expected)}"
             what = f"the same question as before: {other}; keep one, or give each an id"
-            raise rows[index].problem(rows[index].required("gold"), what)
-
-
-def _contradict(one: ItemRow, two: ItemRow, first: Case, second: Case) -> bool:
-    golds = ({" ".join(gold.casefold().split()) for gold in case.golds} for case in (first, second))
-    if set.intersection(*golds):
-        return False
-    return not any(
-        one.record.values.get(name) != value
-        for name, value in two.record.values.items()
-        if name in two.layout.id or name.endswith(IDENTIFIERS)
-    )
+            raise two.problem(two.required("gold"), what)
 
 
 def _where(record: TableRow) -> str:

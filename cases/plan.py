@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,22 +27,27 @@ def make_plan(files: Sequence[Path], selection: Selection, labelled: Iterable[Pa
     datasets = [load_dataset(path) for path in files]
     selection = _checked(datasets, selection, labelled)
     chosen = [_narrow(dataset, selection) for dataset in datasets]
-    _check_prompts(chosen, selection)
+    there = {slice_.name for dataset in chosen for slice_ in dataset.slices.values()}
+    for option in selection.prompts:
+        if (name := f"{option.dataset}:{option.language}") not in there:
+            what = f"{name} is not asked in this run; there are {', '.join(sorted(there))}"
+            raise UsageError(f"--prompt: {what}")
     if selection.gates is not None:
         gates = load_gates(selection.gates)
         gates.check_names([dataset.name for dataset in chosen], f"{selection.gates}")
         chosen = [with_gates(dataset, gates) for dataset in chosen]
     if selection.baseline_required:
         chosen = [replace(dataset, baseline_required=True) for dataset in chosen]
-    items: dict[str, PlannedItem] = {}
-    samples: dict[str, SliceSample] = {}
+    items, samples = dict[str, PlannedItem](), dict[str, SliceSample]()
     for slice_ in (slice_ for dataset in chosen for slice_ in dataset.slices.values()):
         every = load_cases(slice_)
         _check_gates(slice_, chosen, every, selection)
         drawn = sample(every, selection.limit, selection.seed)
         if (count := len(drawn)) < len(every):
             samples[slice_.name] = SliceSample(items=count, of=len(every), seed=selection.seed)
-        for item in _items(slice_, drawn, selection.repeats):
+        for case, repeat in product(drawn, range(1, selection.repeats + 1)):
+            key = f"{slice_.dataset}-{slice_.language}-{case.id}" + f"~r{repeat}" * (repeat > 1)
+            item = PlannedItem(key=key, slice=slice_, case=case, repeat=repeat)
             if items.setdefault(item.key, item) is not item:
                 other = items[item.key].slice.path
                 raise UsageError(
@@ -122,16 +128,6 @@ def _checked(
     return selection
 
 
-def _check_prompts(datasets: Sequence[Dataset], selection: Selection) -> None:
-    there = {slice_.name for dataset in datasets for slice_ in dataset.slices.values()}
-    for option in selection.prompts:
-        name = f"{option.dataset}:{option.language}"
-        if name not in there:
-            raise UsageError(
-                f"--prompt: {name} is not asked in this run; there are {', '.join(sorted(there))}"
-            )
-
-
 def _narrow(dataset: Dataset, selection: Selection) -> Dataset:
     """Return the data set with the user's files and prompts, and only the slices asked for."""
     own = [option for option in selection.items if option.dataset == dataset.name]
@@ -157,14 +153,6 @@ def _split(slice_: Slice, split: str) -> Slice | None:
     path = slice_.path
     part = path.with_name(f"{path.stem}.{split}{path.suffix}") if NAME.fullmatch(split) else None
     return replace(slice_, path=part) if part and part.is_file() else None
-
-
-def _items(slice_: Slice, cases: Iterable[Case], repeats: int) -> Iterator[PlannedItem]:
-    for case in cases:
-        stem = f"{slice_.dataset}-{slice_.language}-{case.id}"
-        for repeat in range(1, repeats + 1):
-            key = stem if repeat == 1 else f"{stem}~r{repeat}"
-            yield PlannedItem(key=key, slice=slice_, case=case, repeat=repeat)
 
 
 def sample(cases: Sequence[Case], limit: int | None, seed: int) -> list[Case]:
@@ -209,14 +197,18 @@ def labelled_for(
 ) -> tuple[Labelled, ...]:
     """Return what measures the judge of the plan's gated slices.
 
-    A slice is measured by labelled items in its language that are judged by its own rubric. At
+    Labelled items in its language, judged by its own rubric, measure a slice, if there are any. At
     most ``limit`` are drawn, by a hash of their ids alone: nobody can look for a sample that suits
-    a judge. Slices without a labelled data set of their kind are left out. Raises UsageError for
-    a data file that cannot be read.
+    a judge. Raises UsageError for a data file that cannot be read.
     """
     found: dict[tuple[str, str, str], Labelled] = {}
     for slice_ in gated(plan):
-        dataset, own = _measuring(slice_, judged)
+        alike = [dataset for dataset in judged if rates(dataset) == slice_.kind.rated]
+        version = slice_.rubric.version if slice_.rubric else None
+        known = ((one, one.slices.get(slice_.language)) for one in alike)
+        same = ((one, own) for one, own in known
+                if own and own.rubric and own.rubric.version == version)  # fmt: skip
+        dataset, own = next(same, (alike[0] if alike else None, None))
         if dataset is None:
             continue
         key = (dataset.name, slice_.language, own.name if own else slice_.name)
@@ -234,16 +226,6 @@ def gated(plan: Plan) -> Iterator[Slice]:
             gates = (*slice_.thresholds, *dataset.pooled)
             if by_judge and not all(gate.of_usage for gate in gates):
                 yield slice_
-
-
-def _measuring(slice_: Slice, judged: Iterable[Dataset]) -> tuple[Dataset | None, Slice | None]:
-    """Return the labelled data set for a slice, and its slice with the same rubric, if any."""
-    alike = [dataset for dataset in judged if rates(dataset) == slice_.kind.rated]
-    for dataset in alike:
-        own = dataset.slices.get(slice_.language)
-        if own and own.rubric and slice_.rubric and own.rubric.version == slice_.rubric.version:
-            return dataset, own
-    return (alike[0] if alike else None), None
 
 
 def rates(dataset: Dataset) -> bool:

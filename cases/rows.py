@@ -206,18 +206,13 @@ def golds_of(row: ItemRow, language: str) -> tuple[str, ...]:
             check_gold(gold, language)
         except ValueError as error:
             raise row.problem(main, str(error)) from None
-    return tuple(dict.fromkeys([*found, *_tolerated(row, found[0], language)]))
-
-
-def _tolerated(row: ItemRow, gold: str, language: str) -> list[str]:
-    """Return the range that the row's tolerance makes of its main gold, if it has one."""
     column, value = row.string("tolerance", "text or a number")
-    if value is None or not value.strip():
-        return []
-    try:
-        return [with_tolerance(gold, value, language)]
-    except ValueError as error:
-        raise row.problem(column, str(error)) from None
+    if value is not None and value.strip():
+        try:
+            found.append(with_tolerance(found[0], value, language))
+        except ValueError as error:
+            raise row.problem(column, str(error)) from None
+    return tuple(dict.fromkeys(found))
 
 
 def _forms(row: ItemRow, column: str) -> list[str]:
@@ -241,11 +236,6 @@ def _aliases(row: ItemRow) -> list[str]:
     _, text = row.string("aliases", "text or a list of texts")
     forms = text.split(ALIAS_MARK) if text else []
     return [row.checked(column, form) for form in forms if form.strip()]
-
-
-def recorded_of(row: ItemRow) -> str | None:
-    """Return the recorded answer as it stands: ``""`` is an empty one, None is none."""
-    return row.string("recorded")[1]
 
 
 def id_of(row: ItemRow) -> str | None:

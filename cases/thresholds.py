@@ -121,12 +121,6 @@ def _margin(
     )
 
 
-def all_gates(shared: Sequence[Threshold], own: Sequence[Threshold]) -> tuple[Threshold, ...]:
-    """Return a data set's gates for every language with a language's own, which come first."""
-    named = {one.name for one in own}
-    return (*(one for one in shared if one.name not in named), *own)
-
-
 def check_shares(dataset: Dataset, settings: Settings) -> None:
     """Raise UsageError where audited gates of a data set, over the same pairs, draw two shares."""
     every = (*dataset.pooled, *(gate for one in dataset.slices.values() for gate in one.thresholds))
