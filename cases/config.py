@@ -145,7 +145,6 @@ def _file(path: Path, rubrics: Path) -> _File:
 
 
 def _check_kind(file: _File, settings: Settings) -> None:
-    """Raise UsageError for a key that means nothing to this kind."""
     for key in settings.values:
         owners = [kind for kind in KINDS.values() if key in kind.keys]
         if owners and file.kind not in owners:
@@ -177,7 +176,6 @@ def _default_slice(file: _File, language: str, path: Path) -> Slice:
 
 
 def _bare(file: _File, own: Settings, language: str, path: Path) -> Slice:
-    """Return a slice without thresholds."""
     _check_kind(file, own)
     holder = file.holder(own, "rubric_language")
     known = language if language in file.languages.values else FALLBACK_LANGUAGE

@@ -75,7 +75,6 @@ class DrawRecipe:
         return found
 
     def _cell(self, row: TableRow, column: str, asked: Settings, key: str) -> str:
-        """Return a cell's text. Raises UsageError for a column that the table does not have."""
         if normal(column) not in self.table.names:
             what = f"{self.table.path} has no column {shown(column)}"
             raise asked.problem(key, f"{what}; {hint(column, self.table.names.values())}")
@@ -89,7 +88,6 @@ class DrawRecipe:
         return float(text)
 
     def _fits(self, where: Settings, row: TableRow) -> bool:
-        """Return whether a row meets every condition of a ``where``."""
         for column in where.values:
             condition = where.part(column)
             condition.check_keys(("min", "max", "any", "none", "matches"))
@@ -108,7 +106,6 @@ class DrawRecipe:
     def _drawn(
         self, part: Settings, rows: Sequence[TableRow], chance: random.Random, wanted: int
     ) -> list[tuple[TableRow, ...]]:
-        """Return the rows of each question, none used twice. Raises UsageError for too few."""
         left = [row for row in rows if self._fits(part.part("where"), row)]
         chance.shuffle(left)
         drawn: list[tuple[TableRow, ...]] = []
@@ -125,7 +122,6 @@ class DrawRecipe:
     def _next(
         self, part: Settings, left: Sequence[TableRow], chance: random.Random
     ) -> tuple[TableRow, ...]:
-        """Return the rows of another question; empty where none is found."""
         kind, column = part.one_of("kind", KINDS), part.text("same")
         if kind == "value":
             return tuple(left[:1])
@@ -215,7 +211,6 @@ class DrawRecipe:
         }
 
     def _name(self, part: Settings, language: str, row: TableRow) -> str:
-        """Return what a row is called in a language."""
         names = part.values.get("name", "name")
         if isinstance(names, str):
             return self._worded(language, row, names, part, "name")
@@ -247,7 +242,6 @@ class DrawRecipe:
 
 
 def _pattern(settings: Settings, key: str, text: str) -> re.Pattern[str]:
-    """Return a regular expression of a recipe. Raises UsageError for one that is none."""
     try:
         return re.compile(text, re.IGNORECASE)
     except re.error as error:

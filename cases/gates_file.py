@@ -123,7 +123,6 @@ def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:
 
 
 def _laxer(name: str, before: Sequence[Threshold], own: Sequence[Threshold]) -> Iterator[str]:
-    """Yield the gates of a slice that the file makes laxer."""
     for old in before:
         new = [one for one in own if one.name == old.name]
         if new and all(one.is_laxer(old) for one in new):
@@ -133,14 +132,12 @@ def _laxer(name: str, before: Sequence[Threshold], own: Sequence[Threshold]) -> 
 def _split(
     before: Sequence[Threshold], own: Sequence[Threshold], gates: GatesFile
 ) -> tuple[list[Threshold], list[Threshold]]:
-    """Return the gates that stay, and those that the file leaves out."""
     named = {one.name for one in own}
     others = [one for one in before if one.name not in named]
     return ([], others) if gates.replaces_all else (others, [])
 
 
 def _check_fit(threshold: Threshold, slice_: Slice, part: Settings) -> None:
-    """Raise UsageError for a threshold, read from this part, that a slice cannot have."""
     metrics, name = ranges_of(slice_), threshold.of or threshold.measure
     place = part.part(threshold.measure) if threshold.of else part
     if is_repeated(name) and not threshold.of:

@@ -93,6 +93,5 @@ def _value(quantity: Quantity) -> Decimal:
 
 
 def _plain(value: Decimal) -> str:
-    """Return a number in digits without trailing zeros after the point."""
     digits = f"{value:f}"
     return digits.rstrip("0").rstrip(".") if "." in digits else digits

@@ -159,7 +159,6 @@ def _check_cluster(slice_: Slice, cases: Sequence[Case]) -> None:
 
 
 def _check_golds(rows: Sequence[ItemRow], cases: Sequence[Case]) -> None:
-    """Raise UsageError for one question with contradicting golds and nothing to tell them apart."""
     first: dict[tuple[str, str], int] = {}
     for index, case in enumerate(cases):
         before = first.setdefault((case.question, case.context), index)

@@ -129,7 +129,6 @@ def _checked(
 
 
 def _narrow(dataset: Dataset, selection: Selection) -> Dataset:
-    """Return the data set with the user's files and prompts, and only the slices asked for."""
     own = [option for option in selection.items if option.dataset == dataset.name]
     for option in own:
         dataset = with_items(dataset, option.language, option.path)

@@ -104,7 +104,6 @@ def spellings(names: tuple[str, ...]) -> str:
 
 
 def _check_script(table: Table, column: str, name: str, layout: Layout) -> None:
-    """Raise UsageError for a name that only looks like that of a known column."""
     visible = "".join(char for char in name if unicodedata.category(char) != "Cf")
     latin = unicodedata.normalize("NFKC", visible).translate(LOOK_ALIKES)
     meant = "_".join(latin.casefold().split())

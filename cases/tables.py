@@ -271,7 +271,6 @@ def _yaml_items(path: Path) -> Iterator[Entry]:
 
 
 def _table(path: Path, entries: Iterable[Entry]) -> Table:
-    """Return the table of mappings. Raises UsageError for anything else, and for no rows."""
     names: dict[str, str] = {}
     records = []
     for row, line, value in entries:

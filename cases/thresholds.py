@@ -71,7 +71,6 @@ def read_pooled(settings: Settings, metrics: Mapping[str, Range]) -> tuple[Thres
 def _changes(
     holder: Settings, change: str, metrics: Mapping[str, Range], *, pool: bool = False
 ) -> list[Threshold]:
-    """Return the margins under ``drop`` or ``rise``: for the passing share, and named metrics."""
     part = holder.part(change)
     named = [name for name in metrics if name not in (DROP, RISE)]
     part.check_keys((*CHANGE_KEYS, *(("pool",) if pool else ()), *named))
@@ -142,7 +141,6 @@ def read_sampling(settings: Settings) -> Sampling | None:
 
 
 def _bar(part: Settings, metric: str, limits: Range) -> Threshold | None:
-    """Return what ``min``, ``max`` and ``evidence`` say; None without a bar."""
     low, high = (part.number(key, *limits) for key in ("min", "max"))
     if low is None and high is None:
         return None

@@ -174,7 +174,6 @@ class ReviewStep(BuildStep):
 
     @staticmethod
     def _duty(values: Values) -> Duty | None:
-        """Return how items are assigned, None for nobody. Raises UsageError."""
         reviewers, overlap = tuple(values["reviewers"]), values["overlap"]
         if not values["share"]:
             return None

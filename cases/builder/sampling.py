@@ -120,7 +120,6 @@ class TextSource:
             yield Article(origin=self._origin(**found), text=text)
 
     def _folder(self) -> Iterator[Article]:
-        """Yield the ``.txt`` files of a folder and its sub-folders, each an article."""
         files = sorted(self.path.rglob("*.txt"))
         if not files:
             raise UsageError(f"{self.path}: no .txt file in this folder")

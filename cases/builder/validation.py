@@ -79,7 +79,6 @@ class Validator:
         return await calls.ask_items("validate", items, jobs)
 
     async def _one(self, item: DraftItem, ask: Ask) -> DraftItem:
-        """Return an item with the model's opinions. Raises CallError."""
         template, labels = self.recipe.validation, self.recipe.labels
         version = version_of(template) if template else self.rubric.version
         said: dict[str, object] = {"model": self.model.spec, "prompt": version}
@@ -229,7 +228,6 @@ class ProbeStep(BuildStep):
     async def _probed(
         self, items: Sequence[DraftItem], model: Model, calls: StepCalls
     ) -> list[DraftItem]:
-        """Return the items with what a model said of each; pending if its call failed."""
         recipe, labels = self.build.recipe, self.build.recipe.labels
         prompt = Prompt(
             name="probe",

@@ -177,7 +177,6 @@ def unclustered(subject: Subject) -> Iterator[Finding]:
 
 
 def _linked(subject: Subject, field: str) -> Mapping[str, Sequence[Case]]:
-    """Return the items by their value in a field, where they have one."""
     found: dict[str, list[Case]] = defaultdict(list)
     for case in subject.cases:
         if value := _value(case, field):
@@ -216,7 +215,6 @@ def too_easy(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_right(slice_: Slice, case: Case) -> bool:
-    """Return whether the recorded answer of an item passes by the rules without a model."""
     answer = case.recorded or ""
     if slice_.kind.words:
         said = read_yes_no(answer, "stop", (slice_.yes,), (slice_.no,))

@@ -341,7 +341,6 @@ def _check_columns(table: Table, names: Iterable[str]) -> None:
 
 
 def _cell(table: Table, row: TableRow, column: str) -> str | None:
-    """Return the text of a cell, ``true`` or ``false`` for a JSON boolean, None for none."""
     value = row.values.get(normal(column))
     if isinstance(value, bool):
         return str(value).lower()

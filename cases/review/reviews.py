@@ -290,7 +290,6 @@ def settle(items: Iterable[str], reviews: Iterable[Review]) -> dict[str, Settled
 
 
 def _majority(values: Sequence[str]) -> str:
-    """Return the value that more than half of them are; empty if there is none."""
     first = Counter(values).most_common(1)
     return first[0][0] if first and 2 * first[0][1] > len(values) else ""
 

@@ -169,8 +169,6 @@ def _add_calling(parser: CommandParser) -> None:
 
 
 def _number(option: str, low: int, *, whole: bool = False) -> Callable[[str], float]:
-    """Return what reads a number from ``low`` to a million, for one option."""
-
     def read(text: str) -> float:
         try:
             value = float(text)

@@ -49,7 +49,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _formed(one: LabelledSet, folder: Path) -> list[str]:
-    """Get the rest of a labelled set, write it in the one form, and return what was done."""
     lines = [one.golds.obtain(folder)] if one.golds else []
     path = one.path(folder)
     with file_errors(path):

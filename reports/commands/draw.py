@@ -34,7 +34,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _checked(paths: dict[str, Path], dataset: str) -> int:
-    """Check the files as items of a bundled data set, say how they are run, return the code."""
     results: list[CheckResult] = []
     for language, path in paths.items():
         results.append(check_files([path], f"{dataset}:{language}"))

@@ -75,7 +75,6 @@ def _parser(kinds: Iterable[str]) -> command_line.CommandParser:
 
 
 def _files(files: Texts, kind: Texts, words: Texts) -> dict[str, str]:
-    """Return the files of a data set of this kind: their names and texts."""
     name, language, asks = words["name"], words["language"], kind["slots"]
     data = f"{language}.{kind['data']}"
     extra = words["rubric_language"] + kind["extra"].format(**words)

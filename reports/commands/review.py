@@ -59,7 +59,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _read(options: argparse.Namespace, path: Path) -> tuple[Report, tuple[human.Pick, ...]]:
-    """Return a run, and which of its answers are picked with these options."""
     report = load_report(path)
     if options.baseline is not None:
         report = rebuilt(report, read_baseline(options.baseline, [report]))
@@ -108,7 +107,6 @@ def _ask_ratings(run: Path, options: argparse.Namespace) -> int:
 
 
 def _accept(options: argparse.Namespace) -> int:
-    """Take verdicts into adjudications.yaml, and ratings into their own file."""
     _paths(options)
     issued = load_issued(options.sheet or Path("reports", "out", ISSUED))
     reviews = issued.read(options.accept)
@@ -203,7 +201,6 @@ def _until_decided(run: Path, options: argparse.Namespace) -> int:
 def _next_form(
     run: Path, folder: Path, gates: Sequence[AuditedGate], options: argparse.Namespace
 ) -> Iterator[str]:
-    """Write the next form, if one is needed; yield where it is, or what to do with the verdict."""
     picks = list(_picks(gates, options.pairs))
     if picks:
         paths = human.issue_verdicts(folder, picks, "audit", transcripts_of(run))
@@ -247,7 +244,6 @@ def _accept_pairs(
 
 
 def _agreement_lines(reviews: Sequence[Review]) -> Iterator[str]:
-    """Yield how far reviewers agree on the answers that several of them saw."""
     (found,) = agreement(reviews)
     raw, alpha, *kappas = (
         one.text("{value} [{low}, {high}] (n={n})", "{value} [interval undefined] (n={n})")

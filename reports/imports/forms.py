@@ -99,7 +99,6 @@ def _forms(found: ResultFile) -> set[str]:
 
 
 def _inspect(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
-    """Return the run of these logs, one a task."""
     logs = [_log(one) for one in found]
     named = [head["eval"].get("model", "") for head, _ in logs]
     model = foreign.only(found[0].path, named, "model", choice)
@@ -183,7 +182,6 @@ def _inspect_sample(task: str, row: Json) -> ScoredSample:
 
 
 def _harness(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
-    """Return the run that these files of lm-evaluation-harness belong to."""
     home = found[0].path.parent
     times = {_named(one.path, "time") for one in found}
     if len(times) > 1:
@@ -260,7 +258,6 @@ def _harness_samples(task: str, file: ResultFile) -> Iterator[ScoredSample]:
 
 
 def _promptfoo(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
-    """Return the results of one provider."""
     path, data = found[0].path, found[0].data
     rows = data["results"]["results"]
     model = foreign.only(path, map(_provider, rows), "provider", choice)

@@ -44,7 +44,6 @@ def slug(text: str, joint: str = "_") -> str:
 
 
 def _threshold(scorer: Scorer) -> Threshold:
-    """Return the gate that stands where no gates file is given."""
     change = RISE if scorer.lower_is_better else DROP
     of = "" if scorer.two_way and change == DROP else slug(scorer.name)
     return Threshold(measure=change, of=of, max=MARGIN, evidence="confident", fail="margin")
@@ -186,7 +185,6 @@ class ImportedRun:
         )
 
     def _dataset(self, name: str, records: Sequence[Record], *, bare: bool) -> Dataset:
-        """Return the declaration of one task; ``bare`` has no gates."""
         gate = _threshold(self.tasks[name])
         own = _scorer(name, self.run.scorers[name], self.tasks[name].name)
         version = f"{own.name} {own.version}".strip()

@@ -113,7 +113,6 @@ def pick_at_random(report: Report, sample: int, seed: int = 0) -> tuple[Pick, ..
 
 
 def _answers(report: Report) -> Iterator[tuple[str, Record, Slice]]:
-    """Yield all answers that a person may judge, with their ids, in the report's order."""
     slices = {one.name: one for dataset in report.datasets for one in dataset.slices.values()}
     for record in in_order(report.records):
         part = slices[f"{record.dataset}:{record.language}"]
