@@ -262,9 +262,8 @@ def parse_shard(text: str) -> Shards | None:
     try:
         shards = Shards(of=int(of), held=(int(number),))
     except ValueError:
-        raise UsageError(
-            f"--shard: K/N is needed, part K of N (such as 2/8), got {shown(text)}"
-        ) from None
+        what = f"--shard: K/N is needed, part K of N (such as 2/8), got {shown(text)}"
+        raise UsageError(what) from None
     return shards if shards.missing else None
 
 

@@ -41,9 +41,8 @@ class GatesFile:
         """Raise UsageError where none of these data sets is named."""
         if not set(self.datasets) & set(names):
             there = ", ".join(names)
-            raise UsageError(
-                f"{where}: no gate for any dataset of this run ({there}); name one of them"
-            )
+            what = f"{where}: no gate for any dataset of this run ({there}); name one of them"
+            raise UsageError(what)
 
 
 def load_gates(path: Path, own: Sequence[str] = ()) -> GatesFile:

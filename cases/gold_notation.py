@@ -19,9 +19,8 @@ def check_gold(gold: str, language: str) -> None:
     if marked := _MARK.match(gold):
         mark = MARKS[not marked[1]]
         if not gold.startswith(mark):
-            raise ValueError(
-                f"{shown(gold)}: the mark is {mark!r}, exactly so and at the beginning"
-            )
+            what = f"{shown(gold)}: the mark is {mark!r}, exactly so and at the beginning"
+            raise ValueError(what)
         if not gold.removeprefix(mark).strip():
             raise ValueError(f"only the mark {mark!r}; say after it what is true")
     elif _RANGE.search(gold):
@@ -32,14 +31,12 @@ def _check_range(gold: str, language: str) -> None:
     parts = _RANGE.split(gold)
     ends = [_quantities(part, language) for part in parts]
     if [len(end) for end in ends] != [1, 1] or "..".join(parts) != gold:
-        raise ValueError(
-            f"{shown(gold)} is no range; write two numbers and their unit: '1637..1642 m'"
-        )
+        what = f"{shown(gold)} is no range; write two numbers and their unit: '1637..1642 m'"
+        raise ValueError(what)
     low, high = (_value(end[0]) for end in ends)
     if low > high:
-        raise ValueError(
-            f"{shown(gold)}: the low end is the higher one; write the smaller number first"
-        )
+        what = f"{shown(gold)}: the low end is the higher one; write the smaller number first"
+        raise ValueError(what)
 
 
 def with_tolerance(gold: str, tolerance: str, language: str) -> str:
@@ -75,9 +72,8 @@ def _reach(tolerance: str, gold: Quantity, language: str) -> Decimal:
     if one.unit == percent and gold.unit != percent:
         return abs(_value(gold)) * _value(one) / 100
     if one.unit == percent:
-        raise ValueError(
-            f"{shown(tolerance)} of a percentage may be points or a share; write a bare number"
-        )
+        what = f"{shown(tolerance)} of a percentage may be points or a share; write a bare number"
+        raise ValueError(what)
     if not one.shares_unit(gold):
         raise ValueError(f"{shown(tolerance)} is not in the gold's unit; {_WANTED}")
     return _value(one)

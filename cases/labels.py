@@ -99,9 +99,8 @@ def grade_or_rating(text: str, labels: Sequence[str] = GRADES) -> str:
     grade = LETTERS.get(word, word)
     if grade in GRADES or RATING.fullmatch(grade):
         return grade
-    raise ValueError(
-        f"want {', '.join(GRADES)}, a letter A, B, C, or a rating 1 to 10; got {shown(text)}"
-    )
+    what = f"want {', '.join(GRADES)}, a letter A, B, C, or a rating 1 to 10; got {shown(text)}"
+    raise ValueError(what)
 
 
 def given_label(text: str, labels: Sequence[str] = GRADES) -> str:

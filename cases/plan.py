@@ -50,9 +50,8 @@ def make_plan(files: Sequence[Path], selection: Selection, labelled: Iterable[Pa
             item = PlannedItem(key=key, slice=slice_, case=case, repeat=repeat)
             if items.setdefault(item.key, item) is not item:
                 other = items[item.key].slice.path
-                raise UsageError(
-                    f"{slice_.path}: item {item.key!r} is also one of {other}; rename an id"
-                )
+                what = f"{slice_.path}: item {item.key!r} is also one of {other}; rename an id"
+                raise UsageError(what)
     slices = {item.slice.name: item.slice for item in items.values()}
     return Plan(
         datasets=tuple(chosen),

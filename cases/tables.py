@@ -87,9 +87,8 @@ def read_table(path: Path) -> Table:
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         known = ", ".join(SUFFIXES)
-        raise UsageError(
-            f"{path}: files ending in {shown(path.suffix)} are not read; give one of {known}"
-        )
+        what = f"{path}: files ending in {shown(path.suffix)} are not read; give one of {known}"
+        raise UsageError(what)
     if suffix in (".yaml", ".yml"):
         return _table(path, _yaml_items(path))
     read = {".csv": read_csv, ".jsonl": read_jsonl, ".json": read_json}[suffix]

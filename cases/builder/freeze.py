@@ -151,9 +151,8 @@ def dataset_name(folder: Path) -> str:
     """Return the name of the dataset in a folder. Raises UsageError if it cannot be one."""
     name = folder.resolve().name
     if not NAME.fullmatch(name):
-        raise UsageError(
-            f"build: --to {shown(str(folder))}: names the dataset: letters, digits and _ only"
-        )
+        what = f"build: --to {shown(str(folder))}: names the dataset: letters, digits and _ only"
+        raise UsageError(what)
     return name
 
 
@@ -162,9 +161,8 @@ def changed(files: Files) -> Files:
     found = {path: text for path, text in files.items() if not path.exists()}
     for path, text in files.items():
         if path not in found and path.read_bytes() != text.encode():
-            raise UsageError(
-                f"{path}: is there already, with other content; delete it, or name another --to"
-            )
+            what = f"{path}: is there already, with other content; delete it, or name another --to"
+            raise UsageError(what)
     return found
 
 
@@ -309,9 +307,8 @@ class FreezeStep(BuildStep):
         selected = balanced(items, sizes, values["splits"], values["seed"])
         counts = Counter(item.origin.group for item in kept(selected))
         if not counts:
-            raise BuildError(
-                "freeze: no item is left, or all of a source have one answer; sample more"
-            )
+            what = "freeze: no item is left, or all of a source have one answer; sample more"
+            raise BuildError(what)
         changed(self._data(selected))
         for group, wanted in sizes.items():
             if counts[group] < wanted // 2 * 2:

@@ -178,9 +178,8 @@ class ReviewStep(BuildStep):
         if not values["share"]:
             return None
         if not reviewers:
-            raise UsageError(
-                "build: name who reviews: --reviewer NAME, once for each; or give --unreviewed"
-            )
+            what = "build: name who reviews: --reviewer NAME, once for each; or give --unreviewed"
+            raise UsageError(what)
         if overlap is None:
             overlap = OVERLAP if len(reviewers) > 1 else 0.0
         return Duty(reviewers=reviewers, overlap=overlap, seed=values["seed"])
@@ -212,9 +211,8 @@ class AcceptStep(BuildStep):
         names = dict.fromkeys([*before.get("files", {}), *map(str, options.files)])
         for name in names:
             if not Path(name).is_file():
-                raise UsageError(
-                    f"build: accept {name}: no such file; give what a reviewer sent back"
-                )
+                what = f"build: accept {name}: no such file; give what a reviewer sent back"
+                raise UsageError(what)
         hashes = {name: file_hash(Path(name)) for name in names}
         return {
             "unreviewed": options.unreviewed or before.get("unreviewed", False),

@@ -131,8 +131,7 @@ def _form_fault(question: str, rules: QuestionRules) -> Fault | None:
 
 
 def _first(patterns: Sequence[re.Pattern[str]], text: str) -> str:
-    found = (pattern.search(text) for pattern in patterns)
-    return next((match[0] for match in found if match), "")
+    return next((match[0] for one in patterns if (match := one.search(text))), "")
 
 
 def _copied(item: DraftItem, rules: QuestionRules) -> Fault | None:

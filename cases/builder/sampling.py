@@ -140,9 +140,8 @@ class TextSource:
                         yield self._dumped(base, page, last, text)
         except (SyntaxError, OSError, EOFError, ValueError) as error:
             what = f"{error}".splitlines()[0][:120] if f"{error}" else type(error).__name__
-            raise UsageError(
-                f"{self.path}: not a whole MediaWiki dump ({what}); fetch it again"
-            ) from None
+            what = f"{self.path}: not a whole MediaWiki dump ({what}); fetch it again"
+            raise UsageError(what) from None
 
     def _dumped(self, base: str, page: Element, last: Element, text: str) -> Article:
         title, number = page.findtext("{*}title", ""), page.findtext("{*}id", "")

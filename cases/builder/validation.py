@@ -129,9 +129,8 @@ def check_pair(generator: Spec, validator: Spec, *, same_provider: bool) -> None
     """Raise UsageError if both are one model, or of one provider where that is not allowed."""
     names = {spec.name.casefold().rpartition("/")[2] for spec in (generator, validator)}
     if len(names) == 1:  # behind a gateway, too
-        raise UsageError(
-            f"--validator {validator.text} is the generator; name a model of another provider"
-        )
+        what = f"--validator {validator.text} is the generator; name a model of another provider"
+        raise UsageError(what)
     if generator.base_url == validator.base_url and not same_provider:
         raise UsageError(
             f"--validator {validator.text} is of the generator's provider; name a model of another "

@@ -158,9 +158,8 @@ class WorkFolder:
         except ValueError:
             record = None
         if not isinstance(record, dict) or record.get("output") != sha256(rows):
-            raise UsageError(
-                f"{path}: changed since it was made; delete it to make it again, or put it back"
-            )
+            what = f"{path}: changed since it was made; delete it to make it again, or put it back"
+            raise UsageError(what)
         return record
 
     def options(self, step: str) -> Values:
@@ -206,9 +205,8 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         where = error.filename or path
-        raise BuildError(
-            f"{where}: cannot be written ({error.strerror}); fix that and run again"
-        ) from None
+        what = f"{where}: cannot be written ({error.strerror}); fix that and run again"
+        raise BuildError(what) from None
 
 
 @contextmanager

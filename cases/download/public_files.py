@@ -135,9 +135,8 @@ def file_errors(target: Path) -> Iterator[None]:
         yield
     except OSError as error:
         where, reason = error.filename or target, error.strerror or type(error).__name__
-        raise DownloadError(
-            f"{where}: cannot be written or read ({reason}); mend that, or choose another --to"
-        ) from None
+        what = f"{where}: cannot be written or read ({reason}); mend that, or choose another --to"
+        raise DownloadError(what) from None
 
 
 def fetch(url: str, hint: str, read_s: float = READ_S, limit: int = MAX_BYTES) -> bytes:

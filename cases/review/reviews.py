@@ -84,9 +84,8 @@ class Issued:
         for one in reviews:
             if one.verdict and one.verdict not in self.items[one.item].choices:
                 choices = ", ".join(self.items[one.item].choices)
-                raise UsageError(
-                    f"{one.source}: {shown(one.verdict)} is no choice; there are {choices}"
-                )
+                what = f"{one.source}: {shown(one.verdict)} is no choice; there are {choices}"
+                raise UsageError(what)
         return reviews
 
 
@@ -120,12 +119,10 @@ def load_issued(path: Path) -> Issued:
     import msgspec  # noqa: PLC0415
 
     if not path.exists():
-        raise UsageError(
-            f"{path}: no sheet was issued there; name the form's own sheet.json as --sheet"
-        )
+        what = f"{path}: no sheet was issued there; name the form's own sheet.json as --sheet"
+        raise UsageError(what)
     try:
-        value = parse_json(read_text(path))
-        return replace(msgspec.convert(value, Issued), path=path)
+        return replace(msgspec.convert(parse_json(read_text(path)), Issued), path=path)
     except ValueError:
         raise UsageError(f"{path}: not what `qagate review` writes; write the form again") from None
 
@@ -142,9 +139,8 @@ def read_sheets(paths: Iterable[Path], allowed: Allowed | None = None) -> tuple[
     for path in paths:
         read = readers.get(path.suffix.lower())
         if read is None:
-            raise UsageError(
-                f"{path}: a review ends in .json (saved by the form) or .csv; give one of these"
-            )
+            what = f"{path}: a review ends in .json (saved by the form) or .csv; give one of these"
+            raise UsageError(what)
         for review in read(path, allowed):
             before = found.setdefault((review.item, review.reviewer.casefold()), review)
             if (before.verdict, before.edited) != (review.verdict, review.edited):
@@ -166,9 +162,8 @@ def _from_csv(path: Path, allowed: Allowed | None) -> Iterator[Review]:
     verdict = () if rated and "verdict" not in table.names else ("verdict",)
     for column in ("item", *verdict, "edited", "comment", "reviewer"):
         if column not in table.names:
-            raise UsageError(
-                f"{path}:1: no column {column!r}; keep the columns of the sheet as they are"
-            )
+            what = f"{path}:1: no column {column!r}; keep the columns of the sheet as they are"
+            raise UsageError(what)
     for record in table.records:
         cells = {name: unguarded(str(value)).strip() for name, value in record.values.items()}
         said = {cells["item"]: cells["verdict"]} if verdict else {}

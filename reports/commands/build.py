@@ -74,9 +74,8 @@ def main(argv: Sequence[str]) -> int:
     if dump and options.step in (ALL, "sample") and find_spec(PARSER) is None:
         raise UsageError(f"{dump}: {PARSER} is not installed; pip install '{PARSER}>=0.7'")
     if options.language not in (None, recipe.language):
-        raise UsageError(
-            f"{recipe.path}: a recipe for {recipe.language!r}, not for {options.language!r}"
-        )
+        what = f"{recipe.path}: a recipe for {recipe.language!r}, not for {options.language!r}"
+        raise UsageError(what)
     folder: Path = options.folder or Path(f".qa/build/{DATASET}-{recipe.language}")
     if options.step == EVALUATE:
         say(sys.stdout, *evaluate(options.run, recipe, folder / "evaluation"))
@@ -200,9 +199,8 @@ def evaluate(models: Sequence[tuple[str, Path]], recipe: Recipe, out: Path) -> l
     first = next(iter(found.values()))[1]
     for (_, path), (_, records) in zip(models, found.values(), strict=True):
         if {(one.id, one.digest) for one in records} != {(one.id, one.digest) for one in first}:
-            raise UsageError(
-                f"{path}: not the same items as {models[0][1]}; run all models on one dataset"
-            )
+            what = f"{path}: not the same items as {models[0][1]}; run all models on one dataset"
+            raise UsageError(what)
     text = markdown({name: part for name, (part, _) in found.items()})
     sheet = error_sheet({name: records for name, (_, records) in found.items()})
     write_texts([(out / "models.md", text), (out / "errors.csv", sheet)])
@@ -220,9 +218,8 @@ def _slice_of(
         if one.language == recipe.language and known <= one.measures.keys()
     ]
     if len(parts) != 1:
-        raise UsageError(
-            f"{path}: {len(parts)} yes/no slices in {recipe.language!r}; give a run over one"
-        )
+        what = f"{path}: {len(parts)} yes/no slices in {recipe.language!r}; give a run over one"
+        raise UsageError(what)
     place = (parts[0].dataset, parts[0].language)
     records = (one for one in report.records if (one.dataset, one.language) == place)
     return parts[0], tuple(one for one in records if one.repeat < 2)

@@ -48,6 +48,5 @@ def main(argv: Sequence[str]) -> int:
     summary = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}: {checked}"
     say(sys.stdout, *result.lines, *result.waived, summary)
     say(sys.stderr, *result.refused)
-    if result.refused:
-        return USAGE
-    return FOUND if errors or (options.strict and warnings) else CLEAN
+    code = FOUND if errors or (options.strict and warnings) else CLEAN
+    return USAGE if result.refused else code

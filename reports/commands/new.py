@@ -27,16 +27,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser(known["kinds"]).parse_args(argv)
     name, language = options.name, options.lang
     if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"{shown(name)}: a name of small letters, digits and '_' is needed, a letter first"
-        )
+        what = f"{shown(name)}: a name of small letters, digits and '_' is needed, a letter first"
+        raise UsageError(what)
     if not LANGUAGE.fullmatch(language):
         raise UsageError(f"--lang: a language code such as de is needed, got {shown(language)}")
     folder = options.to / name
     if folder.exists():
-        raise UsageError(
-            f"{folder}: is there already; choose another name, or write into it by hand"
-        )
+        what = f"{folder}: is there already; choose another name, or write into it by hand"
+        raise UsageError(what)
     kind, languages = known["kinds"][options.kind], known["languages"]
     own, rubric = languages.get(language, languages["en"]), kind["rubric"]
     in_english = rubric and not (_RUBRICS / f"{rubric}.{language}.yaml").is_file()

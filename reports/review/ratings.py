@@ -209,9 +209,8 @@ def table_of(found: Iterable[CriterionSummary], *, padded: bool = False) -> list
 def save_ratings(ratings: Sequence[Rating], path: Path) -> tuple[Path, ...]:
     """Write ratings as JSON lines, figures as Markdown; return both paths. Raises QAError."""
     if path.suffix != ".jsonl":
-        raise UsageError(
-            f"{path}: ratings are written as JSON lines; name a file that ends in .jsonl"
-        )
+        what = f"{path}: ratings are written as JSON lines; name a file that ends in .jsonl"
+        raise UsageError(what)
     found = summaries(ratings)
     questions = {one.first.criterion: one.first.question.split("\n") for one in found}
     said = [
