@@ -8,15 +8,7 @@ from dataclasses import replace
 from cases.dataset import Slice
 from cases.label_columns import as_judged
 from cases.labels import TIED, given_label, raters, yes_or_no
-from cases.rows import (
-    LAYOUTS,
-    ItemRow,
-    check_columns,
-    golds_of,
-    id_of,
-    metadata_of,
-    rows_of,
-)
+from cases.rows import LAYOUTS, ItemRow, check_columns, golds_of, id_of, metadata_of, rows_of
 from cases.tables import TableRow, read_table
 from evaluators.core import Case, UsageError
 from evaluators.kinds import FACT

@@ -10,14 +10,7 @@ from cases.builder.rules import check_questions
 from cases.builder.steps import DISPUTED, BuildStep, ModelCalls
 from cases.builder.validation import CONTESTED, is_contested
 from cases.builder.work_folder import DraftItem, Values
-from cases.review.reviews import (
-    Agreement,
-    Review,
-    Settled,
-    agreement,
-    read_sheets,
-    settle,
-)
+from cases.review.reviews import Agreement, Review, Settled, agreement, read_sheets, settle
 from cases.review.sheet import (
     UNCLEAR,
     Duty,

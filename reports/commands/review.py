@@ -10,15 +10,7 @@ from pathlib import Path
 from shlex import quote
 
 from cases.review.adjudications import load_adjudications, merged, save_adjudications
-from cases.review.reviews import (
-    ISSUED,
-    Issued,
-    IssuedItem,
-    Review,
-    agreement,
-    issue,
-    load_issued,
-)
+from cases.review.reviews import ISSUED, Issued, IssuedItem, Review, agreement, issue, load_issued
 from cases.review.sheet import FALLBACK, Sheet, load_criteria, texts_in
 from evaluators.core import UsageError
 from evaluators.judges.ensemble import FILE, Adjudications, answer_digest
