@@ -2,11 +2,13 @@
 
 import json
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -44,30 +46,32 @@ def balanced(
         url = item.origin.url
         single.append(item.dropped("same_article", url) if url and url in seen else item)
         seen.add(url)
-    groups: dict[str, list[DraftItem]] = defaultdict(list)
-    for item in kept(single):
-        groups[item.origin.group].append(item)
+    left = sorted(kept(single), key=lambda item: item.origin.group)
+    groups = groupby(left, key=lambda item: item.origin.group)
     taken, split_of = dict.fromkeys(shares, 0), dict[str, str]()
-    pairs = [p for name, some in sorted(groups.items()) for p in _pairs(some, sizes[name], seed)]
+    pairs = (pair for name, some in groups for pair in _pairs(some, sizes[name], seed))
     for number, pair in enumerate(pairs, 1):
-        # The split furthest behind its share so far: what rounding costs it in one source is made
-        # good in the next, so no split is off by a whole pair in the end.
+        # The split furthest behind its share so far, so that none is off by a whole pair.
         behind = {name: (share * number - taken[name], share) for name, share in shares.items()}
         split = max(behind, key=lambda name: behind[name], default="")
         taken[split] = taken.get(split, 0) + 1
         split_of |= {item.id: split for item in pair}
-    answers = Counter((item.origin.group, item.answer) for item in kept(single))
-    return [
-        replace(item, split=split_of[item.id])
-        if item.id in split_of
-        else _left_out(item, answers)
-        if item.state == "kept"
-        else item
-        for item in single
-    ]
+    answers = Counter((item.origin.group, item.answer) for item in left)
+    found = []
+    for item in single:
+        group, other = item.origin.group, NO if item.answer == YES else YES
+        if item.id in split_of:
+            found.append(replace(item, split=split_of[item.id]))
+        elif item.state != "kept":
+            found.append(item)
+        elif answers[group, item.answer] > answers[group, other]:
+            found.append(item.dropped("balance", f"not enough {other} in {group}"))
+        else:
+            found.append(item.dropped("surplus", "more than wanted of its source"))
+    return found
 
 
-def _pairs(members: Sequence[DraftItem], size: int, seed: int) -> list[tuple[DraftItem, DraftItem]]:
+def _pairs(members: Iterable[DraftItem], size: int, seed: int) -> list[tuple[DraftItem, DraftItem]]:
     """Return pairs of a yes and a no, in an order that the seed gives."""
 
     def rank(item: DraftItem) -> bytes:
@@ -79,19 +83,10 @@ def _pairs(members: Sequence[DraftItem], size: int, seed: int) -> list[tuple[Dra
     return sorted(zip(yes, no, strict=False), key=lambda pair: rank(pair[0]))
 
 
-def _left_out(item: DraftItem, answers: Counter[tuple[str, str]]) -> DraftItem:
-    """Return an item as dropped; ``answers`` counts the items of each source and answer."""
-    group, other = item.origin.group, NO if item.answer == YES else YES
-    if answers[group, item.answer] > answers[group, other]:
-        return item.dropped("balance", f"not enough {other} in {group}")
-    return item.dropped("surplus", "more than wanted of its source")
-
-
 def rows_of(items: Iterable[DraftItem], recipe: Recipe) -> list[dict[str, object]]:
     """Return the items as rows of a data file, by id, without empty values."""
     rows = []
     for item in sorted(items, key=lambda one: one.id):
-        origin = item.origin
         row: dict[str, object] = {
             "id": item.id,
             "passage": item.paragraph,
@@ -99,11 +94,8 @@ def rows_of(items: Iterable[DraftItem], recipe: Recipe) -> list[dict[str, object
             "answer": recipe.labels[item.answer],
             "question_type": recipe.type_of(item.question),
             "split": item.split,
-            "source": origin.group,
-            "title": origin.title,
-            "url": origin.url,
-            "licence": origin.licence,
-            "revision": origin.revision,
+            "source": item.origin.group,
+            **{key: getattr(item.origin, key) for key in ("title", "url", "licence", "revision")},
             "generator": public(item.generator.get("model")),
             "validator": public(item.validator.get("model")),
             "reviewers": len(verdicts_on(item)),
@@ -186,56 +178,42 @@ def filled_template(template: str, **values: object) -> str:
     return environment.get_template(template).render(values)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrozenSet:
-    """A frozen dataset and how it was made, for its datasheet."""
+def datasheet(
+    items: Sequence[DraftItem], options: Mapping[str, Values], report: Values, **facts: Any
+) -> str:
+    """Return the datasheet as Markdown, from the ``options`` of each step and its report.
 
-    name: str
-    language: str
-    labels: Mapping[str, str]
-    items: Sequence[DraftItem]
-    options: Mapping[str, Values]
-    """The settings of each step."""
-    report: Values
-    agreement: Sequence[Agreement]
-    files: Mapping[str, str]
-    """The SHA-256 of each data file."""
-
-    def datasheet(self) -> str:
-        """Return the datasheet as Markdown; the same set gives the same text."""
-        items, alone = self.items, self.report.get("question_only", {})
-        sample, probe = self.options.get("sample", {}), self.options.get("probe", {})
-        versions = {step: made["recipe"] for step, made in self.options.items() if "recipe" in made}
-        dropped = self.report["steps"].get("probe", {}).get("dropped_why", {})
-        return filled_template(
-            "datasheet.md.j2",
-            facts=self,
-            yes=self.labels[YES],
-            no=self.labels[NO],
-            total=len(items),
-            balance=_balance(items),
-            sources=_sources(items, sample.get("files", {})),
-            seed=sample.get("seed"),
-            models=[*self._models()],
-            validate=self.options.get("validate", {}),
-            contested=sum(map(is_contested, items)),
-            known=int(dropped.get(KNOWN, 0)) if probe.get("probe") else None,
-            recipes=versions,
-            seen=sum(bool(item.review.get("said")) for item in items),
-            answers=sum("answer_before" in item.review for item in items),
-            questions=sum("question_before" in item.review for item in items),
-            agreement=[_agreement(one) for one in self.agreement],
-            alone=alone,
-        )
-
-    def _models(self) -> Iterable[Row]:
-        for step, role in (("generate", "generator"), ("validate", "validator")):
-            said: list[Values] = [getattr(item, role) for item in self.items]
-            requested = public(self.options.get(step, {}).get(role))
-            returned = {public(one.get("returned") or one.get("model")) for one in said}
-            prompts = {f"{one.get('prompt')}" for one in said}
-            names = (", ".join(map(_code, sorted(some))) for some in (returned, prompts))
-            yield role, _code(requested), *names
+    ``facts`` are name, language, labels, agreement, and the SHA-256 of each of its ``files``.
+    """
+    sample, probe = options.get("sample", {}), options.get("probe", {})
+    dropped = report["steps"].get("probe", {}).get("dropped_why", {})
+    models: list[Row] = []
+    for step, role in (("generate", "generator"), ("validate", "validator")):
+        said: list[Values] = [getattr(item, role) for item in items]
+        returned = {public(one.get("returned") or one.get("model")) for one in said}
+        prompts = {f"{one.get('prompt')}" for one in said}
+        names = (", ".join(map(_code, sorted(some))) for some in (returned, prompts))
+        models.append((role, _code(public(options.get(step, {}).get(role))), *names))
+    return filled_template(
+        "datasheet.md.j2",
+        facts={**facts, "report": report},
+        yes=facts["labels"][YES],
+        no=facts["labels"][NO],
+        total=len(items),
+        balance=_balance(items),
+        sources=_sources(items, sample.get("files", {})),
+        seed=sample.get("seed"),
+        models=models,
+        validate=options.get("validate", {}),
+        contested=sum(map(is_contested, items)),
+        known=int(dropped.get(KNOWN, 0)) if probe.get("probe") else None,
+        recipes={step: made["recipe"] for step, made in options.items() if "recipe" in made},
+        seen=sum(bool(item.review.get("said")) for item in items),
+        answers=sum("answer_before" in item.review for item in items),
+        questions=sum("question_before" in item.review for item in items),
+        agreement=[_agreement(one) for one in facts["agreement"]],
+        alone=report.get("question_only", {}),
+    )
 
 
 def _balance(items: Sequence[DraftItem]) -> list[Row]:
@@ -328,17 +306,16 @@ class FreezeStep(BuildStep):
         folder, recipe, language = build.folder, build.recipe, build.recipe.language
         items = kept(folder.read(self.name))
         data = self._data(items)
-        frozen = FrozenSet(
+        sheet = datasheet(
+            items,
+            {step: folder.options(step) for step in STEPS if step != self.name},
+            report,
             name=dataset_name(to),
             language=language,
             labels=recipe.labels,
-            items=items,
-            options={step: folder.options(step) for step in STEPS if step != self.name},
-            report=report,
             agreement=agreed(folder.read("accept"), recipe),
             files={path.name: sha256(text.encode()).hexdigest() for path, text in data.items()},
         )
-        sheet = frozen.datasheet()
         write_texts(changed({**data, readme(to, sheet, language): sheet}).items())
         shares = report["question_only"]["shares"]
         write_texts(missing_files(to, recipe, shares, self.values["splits"]).items())
@@ -346,5 +323,5 @@ class FreezeStep(BuildStep):
         build.say(f"freeze: the items are in {main}, with a datasheet and hashes")
         declared = load_dataset(to / FILE).slices.get(language)
         if declared is None or declared.path != main:
-            name = f"{frozen.name}:{language}={main}"
+            name = f"{dataset_name(to)}:{language}={main}"
             build.say(f"freeze: run it with --items {name}, or add it to dataset.yaml")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.builder import freeze
-from cases.builder.freeze import FrozenSet, balanced
+from cases.builder.freeze import balanced, datasheet
 from cases.builder.work_folder import DraftItem
 from cases.config import load_dataset
 from cases.loading import load_cases
@@ -97,29 +97,27 @@ def test_a_datasheet_tells_what_there_is(blind: bool) -> None:
     """Sources, funnel, models, review and limits; nobody's name, no server's address."""
     said = [{"reviewer": "Ганна", "verdict": "YES", "edited": "", "comment": ""}]
     items = [*ITEMS[:-1], make_item(7, answer="NO", review={"said": said, "answer_before": "YES"})]
-    text = (
-        FrozenSet(
-            name="mine",
-            language="be",
-            labels=LABELS,
-            items=items,
-            options={
-                "sample": {"files": {"/home/me/news.jsonl": "abc"}, "seed": 4, "recipe": "r1"},
-                "generate": {"generator": "openai:x@http://10.0.0.1/v1"},
-                "validate": {"validator": "anthropic:y", "blind": blind, "prompt": "answer.be#1"},
-                "probe": {"probe": blind},
+    text = datasheet(
+        name="mine",
+        language="be",
+        labels=LABELS,
+        items=items,
+        options={
+            "sample": {"files": {"/home/me/news.jsonl": "abc"}, "seed": 4, "recipe": "r1"},
+            "generate": {"generator": "openai:x@http://10.0.0.1/v1"},
+            "validate": {"validator": "anthropic:y", "blind": blind, "prompt": "answer.be#1"},
+            "probe": {"probe": blind},
+        },
+        report={
+            "steps": {
+                "sample": {"in": 9, "kept": 8, "dropped": 1, "dropped_why": {"length": 1}},
+                "probe": {"in": 8, "kept": 5, "dropped": 3, "dropped_why": {"closed_book": 3}},
             },
-            report={
-                "steps": {
-                    "sample": {"in": 9, "kept": 8, "dropped": 1, "dropped_why": {"length": 1}},
-                    "probe": {"in": 8, "kept": 5, "dropped": 3, "dropped_why": {"closed_book": 3}},
-                },
-                "question_only": {},
-            },
-            agreement=agreement([]),
-            files={"be.jsonl": "123"},
-        )
-    ).datasheet()
+            "question_only": {},
+        },
+        agreement=agreement([]),
+        files={"be.jsonl": "123"},
+    )
     assert text.startswith("# mine (be): datasheet\n")
     assert "| sample | 9 | 8 | 1 | length 1 |" in text
     assert "| news | news.jsonl | " in text
