@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from evaluators.core import Place, PostgresUrl, Reply, UsageError
+from evaluators.core import Place, PostgresUrl, Reply, Usage, UsageError
 from evaluators.ledger.rows import (
     ADD_DOCUMENT,
     COLUMNS,
@@ -65,37 +65,14 @@ def read_rows(store: Store, wanted: RowFilter | None = None) -> Iterator[StoredR
     return map(StoredRow._make, store.stream(query, values))
 
 
-@dataclass(slots=True, kw_only=True)
-class LedgerTotal:
-    """The sums over the replies of one model."""
-
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    seconds: float = 0.0
-    """The time of all calls together."""
-    known: float = 0.0
-    """What the replies with a price cost, in USD."""
-    unpriced: int = 0
-    """Replies without a price."""
-    first: float = float("inf")
-    """The time of the first reply, in seconds since 1970."""
-    last: float = 0.0
-
-    def add(self, at: float, reply: Reply, cost: float | None) -> None:
-        """Count one reply more."""
-        self.calls += 1
-        for name in ("input_tokens", "output_tokens", "cache_read_tokens", "seconds"):
-            setattr(self, name, getattr(self, name) + getattr(reply, name))
-        self.known += cost or 0.0
-        self.unpriced += cost is None
-        self.first, self.last = min(self.first, at), max(self.last, at)
+ModelTotal = tuple[Usage, float, float]
+"""What the replies of one model took (``earlier``: their number), and when the first and last came,
+in seconds since 1970."""
 
 
-def ledger_stats(store: Store, cost: Cost) -> tuple[dict[str, LedgerTotal], Counter[str]]:
+def ledger_stats(store: Store, cost: Cost) -> tuple[dict[str, ModelTotal], Counter[str]]:
     """Return the sums over all rows by SPEC, and the counts of other rows and of documents."""
-    models: dict[str, LedgerTotal] = {}
+    models: dict[str, ModelTotal] = {}
     counts, signer = Counter[str](), Signer()
     for row in read_rows(store):
         reply = row.opened()
@@ -103,7 +80,12 @@ def ledger_stats(store: Store, cost: Cost) -> tuple[dict[str, LedgerTotal], Coun
             counts["damaged"] += 1
         else:
             counts["unsigned"] += not signer.accepts(row)
-            models.setdefault(row.spec, LedgerTotal()).add(row.at, reply, cost(row.spec, reply))
+            paid = cost(row.spec, reply)
+            names = ("input_tokens", "output_tokens", "cache_read_tokens", "seconds")
+            took = {name: getattr(reply, name) for name in names}
+            usage, first, last = models.get(row.spec, (Usage(), row.at, row.at))
+            usage += Usage(**took, cost=paid, known=paid or 0.0, earlier=1)
+            models[row.spec] = usage, min(first, row.at), max(last, row.at)
     for name, table in (("aside", "damaged"), ("imported",) * 2, ("documents",) * 2):
         ((counts[name],),) = store.read(f"SELECT count(*) FROM {table}")
     return dict(sorted(models.items())), counts

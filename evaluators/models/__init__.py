@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from evaluators.core import Limits, Model, Reply, Request
+from evaluators.models.python_function import FunctionModel
 from evaluators.models.spec import Spec, no_key_sent
 from evaluators.text import Key
 
 if TYPE_CHECKING:
     from evaluators.models.api import ApiModel
     from evaluators.models.batching import BatchedModel
-    from evaluators.models.python_function import FunctionModel
 
 
 def connect(spec: Spec, key: Key | None = None) -> Model:
@@ -69,8 +69,6 @@ class LazyModel:
     async def complete(self, request: Request) -> Reply:
         """One attempt, without retries. Raises only CallErrors."""
         if self._loaded is None and self._spec.function:
-            from evaluators.models.python_function import FunctionModel
-
             self._loaded = FunctionModel(self.spec, self._spec.function, self._spec.deadline)
         elif self._loaded is None:
             from evaluators.models.api import ApiModel

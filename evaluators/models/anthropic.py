@@ -179,7 +179,8 @@ class _Batches(BatchApi):
             return key, TransientError(kind, f"the call came back as {kind}")
         body = result.mapping("error")
         name = str(body.mapping("error").get("type"))
-        return key, failures.of_failed_call(STATUSES.get(name, UNKNOWN), body)
+        said = json.dumps(body).encode()
+        return key, failures.of_response(STATUSES.get(name, UNKNOWN), {}, said)
 
 
 ADAPTER = ProviderAdapter(

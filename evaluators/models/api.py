@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from ssl import SSLContext
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -31,7 +30,6 @@ MAX_CONNECTIONS = 1024  # above any sensible --concurrency: the engine sets the 
 MAX_BODY = 5 * 1024 * 1024  # bytes
 KEY_HEADERS = frozenset({"authorization", "x-api-key"})
 EVERYWHERE = KEY_HEADERS | {"accept", "anthropic-version", "content-type", "user-agent"}
-NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _RELEASE = re.compile(r"[-@:][0-9][0-9.-]*")  # as in -2024-08-06, @20241022, -002
 encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
@@ -141,9 +139,7 @@ class ApiModel:
         self._key = key
         self._adapter = spec.adapter
         # A connection works only in the event loop that opened it.
-        self._endpoints: WeakKeyDictionary[asyncio.AbstractEventLoop, Endpoint] = (
-            WeakKeyDictionary()
-        )
+        self._endpoints = WeakKeyDictionary[asyncio.AbstractEventLoop, Endpoint]()
 
     async def complete(self, request: Request) -> Reply:
         """One attempt, without retries, within the Spec's deadline. Raises only CallErrors."""
@@ -169,15 +165,14 @@ class ApiModel:
 
     async def close(self) -> None:
         """Close the connections of the running loop."""
-        endpoint = self._endpoints.pop(asyncio.get_running_loop(), None)
-        if endpoint is not None:
+        if endpoint := self._endpoints.pop(asyncio.get_running_loop(), None):
             await endpoint.session.close()
 
     def body(self, request: Request) -> Mapping[str, object]:
         """Return the body to send for a request."""
         return self._adapter.write(self._spec.name, request, self._spec.merged(request.parameters))
 
-    def read(self, content: JsonObject, headers: Mapping[str, str] = NO_HEADERS) -> Reply:
+    def read(self, content: JsonObject, headers: Mapping[str, str]) -> Reply:
         """Return the reply in a body, without the key. Raises a CallError if there is none."""
         if content.get("error") or content.get("type") == "error":
             raise failures.of_error_body(content, headers)

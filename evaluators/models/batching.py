@@ -91,7 +91,7 @@ class BatchedModel:
         try:
             if isinstance(content, CallError):
                 raise content
-            return replace(self._api.read(content), batch=True)
+            return replace(self._api.read(content, {}), batch=True)
         except CallError as error:
             return self._api.masked(error)
 
@@ -115,13 +115,11 @@ class BatchedModel:
         response = getattr(error, "response", None)
         if isinstance(response, httpx2.Response):
             said = response.content if response.is_closed else b""
-            sorted_ = failures.of_response(response.status_code, response.headers, said)
-        elif isinstance(error, CallError):
-            sorted_ = error
-        else:
+            error = failures.of_response(response.status_code, response.headers, said)
+        elif not isinstance(error, CallError):
             what = f"the connection broke: {type(error).__name__} {error}"
-            sorted_ = TransientError("connection", what)
-        return self._api.masked(sorted_)
+            error = TransientError("connection", what)
+        return self._api.masked(error)
 
 
 def _client(spec: Spec) -> httpx2.AsyncClient:

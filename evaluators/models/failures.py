@@ -5,6 +5,7 @@ import math
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import product
@@ -129,11 +130,6 @@ def of_response(status: int, headers: Mapping[str, str], body: bytes) -> CallErr
     return _error(sort, kind, f"HTTP {status} ({kind}{advice}): {said}", headers)
 
 
-def of_failed_call(status: int, body: Mapping[str, object]) -> CallError:
-    """Return the CallError for one call of a batch with another status than 2xx."""
-    return of_response(status, {}, json.dumps(body).encode())
-
-
 def of_error_body(body: Mapping[str, object], headers: Mapping[str, str]) -> CallError:
     """Return the CallError for an error object under status 200."""
     said, words = message_of(json.dumps(body).encode())
@@ -187,8 +183,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         if milliseconds is not None:
             return milliseconds / 1000
         value = headers.get(f"{before}retry-after", "")
-        seconds = _number(value)
-        if seconds is None:
+        if (seconds := _number(value)) is None:
             seconds = _until(_moment(value), headers)
         if seconds is not None:
             return seconds
@@ -200,8 +195,7 @@ def reset_after(headers: Mapping[str, str]) -> float | None:
     known, used_up = list[float](), list[float]()
     for before, (reset, remaining) in product(("", PASSED_ON), RESETS.items()):
         value = headers.get(before + reset, "").strip()
-        seconds = _duration(value)
-        if seconds is None:
+        if (seconds := _duration(value)) is None:
             seconds = _until(_timestamp(value), headers)
         if seconds is not None:
             known.append(seconds)
@@ -219,17 +213,14 @@ def _duration(text: str) -> float | None:
 
 
 def _timestamp(text: str) -> float | None:
-    try:
+    with suppress(ValueError):
         moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return None
 
 
 def _number(text: str) -> float | None:
-    if not re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", text.strip()):
-        return None
-    number = float(text)
+    number = float(text) if re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", text.strip()) else math.inf
     return number if math.isfinite(number) else None
 
 
@@ -243,7 +234,6 @@ def _until(moment: float | None, headers: Mapping[str, str]) -> float | None:
 
 
 def _moment(text: str) -> float | None:
-    try:
+    with suppress(ValueError, OverflowError, OSError):
         return parsedate_to_datetime(text).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return None
+    return None

@@ -1,5 +1,6 @@
 """OpenAI's two APIs: chat completions, which every compatible server speaks, and Responses."""
 
+import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -201,7 +202,7 @@ class _Batches(BatchApi):
             status, body = response.count("status_code"), response.mapping("body")
             if 200 <= status < 300:
                 return key, body
-            return key, failures.of_failed_call(status, body)
+            return key, failures.of_response(status, {}, json.dumps(body).encode())
         problem = line.mapping("error")
         code = str(problem.get("code") or "batch_error")
         kind = "expired" if "expired" in code else "batch_error"

@@ -32,7 +32,7 @@ from evaluators.runtime.limits import BAD_REQUEST
 from evaluators.runtime.outcomes import BEAT_SECONDS, OutcomeStore, OutcomeWriter, Status
 from evaluators.runtime.schedule import Schedule
 from evaluators.text import travelling
-from evaluators.user_code import NOTE_WORK
+from evaluators.user_code import NOTE_WORK, in_thread
 
 POST_SECONDS = 0.005  # for which outcomes are collected before they are posted together
 JUDGING_GRACE_S = 1.75  # for judges after the run's time is used up; their calls end before
@@ -153,10 +153,7 @@ class Engine:
         posting = asyncio.create_task(self._keep_posting(schedule))
         over = threading.Event()
         self._turned_at = self._loop.time()
-        beating = threading.Thread(
-            target=self._keep_beating, args=(self._loop, over), name="qa-beat", daemon=True
-        )
-        beating.start()
+        beating = in_thread(partial(self._keep_beating, self._loop, over))
         # Twice as many items as calls: some always wait until their reply is on the disk. A batch
         # takes all items at once.
         count = len(self._tasks) if self._caller.takes_all else 2 * self._concurrency
@@ -165,7 +162,7 @@ class Engine:
             await asyncio.gather(*workers)
         finally:
             over.set()
-            beating.join()
+            beating.exception()
             posting.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await posting

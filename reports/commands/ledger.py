@@ -59,28 +59,28 @@ def stats(options: Options) -> int:
     with closing(open_store(options.ledger, read_only=True)) as opened:
         say(sys.stderr, *opened.notes)
         models, counts = upkeep.ledger_stats(opened, cost)
-        calls = sum(total.calls for total in models.values())
+        calls = sum(usage.earlier for usage, *_ in models.values())
         say(sys.stdout, f"{options.ledger}: {calls:,} replies, {opened.size / 1e6:,.1f} MB")
     rows = [
         (
             one_line(spec),
-            f"{total.calls:,}",
-            f"{total.input_tokens:,}",
-            f"{total.cache_read_tokens:,}",
-            f"{total.output_tokens:,}",
-            f"{total.seconds:,.0f} s",
-            part_of_cost(total.known) if total.unpriced else money(total.known),
-            _day(total.first),
-            _day(total.last),
+            f"{usage.earlier:,}",
+            f"{usage.input_tokens:,}",
+            f"{usage.cache_read_tokens:,}",
+            f"{usage.output_tokens:,}",
+            f"{usage.seconds:,.0f} s",
+            part_of_cost(usage.known) if usage.cost is None else money(usage.known),
+            _day(first),
+            _day(last),
         )
-        for spec, total in models.items()
+        for spec, (usage, first, last) in models.items()
     ]
     lines = aligned_table([HEAD, *rows]) if rows else []
     for name, (what, rest) in COUNTED.items():
         lines += [f"{plural(count, what)}{rest}"] if (count := counts[name]) else []
-    unpriced = [one_line(spec) for spec, total in models.items() if total.unpriced]
+    unpriced = [one_line(spec) for spec, (usage, *_) in models.items() if usage.cost is None]
     if unpriced:
-        known = part_of_cost(sum(total.known for total in models.values()))
+        known = part_of_cost(sum(usage.known for usage, *_ in models.values()))
         names = ", ".join(unpriced)
         lines.append(f"cost {known}: neither models.yaml nor genai-prices has a price of {names}")
     say(sys.stdout, *lines)

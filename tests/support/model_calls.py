@@ -106,7 +106,7 @@ def ask_body(provider: str, change: Callable[[dict[str, Any]], object], **settin
     body = change(WIRES[provider](SEEN, "good"))
     content = body if isinstance(body, str) else json.dumps(body)
     spec = build(provider, "model-1", "http://127.0.0.1:1/v1", f"{provider}:model-1")
-    return ApiModel(replace(spec, **settings), Key(SECRET)).read(parse_body(content.encode()))
+    return ApiModel(replace(spec, **settings), Key(SECRET)).read(parse_body(content.encode()), {})
 
 
 def changed(path: str, value: object) -> Callable[[dict[str, Any]], object]:
