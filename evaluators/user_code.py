@@ -139,10 +139,9 @@ class _HeldUpError(Exception):
 def apart(name: str, load: Callable[[], None], work: Callable[[], T]) -> T:
     """Return what ``work`` returns in another process, where ``load`` has run before it.
 
-    Threads of one process do all such work. Code that lets none of them run ends that process; then
-    the work that was there is done again, each piece in a process of its own, which shows who is to
-    blame. Raises JudgeError, beginning with ``name``: ``judge_timeout`` after ``RULE_SECONDS``,
-    otherwise ``check_failed``.
+    Threads of one process do all such work. Where one holds it up or ends it, each piece is done
+    again in a process of its own, which shows who is to blame. Raises JudgeError, beginning with
+    ``name``: ``judge_timeout`` after ``RULE_SECONDS``, otherwise ``check_failed``.
     """
     try:
         with suppress(_HeldUpError):  # perhaps by other work

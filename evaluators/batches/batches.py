@@ -392,10 +392,7 @@ class Batches:
         return len(replies)
 
     async def _refused(self, live: LiveWave, error: Exception) -> None:
-        """End the calls of a wave with an error; send them again if the provider is only full.
-
-        Providers limit what is queued: there is room once another batch is over.
-        """
+        """End a wave's calls with an error; send them again where the provider was only full."""
         same = (one for one in self._live.values() if one.poller.spec == live.poller.spec)
         others = {one.task for one in same if one.task}
         if isinstance(error, FatalError) and error.kind in FULL and others:

@@ -1,9 +1,8 @@
 """Waves: the calls of one batch, what the ledger remembers of them, and their way to the provider.
 
 A wave is in the ledger before the provider hears of it, and its batch's id before anybody waits for
-it. So a run that was killed at any moment is continued, and nothing is sent twice. Creating the
-batch is the one step that costs money, and the one whose answer may be lost: nothing is created
-while the provider may have it already.
+it, so a killed run is continued and nothing is sent twice. The answer to a batch's creation may be
+lost: nothing is created while the provider may have it already.
 """
 
 import asyncio
@@ -167,10 +166,9 @@ class BatchPoller:
         await self.note("given up", keys=())
 
     async def send(self, lines: Sequence[bytes], others: Sequence[str]) -> None:
-        """Send the wave to the provider; ``others`` are the ids of the batches that are known.
+        """Send the wave to the provider, which has ``others``, ids of known batches, already.
 
-        Raises FatalError if the provider refuses it, and StoppedError if nobody can tell whether
-        the provider has it: the next run finds out.
+        Raises FatalError if it refuses, StoppedError if only the next run finds out what it has.
         """
         name = self.wave.id
         try:

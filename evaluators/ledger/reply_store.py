@@ -168,9 +168,8 @@ class Ledger:
     async def claim(self, key: str) -> AsyncIterator[Reply | None]:
         """Hold the right to make one call, and give the reply if the ledger has it by then.
 
-        While another run makes the call, wait for it, so that both use one reply. A run that died
-        holds no claim; a frozen one is waited for at most five minutes. Raises LedgerError once a
-        reply could not be kept: nothing more may be paid for.
+        While another live run makes the call it is waited for, at most five minutes. Raises
+        LedgerError once a reply could not be kept: nothing more may be paid for.
         """
         if self._failed is not None:
             raise self._failed
@@ -238,10 +237,7 @@ class Ledger:
         return [StoredDocument._make(one) for one in found]
 
     def requests(self, keys: Collection[str]) -> tuple[dict[str, str], dict[str, str], set[str]]:
-        """Return the sound requests by key, the texts that they name, and the damaged keys.
-
-        A request is damaged as well if a text that it names is, or is missing.
-        """
+        """Return the sound requests by key, the texts that they name, and the damaged keys."""
         stored = {one.key: one for one in self._documents(REQUEST, keys)}
         opened = {key: one.opened(self._signer) for key, one in stored.items()}
         sent = {key: parse_sent(text) for key, text in opened.items() if text is not None}
@@ -292,10 +288,9 @@ class Ledger:
 
 
 class Grouped(Generic[T, R]):
-    """Calls ``work`` in a thread with all items that came since its last call.
+    """Calls ``work`` in a thread with all items that came within ``seconds``, one group at a time.
 
-    Each item gets its own result; an error of ``work`` is raised for every item of its group. One
-    group runs at a time, and an item waits ``seconds`` for others. Used from one event loop.
+    Each item gets its own result; an error is raised for every item. Used from one event loop.
     """
 
     def __init__(self, work: Callable[[Sequence[T]], Sequence[R]], seconds: float) -> None:

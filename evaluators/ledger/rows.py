@@ -106,10 +106,9 @@ def checksum(key: str, text: str) -> str:
 
 
 class Signer:
-    """Signs rows and checks signatures. Without a secret it signs nothing and accepts every row.
+    """Signs rows and checks signatures; without a secret it signs nothing and accepts every row.
 
-    The secret is never a local variable, so no traceback can show it. Raises UsageError, without
-    the value, for a secret that could be guessed.
+    No traceback can show the secret. Raises UsageError for one that could be guessed.
     """
 
     def __init__(self) -> None:

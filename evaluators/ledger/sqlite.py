@@ -65,8 +65,7 @@ def open_locks(path: Path) -> int:
 def lock(file: int, byte: int, kind: str) -> bool:
     """Lock a byte (``F_WRLCK``, shared ``F_RDLCK``) or free it; False if another run holds it.
 
-    The kernel frees it when the process ends, so a killed run blocks nobody, and there is no expiry
-    to tune. True on a system or a file system without such locks: that must not fail the run.
+    The kernel frees it when the process ends. True where there are no such locks.
     """
     try:
         import fcntl  # noqa: PLC0415  # Windows has none
@@ -275,10 +274,9 @@ def is_foreign(file: os.stat_result) -> bool:
 
 
 def _connect(path: Path | str) -> sqlite3.Connection:
-    """Return a connection to a path, or to a ``file:`` URI given as text.
+    """Return a connection to a path, or a ``file:`` URI as text, with explicit transactions.
 
-    Its transactions are explicit, and nothing that the file defines is trusted. Text that is not
-    UTF-8 comes as replacement characters, so its checksum fails.
+    Nothing that the file defines is trusted; text that is not UTF-8 fails its checksum.
     """
     connection = sqlite3.connect(
         path,
@@ -366,8 +364,7 @@ def _was_ledger(path: Path) -> bool:
 def _set_aside(path: Path, why: str) -> str:
     """Put a new ledger with the rows that verify in a damaged one's place; return a note on it.
 
-    The damaged file is kept under another name. Nothing is renamed before the new file is complete,
-    so a full disk leaves everything as it was.
+    Nothing is renamed before the new file is complete: a full disk leaves everything as it was.
     """
     fresh = Path(f"{path}-new")
     with ExitStack() as ends:

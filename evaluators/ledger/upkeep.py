@@ -92,10 +92,7 @@ def ledger_stats(store: Store, cost: Cost) -> tuple[dict[str, ModelTotal], Count
 
 
 def export_lines(store: Store, wanted: RowFilter, left_out: list[str]) -> Iterator[str]:
-    """Yield each sound row as one line of ASCII JSON; the keys of the others go to ``left_out``.
-
-    The same rows always give the same lines. If all rows are selected the documents follow.
-    """
+    """Yield sound rows, if all are wanted documents too, as JSON lines; others to ``left_out``."""
     for row in read_rows(store, wanted):
         if row.opened() is not None:
             yield row.line
@@ -155,8 +152,7 @@ class Imported:
 def import_rows(store: Store, path: Path) -> Imported:
     """Add the rows and documents of an exported file that verify; what is there already stays.
 
-    A line is refused if it is no row, fails its checksum, or lacks the signature of QA_LEDGER_KEY
-    where that is set. Raises UsageError if the file cannot be read.
+    Raises UsageError if the file cannot be read.
     """
     signer = Signer()
     new = known = 0

@@ -38,8 +38,7 @@ encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_
 class Endpoint:
     """Where one model's requests go, with the headers and key that its SDK sends.
 
-    They are taken from the SDK once, because building each request with it costs a third of a
-    call's work, and its own HTTP client half of the rest.
+    Building each request with the SDK costs a third of a call's work, its client half of the rest.
     """
 
     session: aiohttp.ClientSession

@@ -35,10 +35,9 @@ _JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?
 
 
 def load_catalogue(path: Path = DEFAULT_PATH, *, own: Path | None = None) -> Mapping[str, Spec]:
-    """Return the models of a file by name; none for an empty file.
+    """Return the models of a file by name; entries of a further one, ``own``, win.
 
-    ``own`` is a further file, whose entries win. Raises UsageError naming file, line and key for
-    anything unknown or out of range, and, without the value, for a key that holds an API key.
+    Raises UsageError naming file, line and key, never a value that may be an API key.
     """
     top = load_settings(path, may_be_empty=True)
     found = {name: _spec(top, name) for name in top.values}
@@ -117,10 +116,7 @@ def _path(holder: Settings, key: str) -> str:
 
 
 def _with_own_key(entry: Settings, spec: Spec) -> Spec:
-    """Return the Spec. Raises UsageError if a provider's own key would go to another host.
-
-    The author of a models file, for instance in a pull request, may not be who holds the keys.
-    """
+    """Return the Spec; a provider's key goes nowhere else, whoever wrote the models file."""
     named = {spec.api_key_env: "api_key_env", **dict.fromkeys(spec.headers.values(), "headers")}
     for known in PROVIDERS.values():
         own = spec.is_loopback or is_same_host(spec.base_url, known.base_url)

@@ -278,8 +278,7 @@ def is_loopback(url: str) -> bool:
 def normalise_url(url: str) -> str:
     """Return a base URL with lower-case scheme and host, without default port and end slash.
 
-    Raises UsageError for anything but http(s), http to another machine, credentials, a query or
-    fragment, and the link-local and metadata addresses of cloud machines.
+    Raises UsageError for all but plain http(s), http to another machine, and what is never called.
     """
     # ``urlsplit`` silently drops line breaks, so odd characters are refused first.
     if not re.fullmatch(r"[!-~]+", url) or "\\" in url:
@@ -326,10 +325,7 @@ def _is_loopback_host(host: str) -> bool:
 
 
 def _address(host: str) -> IPv4Address | IPv6Address | None:
-    """Return the address that a host is written as, or None for a name.
-
-    ``inet_aton`` is what resolvers use: it also reads 127.1, 0x7f000001 and 2130706433.
-    """
+    """Return the address that a host is written as, also 127.1 and 2130706433; None for a name."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -369,11 +365,9 @@ def read_key_names(texts: Sequence[str]) -> Mapping[str, str]:
 def require_key(spec: Spec, names: Mapping[str, str] = NONE) -> Key:
     """Return a model's key from the environment or ``.env``; a placeholder for this machine.
 
-    ``names`` holds variables by base URL. The longest URL that the model's begins with wins over
-    the model's own variable. A model with ``headers`` needs all their variables. Raises UsageError,
-    without the value, if no variable is named for another machine, or the variable is unset, empty,
-    or holds a character that no HTTP header may carry. The value is never a local variable, so no
-    traceback can show it.
+    Of ``names``, by URL, the longest that the model's begins with wins over its own variable. A
+    model with ``headers`` needs all their variables. Raises UsageError, without the value, for a
+    key that is not named, not set, or that no header can carry. No traceback can show the value.
     """
     if spec.headers:
         values = (_checked(spec, name, HEADER_FORM).reveal() for name in spec.headers.values())

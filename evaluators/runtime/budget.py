@@ -1,13 +1,8 @@
 """The money of a run: what a call costs, and a limit that always holds.
 
-Prices come from models.yaml, or else from genai-prices by the server's address and the model's
-name, in the data of the installed package; it never fetches any. An unknown price is never 0.
-
-The most a call can cost is set aside before it starts, and settled after. A call starts only if
-that fits into the limit, together with what was spent and what is set aside for calls in flight.
-
-Processes of one run that share a ledger note there what they have spent, in the transactions that
-keep their replies: a task that was killed and is repeated goes on with what it has left.
+Prices come from models.yaml, or else from the installed genai-prices; an unknown price is never 0.
+The most a call can cost is set aside before it starts, and settled after. Processes of one run that
+share a ledger note there what they have spent: a repeated task goes on with what it has left.
 """
 
 import asyncio
@@ -63,10 +58,7 @@ class PriceTier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pricing:
-    """What a model's tokens cost, in USD per million.
-
-    Not covered: priority rates, and caches that hold a prompt for an hour.
-    """
+    """What a model's tokens cost, in USD per million; not priority rates, nor caches for an hour."""
 
     steps: tuple[PriceTier, ...]
     """By rising size of the request, the first from 0 tokens. A tier prices all tokens."""
@@ -109,8 +101,7 @@ class Pricing:
 def pricing_of(spec: Spec, on: date) -> Pricing | None:
     """Return the prices of a model on a day, or None if they are unknown.
 
-    models.yaml wins. The user's own server has no other price than the one given there: the same
-    model costs something else, or nothing, on another server.
+    models.yaml wins, and is all that is known of the user's own server.
     """
     if spec.prices is None:
         steps, source = _published(spec, on), GENAI_PRICES
@@ -190,8 +181,7 @@ def pricer(catalogue: Mapping[str, Spec], on: date) -> Callable[[str, Reply], fl
 class Budget:
     """Keeps a run's spending within ``limit`` USD. Used from one event loop.
 
-    ``models`` holds each model that may be asked, by SPEC, with its price. ``refusal`` says why a
-    call was refused; from then on every call is. It is empty before that.
+    ``models`` are those that may be asked, by SPEC. ``refusal``, once set, refuses every call.
     """
 
     def __init__(self, limit: float, models: Mapping[str, tuple[Spec, Pricing]]) -> None:
@@ -261,10 +251,9 @@ class Budget:
             await changed
 
     def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:
-        """Give back what was set aside for a request and book what its reply cost.
+        """Give back what was set aside for a request and book what its reply, if any, cost.
 
-        ``reply`` None means that no reply came: a failed transport costs nothing. A reply that
-        names no tokens is booked at what was set aside.
+        A reply that names no tokens is booked at what was set aside.
         """
         self._held = max(0.0, self._held - reserved)
         self._in_flight -= reserved > 0.0
@@ -302,10 +291,9 @@ def budget_of(
     pricing: Mapping[str, Pricing | None],
     option: str = "--max-cost",
 ) -> Budget | None:
-    """Return the budget of this many USD, None for no limit.
+    """Return the budget of this many USD, None for no limit; ``pricing`` is by SPEC.
 
-    ``pricing`` holds what is known of each model's price, by SPEC. Raises UsageError, in the name
-    of the ``option``, for a limit that could not be kept because a price is unknown.
+    Raises UsageError, in the name of the ``option``, where a price is unknown.
     """
     if limit is None:
         return None
@@ -318,11 +306,9 @@ def budget_of(
 
 
 def most_input_tokens(request: Request) -> int:
-    """Return a number of input tokens that no tokenizer exceeds.
+    """Return a number of input tokens that no tokenizer exceeds: it makes one of a byte at most.
 
-    Byte-level tokenizers, and those that fall back to bytes, make at most one token of a byte of
-    UTF-8. Usual text has 2 to 5 bytes a token, so this number is as many times too high. It is set
-    aside for seconds only, and small compared with the reply.
+    For usual text it is 2 to 5 times too high, but set aside for seconds only, and small.
     """
     framing = _PER_MESSAGE * (len(request.messages) + 1) + (_PER_TOOL if request.tool else 0)
     return text_bytes(request) + framing

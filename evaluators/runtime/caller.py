@@ -47,10 +47,7 @@ Price = Callable[[str, Reply], float | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """How often a call that fails is tried, and how long it waits between tries.
-
-    Failures for which the server is to blame use up no tries: its own pause decides.
-    """
+    """How often a failing call is tried, with which pauses; a failing server has its own."""
 
     attempts: int = 5
     """Tries of one call, the first one included; TRIES_BY_KIND wins."""
@@ -305,10 +302,7 @@ class Meter:
         self._asked.setdefault(key, order)
 
     def add(self, model: Model, reply: Reply, *, sent: int, earlier: bool, imported: bool) -> None:
-        """Count one reply; ``sent`` is the number of requests that this run made for it.
-
-        ``earlier``: an earlier run paid for it. ``imported``: ``ledger import`` brought it.
-        """
+        """Count one reply, for which this run ``sent`` requests or that it found in the ledger."""
         cost = self.price(model.spec, reply)
         self.usage += Usage(
             input_tokens=reply.input_tokens,
@@ -352,8 +346,7 @@ class Detour(Protocol):
 class Caller:
     """Puts requests to models, in one event loop, with one ledger, sender and set of prices.
 
-    Two items that ask the same at the same time send it once. A reply that is being committed is
-    no longer in flight. ``find_detour``, called now and then, returns another way to replies.
+    What two items ask at the same time is sent once. ``find_detour`` is called now and then.
     """
 
     def __init__(

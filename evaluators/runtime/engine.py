@@ -44,8 +44,7 @@ DECIDED = "decided"
 class Stopping(Protocol):
     """Says when enough was asked. Its methods return at once and have no other effect.
 
-    The engine knows nothing of gates: it asks in a fixed order, tells how each item ended, and
-    learns which of the others are no longer needed.
+    The engine knows no gates: it tells how each item ended, and learns which are needed no more.
     """
 
     def select(self, keys: Collection[str]) -> None:
@@ -79,10 +78,9 @@ class Task:
 
 
 class Engine:
-    """Answers and judges the items of one run, and posts how each ended.
+    """Answers and judges the items of one run, up to ``concurrency`` calls at once.
 
-    ``failure`` says why it had to stop; it is empty otherwise. ``concurrency`` is the number of
-    calls in flight. ``stopping`` says when enough was asked; None: every item is asked.
+    ``failure`` says why it had to stop, if it had. ``stopping`` None: every item is asked.
     """
 
     def __init__(
@@ -207,10 +205,9 @@ class Engine:
         return key not in self._unneeded
 
     async def _leave(self, key: str) -> bool:
-        """Post an item that is not asked; where the ledger has all of it, with its result.
+        """Post an item that is not asked, with its result if the ledger has it; return whether.
 
         So a run counts all that was paid for, even if a repeated one is decided with less in hand.
-        Return whether the ledger has it.
         """
         meter = Meter(price=self._caller.price, kept_only=True)
         outcome = await self._answered_and_judged(self._tasks[key], meter)

@@ -1,7 +1,6 @@
 """When a call may go: the one place that knows every limit and lets waiting calls in.
 
-A call goes only when all limits allow it at once, so that no call holds one limit while it waits
-for another. A call that finds everything free costs a few comparisons and no timer.
+A call goes when all limits allow it at once, and holds none while it waits for another.
 """
 
 import asyncio
@@ -35,10 +34,7 @@ _OWN_WORDS = re.compile(r"\S*\d\S*")  # of one refusal alone: its id, its time
 
 
 class TokenLimit:
-    """A limit in tokens a minute. A call counts by an estimate that its reply corrects.
-
-    ``longest`` is the longest reply in tokens if a request does not say so itself.
-    """
+    """A limit in tokens a minute; a reply, at first the ``longest``, corrects a call's estimate."""
 
     def __init__(self, bucket: TokenBucket, longest: int | None) -> None:
         self.bucket = bucket

@@ -1,7 +1,6 @@
 """Where the engine posts how each item ended, where tests wait for it, and what pytest tells it.
 
-The file is not part of the ledger: it lives only as long as the run, needs no durable commit, and
-lets ``--replay`` read a ledger that cannot be written.
+The file lives as long as the run and needs no durable commit; a ledger may be read-only.
 """
 
 import pickle
@@ -80,10 +79,7 @@ class InMemoryOutcomes(OutcomeWriter):
             self._news.notify_all()
 
     def wait(self, key: str) -> Outcome:
-        """Return the outcome of this item once it has come; MISSING if none will come.
-
-        Raises EngineLostError when the engine has shown no sign of life for 30 seconds.
-        """
+        """Return an item's outcome once it came; MISSING if none will, EngineLostError if lost."""
         with self._news:
             while key not in self.outcomes:
                 if self._ended is not None:

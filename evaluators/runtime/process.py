@@ -1,9 +1,7 @@
 """An engine in a process of its own, forked from pytest's before that has any thread; or a thread.
 
-Two processes share no interpreter lock: on two cores both run at full speed. A pipe joins them. The
-engine sends its outcomes and its status, and receives the messages of ``EngineHandle``. A broken
-pipe ends the run on either side: an engine whose pytest was killed starts no further call, and
-tests whose engine was killed do not wait.
+Two processes share no interpreter lock: on two cores both run at full speed. A pipe joins them, and
+its end ends the run on either side: no further call is made, and no test waits.
 """
 
 import asyncio
@@ -90,11 +88,10 @@ def pack(job: Job) -> bytes:
 
 @contextlib.contextmanager
 def _signals_held() -> Iterator[None]:
-    """Hold signals back while the process forks.
+    """Hold signals back while the process forks, which must not handle them as pytest does.
 
-    The new process must not handle them as pytest does. In this one an interrupt would be lost in a
-    hook that runs after the fork, or leave one of its locks taken. Any thread may receive a signal,
-    so that a mask alone does not help.
+    Here an interrupt would be lost in a hook after the fork, or leave a lock of its taken. A mask
+    alone does not help, as any thread may receive a signal.
     """
     came: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()
@@ -372,10 +369,7 @@ class PipeWriter(OutcomeWriter):
 def work(
     own: Connection, parents: Connection, job: Job | None, load: Callable[[], None] = nothing
 ) -> None:
-    """Do the job in the new process; ``own`` and ``parents`` are the two ends of the pipe.
-
-    Without a job, ``load`` runs while the job is awaited, pickled, from the pipe.
-    """
+    """Do the job in the new process; None: ``load``, and get it through the pipe."""
     parents.close()  # or the end of pytest's process would never be seen
     # The terminal interrupts every process at once: pytest decides what that means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -62,10 +62,7 @@ FAILURE_WORDS: Mapping[str, str] = {
 
 
 class TokenBucket:
-    """Holds at most ``burst`` and gains ``rate`` a second. It may go into debt.
-
-    aiolimiter's bucket starts with a whole period's allowance and cannot be corrected afterwards.
-    """
+    """Holds at most ``burst`` and gains ``rate`` a second; unlike aiolimiter's it may owe."""
 
     def __init__(self, rate: float, burst: float, now: float) -> None:
         self.rate = rate
@@ -398,8 +395,7 @@ class ServerState:
     def _close(self, started: float) -> bool:
         """Close the circuit; return whether that ends an outage in which a probe failed.
 
-        A reply to a call from before the outage closes nothing. If the first probe succeeds, the
-        outage may have been nothing but too many calls at once.
+        Otherwise it was perhaps too many calls. One from before the outage closes nothing.
         """
         if self._opened_at is not None and started < self._opened_at:
             return False

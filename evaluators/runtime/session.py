@@ -26,11 +26,9 @@ CLOSING_SECONDS = 5.0
 
 
 class CallSession:
-    """Some models, with the prices, the budget and the limits of all calls to them.
+    """Some models and Specs, by SPEC, with the prices, the budget and the limits of all calls.
 
-    ``models`` and ``specs`` are by SPEC. ``find_detour`` finds another way to replies, as
-    ``Caller`` takes it. Raises UsageError for a cost limit that could not be kept; ``option`` is
-    the user's name for that limit.
+    Raises UsageError for a cost limit (the user's ``option``) that could not be kept.
     """
 
     def __init__(
@@ -59,10 +57,9 @@ class CallSession:
         return Caller(ledger, settings, price, self._budget, self._find_detour)
 
     def run(self, work: Callable[[Caller], Awaitable[T]]) -> T:
-        """Return what ``work`` returns, in an event loop of its own.
+        """Return what ``work`` returns, in an event loop of its own, once all is in the ledger.
 
-        By then all that was paid for is in the ledger. The deadline and the budget hold for all
-        such runs together. Without a model the user's ledger is not opened.
+        All such runs share deadline and budget. Without a model the user's ledger is not opened.
         """
         settings = self.settings
         with ExitStack() as stack:
