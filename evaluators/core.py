@@ -391,6 +391,9 @@ class PostgresUrl:
         return f"postgresql://{hosts}{parts.path}" + (f"?service={service}" if service else "")
 
 
+Price = Callable[[str, Reply], float | None]
+"""What a reply of the model with this SPEC cost in USD; None if no price is known."""
+
 Place = Path | PostgresUrl
 """Where a ledger is: a file, or a PostgreSQL database that many machines share."""
 

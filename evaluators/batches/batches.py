@@ -147,7 +147,13 @@ class Batches:
 
         Raises StoppedError if the reply is not waited for, or another CallError.
         """
-        await self._refresh()
+        async with self._loading:
+            before = self._loaded_at
+            if time.monotonic() - before > FRESH_S:
+                # What other runs sent; a database may take its time while calls are in flight.
+                waves = await asyncio.to_thread(waves_in, self._ledger)
+                if self._loaded_at == before:  # else there is later news
+                    self._load(waves)
         key = str(row.keywords["key"])
         takes = self.takes_all and isinstance(model, LazyModel) and model.has_batches
         if not (takes or key in self._of_key):
@@ -184,15 +190,6 @@ class Batches:
     def describe(self) -> str:
         """Return in a few words what is waited for; empty without any batch."""
         return self._counts.describe()
-
-    async def _refresh(self) -> None:
-        """Read, in a thread, what other runs have sent, unless that was done a moment ago."""
-        async with self._loading:
-            before = self._loaded_at
-            if time.monotonic() - before > FRESH_S:
-                waves = await asyncio.to_thread(waves_in, self._ledger)
-                if self._loaded_at == before:  # else there is later news
-                    self._load(waves)
 
     def _load(self, waves: dict[str, Wave] | None = None) -> None:
         self._waves = waves_in(self._ledger) if waves is None else waves

@@ -4,7 +4,7 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from evaluators.core import Place, PostgresUrl, Reply, Usage, UsageError
+from evaluators.core import Place, PostgresUrl, Price, Usage, UsageError
 from evaluators.ledger.rows import (
     ADD_DOCUMENT,
     COLUMNS,
@@ -35,9 +35,6 @@ from evaluators.text import REQUEST, TEXT, canonical, one_line
 UNKEPT_FOLDER = Path(".qa")
 GROUP = 500  # lines of an import that are looked up and added at once
 _KEY = re.compile(r"[0-9a-f]{64}")
-
-Cost = Callable[[str, Reply], float | None]
-"""What a reply of the model with this SPEC cost in USD, None if no price is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +67,7 @@ ModelTotal = tuple[Usage, float, float]
 in seconds since 1970."""
 
 
-def ledger_stats(store: Store, cost: Cost) -> tuple[dict[str, ModelTotal], Counter[str]]:
+def ledger_stats(store: Store, cost: Price) -> tuple[dict[str, ModelTotal], Counter[str]]:
     """Return the sums over all rows by SPEC, and the counts of other rows and of documents."""
     models: dict[str, ModelTotal] = {}
     counts, signer = Counter[str](), Signer()

@@ -44,6 +44,12 @@ STATUSES: Mapping[int, tuple[type[CallError], str]] = {
     503: (TransientError, "overloaded"),
     529: (TransientError, "overloaded"),
 }
+OTHERS: tuple[tuple[type[CallError], str], ...] = (
+    (FatalError, "redirect"),
+    (RefusedError, "bad_request"),
+    (TransientError, "server"),
+)
+"""The rest: below 400, below 500, and above."""
 ADVICE: Mapping[str, str] = {
     "auth": "check the API key and its rights",
     "quota": "the account's credit or quota is used up",
@@ -125,7 +131,8 @@ def of_exception(error: Exception) -> CallError:
 def of_response(status: int, headers: Mapping[str, str], body: bytes) -> CallError:
     """Return the CallError for a response with another status than 2xx."""
     said, words = message_of(body)
-    sort, kind = _sorted(status, words)
+    by_words = (found for all_, by, found in BY_WORDS if status in all_ and by.search(words))
+    sort, kind = next(by_words, STATUSES.get(status) or OTHERS[(status >= 400) + (status >= 500)])
     advice = f"; {ADVICE[kind]}" if kind in ADVICE else ""
     return _error(sort, kind, f"HTTP {status} ({kind}{advice}): {said}", headers)
 
@@ -146,17 +153,6 @@ def _error(sort: type[CallError], kind: str, message: str, headers: Mapping[str,
     if announced is None and kind == "rate_limit":
         announced = reset_after(headers)
     return sort(kind, message, announced)
-
-
-def _sorted(status: int, words: str) -> tuple[type[CallError], str]:
-    for statuses, pattern, found in BY_WORDS:
-        if status in statuses and pattern.search(words):
-            return found
-    if status in STATUSES:
-        return STATUSES[status]
-    if status < 400:
-        return FatalError, "redirect"
-    return (TransientError, "server") if status >= 500 else (RefusedError, "bad_request")
 
 
 def message_of(content: bytes) -> tuple[str, str]:

@@ -7,7 +7,7 @@ share a ledger note there what they have spent: a repeated task goes on with wha
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
@@ -15,7 +15,7 @@ from functools import cache
 from types import MappingProxyType
 from uuid import uuid4
 
-from evaluators.core import Model, Reply, Request, StoppedError, UsageError
+from evaluators.core import Model, Price, Reply, Request, StoppedError, UsageError
 from evaluators.ledger import Ledger
 from evaluators.models.spec import Prices, Spec, parse
 from evaluators.text import Document, flat
@@ -58,7 +58,7 @@ class PriceTier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pricing:
-    """What a model's tokens cost, in USD per million; not priority rates, nor caches for an hour."""
+    """What tokens cost, in USD per million; not priority rates, nor caches for an hour."""
 
     steps: tuple[PriceTier, ...]
     """By rising size of the request, the first from 0 tokens. A tier prices all tokens."""
@@ -166,7 +166,7 @@ def _steps(ways: Mapping[str, object]) -> tuple[PriceTier, ...]:
     )
 
 
-def pricer(catalogue: Mapping[str, Spec], on: date) -> Callable[[str, Reply], float | None]:
+def pricer(catalogue: Mapping[str, Spec], on: date) -> Price:
     """Return what a reply of a SPEC cost in USD at one day's prices; None if none is known."""
 
     @cache

@@ -16,6 +16,7 @@ from evaluators.core import (
     FatalError,
     Model,
     Place,
+    Price,
     RefusedError,
     Reply,
     Request,
@@ -40,9 +41,6 @@ TRIES_BY_KIND = {"bad_body": 3, "error_body": 3, RATE_LIMIT: 20}
 """How often a request is sent that fails in these ways. A rate limit has many tries, as the server
 and not the call decides when it may succeed."""
 LOOK_SECONDS = 5.0  # between looks at whether another run has begun batches on this ledger
-
-Price = Callable[[str, Reply], float | None]
-"""What a reply of the model with this SPEC cost in USD; None if no price is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
