@@ -2,17 +2,17 @@
 
 A table counts, in its last two axes, pairs of a first label (row) and a second one (column); axes
 before them are separate tables. The ``…_parts`` functions return numerator and denominator, so that
-callers can tell undefined (denominator 0) from a number. Alpha sums over units: the labels of one
-item by its raters. Ratings have quadratic weights for kappa and the interval metric for alpha.
+callers can tell undefined (denominator 0) from a number. A unit is the labels of one item by its
+raters. Ratings have quadratic weights for kappa and the interval metric for alpha.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence, Sized
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import TYPE_CHECKING
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, Any
 
 from evaluators.statistics.count_table import RATINGS, count_patterns
 from evaluators.statistics.intervals import (
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
 
     Parts = Callable[[Array], tuple[Array, Array]]
+    Closed = Callable[[Array, Array, float], Interval]
+    """From the tables of clusters, how many have each, and the number of trials."""
 
 
 PERFECT = 1 - 1e-9  # a coefficient of 1, allowing for rounding
@@ -56,10 +58,13 @@ def quadratic_kappa_parts(table: Array) -> tuple[Array, Array]:
     import numpy as np
 
     steps = np.arange(table.shape[-1], dtype=np.float64)
-    weights = (steps[:, None] - steps) ** 2
+    return _weighted_parts(table, (steps[:, None] - steps) ** 2)
+
+
+def _weighted_parts(table: Array, weights: Array, fewer: int = 0) -> tuple[Array, Array]:
     margins = table.sum(axis=-1)[..., :, None] * table.sum(axis=-2)[..., None, :]
     chance = (weights * margins).sum(axis=(-2, -1))
-    seen = (weights * table).sum(axis=(-2, -1)) * table.sum(axis=(-2, -1))
+    seen = (weights * table).sum(axis=(-2, -1)) * (table.sum(axis=(-2, -1)) - fewer)
     return chance - seen, chance
 
 
@@ -70,17 +75,13 @@ def spearman_parts(table: Array) -> tuple[Array, Array]:
     """
     import numpy as np
 
-    rows, columns = _centred_ranks(table.sum(axis=-1)), _centred_ranks(table.sum(axis=-2))
+    margins = table.sum(axis=-1), table.sum(axis=-2)
+    rows, columns = (  # each label's mean rank less the mean of all ranks
+        one.cumsum(axis=-1) - one / 2 - one.sum(axis=-1, keepdims=True) / 2 for one in margins
+    )
     covariance = (table * rows[..., :, None] * columns[..., None, :]).sum(axis=(-2, -1))
-    row_variance = (table.sum(axis=-1) * rows**2).sum(axis=-1)
-    column_variance = (table.sum(axis=-2) * columns**2).sum(axis=-1)
-    return covariance, np.sqrt(row_variance * column_variance)
-
-
-def _centred_ranks(margin: Array) -> Array:
-    """Return each label's mean rank less the mean of all ranks."""
-    half: Array = margin.sum(axis=-1, keepdims=True) / 2
-    return margin.cumsum(axis=-1) - margin / 2 - half
+    variances = (margins[0] * rows**2).sum(axis=-1) * (margins[1] * columns**2).sum(axis=-1)
+    return covariance, np.sqrt(variances)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +90,8 @@ class Coefficient:
 
     parts: Parts
     """The coefficient as a ratio."""
-    closed: Callable[[Array, Array], Interval] | None = None
-    """A formula of the interval, from the tables of clusters and how many have each; without one it
-    is a bootstrap."""
+    closed: Closed | None = None
+    """A formula of the interval; without one it is a bootstrap."""
 
     def of(
         self,
@@ -106,31 +106,29 @@ class Coefficient:
         groups = defaultdict(list)
         for place, cell in enumerate(cells):
             groups[clusters[place] if clusters else place].append(cell)
-        patterns, items = count_patterns(groups.values(), shape)
-        numerator, denominator = self.parts((patterns.T @ items).T)
-        if not cells or not denominator:
-            return Estimate.of(None, None, len(cells))
-        value = float(numerator / denominator)
-        return Estimate.of(value, self.interval(patterns, items), len(cells))
+        return self.estimate(*count_patterns(groups.values(), shape), len(cells))
 
-    def interval(self, patterns: Array, items: Array) -> Interval | None:
-        """Return the 95 % interval if ``items[i]`` clusters have the table ``patterns[i]``.
+    def estimate(self, patterns: Array, items: Array, trials: int) -> Estimate:
+        """Return the coefficient if ``items[i]`` clusters have the table ``patterns[i]``.
 
-        For a coefficient of 1, which has no variation, it is ``perfect_interval``. None if the
-        coefficient is undefined, here or in most resamples.
+        ``trials`` counts pairs, or units. The interval of a coefficient of 1, which has no
+        variation, is ``perfect_interval``; there is none if most resamples leave it undefined.
         """
         whole = (patterns.T @ items).T
         numerator, denominator = self.parts(whole)
         if not denominator:
-            return None
-        if numerator / denominator >= PERFECT:
-            return perfect_interval(whole, float(items.sum()))
-        if self.closed:
-            return self.closed(patterns, items)
-        return percentile(*self.parts(resample(patterns, items)), items.sum(), whole.sum())
+            return Estimate.of(None, None, trials)
+        value = float(numerator / denominator)
+        if value >= PERFECT:
+            interval = perfect_interval(whole, float(items.sum()))
+        elif self.closed:
+            interval = self.closed(patterns, items, trials)
+        else:
+            interval = percentile(*self.parts(resample(patterns, items)), items.sum(), trials)
+        return Estimate.of(value, interval, trials)
 
 
-def kappa_interval(patterns: Array, items: Array) -> Interval:
+def kappa_interval(patterns: Array, items: Array, trials: float) -> Interval:
     """Return the interval of a defined kappa below 1, for clusters with these tables.
 
     It is Wilson's interval of the agreement on kappa's scale, for as many independent items as give
@@ -149,10 +147,10 @@ def kappa_interval(patterns: Array, items: Array) -> Interval:
     sizes = patterns.sum(axis=(1, 2))
     residuals = (patterns * weights).sum(axis=(1, 2))
     size = effective_size(residuals, sizes, items, agreed * (1 - agreed))
-    return rescaled(agreed, chance, size, quantile(float(items.sum()), float(total)))
+    return _rescaled(agreed, chance, size, quantile(float(items.sum()), trials))
 
 
-def rescaled(agreed: float, chance: float, size: float, z: float) -> Interval:
+def _rescaled(agreed: float, chance: float, size: float, z: float) -> Interval:
     """Return Wilson's interval of an agreement, corrected for agreement by chance."""
     low, high = wilson(agreed * size, size, z) or (0.0, 1.0)
     return max(-1.0, (low - chance) / (1 - chance)), (high - chance) / (1 - chance)
@@ -201,14 +199,7 @@ def krippendorff_alpha(
     alpha-reliability", form C. Undefined without pairs, or if only one label is used. ``clusters``
     names the cluster of each unit. The interval is like kappa's (``kappa_interval``).
     """
-    import numpy as np
-
-    paired = [Counter(labels) for labels in units if len(labels) > 1]
-    names = sorted({label for counts in paired for label in counts})
-    rows = [[*(counts[name] for name in names), _disagreement(counts)] for counts in paired]
-    sums = np.array(rows, dtype=np.float64).reshape(len(paired), len(names) + 1)
-    agreed = np.diag(sums[:, :-1].sum(axis=0)) if not sums[:, -1].any() else None
-    return _alpha(sums, _label_parts, agreed, (units, clusters), _label_interval)
+    return _alpha(units, clusters, lambda one, two: float(one != two), _label_interval)
 
 
 def interval_alpha(units: Sequence[Sequence[float]], clusters: Sequence[Hashable] = ()) -> Estimate:
@@ -217,97 +208,50 @@ def interval_alpha(units: Sequence[Sequence[float]], clusters: Sequence[Hashable
     Form D of the source of ``krippendorff_alpha``; ``clusters`` as there. Undefined without pairs,
     or if all numbers are equal. The interval is a bootstrap over clusters.
     """
-    import numpy as np
-
-    paired = [unit for unit in units if len(unit) > 1]
-    flat = [value for unit in paired for value in unit]
-    # Shifting all numbers does not change alpha, and sums of squares lose less precision.
-    middle = sum(flat) / len(flat) if flat else 0.0
-    rows = [_moments([value - middle for value in unit]) for unit in paired]
-    sums = np.array(rows, dtype=np.float64).reshape(len(rows), 4)
-    numerator, denominator = _number_parts(sums.sum(axis=0))
-    agreed = None
-    if denominator > 0 and numerator / denominator >= PERFECT:
-        counts = Counter(unit[0] for unit in paired)
-        agreed = np.diag(np.array([*counts.values()], dtype=np.float64))
-    return _alpha(sums, _number_parts, agreed, (units, clusters))
+    return _alpha(units, clusters, lambda one, two: float(one - two) ** 2)
 
 
 def _alpha(
-    rows: Array,
-    parts: Parts,
-    agreed: Array | None,
-    clustered: tuple[Sequence[Sized], Sequence[Hashable]],
-    closed: Callable[[Array, int], Interval] | None = None,
+    units: Sequence[Sequence[Any]],
+    clusters: Sequence[Hashable],
+    distance: Callable[[Any, Any], float],
+    closed: Closed | None = None,
 ) -> Estimate:
-    """Return alpha from the sums of each unit that pairs; ``agreed`` counts labels if all agree.
-
-    ``clustered`` has all units and their clusters; by default each unit is its own.
-    """
+    """Return alpha from the table of coincidences, in which each unit counts for its labels."""
     import numpy as np
 
-    units, clusters = clustered
     every = zip(units, clusters or range(len(units)), strict=True)
-    n, sums = len(rows), cluster_sums(rows, [own for unit, own in every if len(unit) > 1])
-    numerator, denominator = parts(sums.sum(axis=0))
-    if not denominator > 0:
-        return Estimate.of(None, None, n)
-    value = float(numerator / denominator)
-    if agreed is not None:
-        interval = perfect_interval(agreed, len(sums))
-    elif closed:
-        interval = closed(sums, n)
-    else:
-        drawn = resample(sums, np.ones(len(sums)))
-        interval = percentile(*parts(drawn), len(sums), n)
-    return Estimate.of(value, interval, n)
+    paired = [(unit, own) for unit, own in every if len(unit) > 1]
+    labels = sorted({label for unit, _ in paired for label in unit})
+    places = {label: place for place, label in enumerate(labels)}
+    tables = np.zeros((len(paired), len(labels), len(labels)))
+    for table, (unit, _) in zip(tables, paired, strict=True):
+        for one, two in permutations(unit, 2):
+            table[places[one], places[two]] += 1 / (len(unit) - 1)
+    weights = np.array([[distance(one, two) for two in labels] for one in labels])
+    alpha = Coefficient(lambda table: _weighted_parts(table, weights, 1), closed)
+    sums = cluster_sums(tables, [own for _, own in paired])
+    return alpha.estimate(sums, np.ones(len(sums)), len(paired))
 
 
-def _label_interval(sums: Array, units: int) -> Interval:
-    """Return the interval of an alpha of labels below 1, from the sums of clusters of units.
+def _label_interval(patterns: Array, items: Array, trials: float) -> Interval:
+    """Return the interval of an alpha of labels below 1, from the coincidences of clusters.
 
     As ``kappa_interval``: alpha is 1 - (n - 1) D / S for n labels, with D the disagreement within
     units and S that of all pairs of labels. The delta method gives each cluster's part.
     """
     import numpy as np
 
-    counts, observed = sums[:, :-1], sums[:, -1]
+    counts = patterns.sum(axis=2)
     totals, sizes = counts.sum(axis=0), counts.sum(axis=1)
+    observed = sizes - np.trace(patterns, axis1=1, axis2=2)
     n, differing = float(totals.sum()), float(observed.sum())
     pairs = n**2 - float((totals**2).sum())
     residuals = 2 * differing / pairs * (n * sizes - counts @ totals)
     residuals = residuals - observed - differing / (n - 1) * sizes
     agreed, chance = 1 - differing / n, 1 - pairs / (n * (n - 1))
-    size = effective_size(residuals, sizes, np.ones(len(sums)), agreed * (1 - agreed))
-    return rescaled(agreed, chance, size, quantile(len(sums), units))
-
-
-def _disagreement(counts: Counter[str]) -> float:
-    """Return the number of ordered pairs of raters that differ, divided by raters - 1."""
-    total = counts.total()
-    return (total**2 - sum(count * count for count in counts.values())) / (total - 1)
-
-
-def _label_parts(sums: Array) -> tuple[Array, Array]:
-    counts, observed = sums[..., :-1], sums[..., -1]
-    n = counts.sum(axis=-1)
-    expected = n**2 - (counts**2).sum(axis=-1)
-    return expected - (n - 1) * observed, expected
-
-
-def _moments(values: Sequence[float]) -> tuple[float, float, float, float]:
-    size, total = len(values), sum(values)
-    mean = total / size
-    spread = sum((value - mean) ** 2 for value in values)
-    return size, total, sum(value**2 for value in values), 2 * size * spread / (size - 1)
-
-
-def _number_parts(sums: Array) -> tuple[Array, Array]:
-    n, total, squares, observed = (sums[..., place] for place in range(4))
-    expected = 2 * (n * squares - total**2)
-    # Rounding may leave a trace if all numbers of a resample are equal.
-    expected = expected * (expected > 1e-9 * (1 + n * squares))
-    return expected - (n - 1) * observed, expected
+    size = effective_size(residuals, sizes, items, agreed * (1 - agreed))
+    return _rescaled(agreed, chance, size, quantile(len(patterns), trials))
 
 
 _NUMBERS = ("0", *RATINGS)  # people's own scales may begin at 0

@@ -142,7 +142,9 @@ def _coefficient(
         title,
         lambda table: coefficient.parts(table.counts),
         range=(-1.0, 1.0),
-        interval=lambda clusters, items: coefficient.interval(clusters.counts, items),
+        interval=lambda clusters, items: (
+            coefficient.estimate(clusters.counts, items, int(clusters.total @ items)).interval
+        ),
         bounded=False,
         headline=headline,
         column=2 if headline else 0,
