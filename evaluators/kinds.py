@@ -4,7 +4,6 @@ import hashlib
 import typing
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import ClassVar
 
 from evaluators.core import CORRECT, GRADES, NO, NOT_ATTEMPTED, UNANSWERED, YES, Verdict
 from evaluators.rubric import Protocol
@@ -72,35 +71,40 @@ class ItemView(typing.Protocol):
 class Kind(str):
     """One kind of data set. It equals its name, as in YAML files and ``run.json``."""
 
-    heading: ClassVar[str]
+    heading: str
     """Its title in reports."""
-    outcome_words: ClassVar[tuple[str, str]]
+    outcome_words: tuple[str, str]
     """What reports call a passed and a failed item."""
-    silent: ClassVar[str] = ""
+    silent: str = ""
     """The label of an answer that says nothing."""
-    keys: ClassVar[tuple[str, ...]] = ()
+    keys: tuple[str, ...] = ()
     """The settings that only this kind has."""
-    choices: ClassVar[str] = ""
+    choices: str = ""
     """The table of what a reviewer may say of an answer; empty if answers are not reviewed."""
-    answered: ClassVar[bool] = True
+    answered: bool = True
     """Whether a model answers its items; if not, recorded answers test the judge."""
-    by_rubric: ClassVar[bool] = False
+    by_rubric: bool = False
     """Whether a judge with a rubric reads the answers."""
-    rated: ClassVar[bool] = False
+    rated: bool = False
     """Whether verdicts are ratings from 1 to 10."""
-    words: ClassVar[bool] = False
+    words: bool = False
     """Whether the answer is one of a language's two words."""
-    by_checks: ClassVar[bool] = False
-    """Whether code alone checks the answers."""
-    has_labels: ClassVar[bool] = False
+    by_checks: bool = False
+    """Whether code alone checks the answers; an item passes if all its checks do."""
+    has_labels: bool = False
     """Whether every item has a label that its verdict must equal."""
+    fixed: tuple[str, ...] = ()
+    """The labels of a verdict that no rubric names."""
+
+    def __new__(cls, name: str, **traits: object) -> typing.Self:
+        """Return the kind of this name; ``traits`` are its fields."""
+        made = super().__new__(cls, name)
+        vars(made).update(traits)
+        return made
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the name alone: there is one object of each kind in a process."""
         return kind_of, (str(self),)
-
-    fixed: ClassVar[tuple[str, ...]] = ()
-    """The labels of a verdict that no rubric names."""
 
     def ranges(self, grades: tuple[str, ...] = GRADES) -> Mapping[str, Range]:
         """Return the range of a threshold, by the name of each metric a gate can name."""
@@ -115,9 +119,19 @@ class Kind(str):
     ) -> bool:
         """Return whether an answer with this verdict is right.
 
-        ``passing`` are the grades that pass, ``pass_bar`` the lowest rating that does.
+        ``passing`` are the grades that pass, ``pass_bar`` the lowest rating that does. A judge's
+        verdict must be the item's label. One that says only right or not right is met by every
+        verdict on that side; without one there is nothing to miss.
         """
-        return is_right(verdict.label, passing, pass_bar)
+        if self.by_checks:
+            return verdict.grade == PASSED
+        if not self.has_labels:
+            return is_right(verdict.label, passing, pass_bar)
+        if case.label is None:
+            return not self.answered
+        if case.label == NOT_CORRECT or (case.label == CORRECT and verdict.rating is not None):
+            return is_right(verdict.label, passing, pass_bar) == (case.label == CORRECT)
+        return verdict.label == case.label
 
     def accepts(self, protocol: Protocol) -> bool:
         """Return whether a rubric with this protocol gives verdicts of this kind."""
@@ -126,11 +140,29 @@ class Kind(str):
     def axes(
         self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
     ) -> Axes:
-        """Return the axes of a count table for items with these labels and results."""
-        return (YES, NO) if self.words else ("",), self.labels(grades)
+        """Return the axes of a count table for items with these labels and results.
+
+        A judge's verdicts are counted by label: as ratings if all labels are, as right or not right
+        if a label says no more, otherwise as the grades and all other results.
+        """
+        if self.words:
+            return (YES, NO), self.fixed
+        if self.answered:
+            return (("", PREMISE) if PREMISE in labels else ("",)), self.labels(grades)
+        if NOT_CORRECT in labels:
+            return TWO_WAY, TWO_WAY
+        if labels and set(labels) <= set(RATINGS):
+            return RATINGS, RATINGS
+        square = (*grades, *sorted({*labels, *results}.difference(grades)))
+        return square, square
 
     def gold_label(self, label: str | None, expected: str) -> str:
-        """Return the gold label under which an item is counted, empty where it has none."""
+        """Return the gold label under which an item is counted, empty where it has none.
+
+        Of graded items it is ``PREMISE`` if the gold begins with a mark.
+        """
+        if self == "graded" and expected.startswith(MARKS):
+            return PREMISE
         return (label or "") if self.has_labels else ""
 
     def cluster_of(self, item: ItemView, field: str = "") -> Cluster:
@@ -146,8 +178,14 @@ class Kind(str):
         return self.shared(item) or (item.language, _plain(item.question) or item.id, item.context)
 
     def shared(self, item: ItemView) -> Cluster:
-        """Return what an item of this kind may share with others, or nothing."""
-        return ()
+        """Return what an item of this kind may share with others, or nothing.
+
+        It is a hash of the passage: a model that misreads it misses all its questions. Under test a
+        judge, it is the question: a judge that misreads it misjudges all answers to it.
+        """
+        if self.words and item.context:
+            return (hashlib.sha256(item.context.encode("utf-8", "surrogatepass")).hexdigest(),)
+        return () if self.answered else (item.language, item.question)
 
 
 @lru_cache(2**15)  # records are counted many times over
@@ -160,126 +198,27 @@ def is_right(label: str, passing: Collection[str], pass_bar: int) -> bool:
     return int(label) >= pass_bar if label.isdigit() else label in passing
 
 
-class _Graded(Kind):
-    """Short factual answers, graded by a rubric's labels: CORRECT, INCORRECT, NOT_ATTEMPTED."""
-
-    heading = "Graded"
-    outcome_words = ("correct", "incorrect")
-    silent = NOT_ATTEMPTED
-    keys = ("penalty",)
-    choices = "grade"
-    by_rubric = True
-
-    def axes(
-        self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
-    ) -> Axes:
-        """Return the grades, of marked items apart; there is no gold label to compare them with."""
-        return ("", PREMISE) if PREMISE in labels else ("",), grades
-
-    def gold_label(self, label: str | None, expected: str) -> str:
-        """Return ``PREMISE`` for an item whose gold begins with a mark."""
-        return PREMISE if expected.startswith(MARKS) else ""
-
-
-class _Rated(Kind):
-    """Longer answers, rated from 1 to 10 against one expert answer."""
-
-    heading = "Rated"
-    outcome_words = ("pass", "below the bar")
-    keys = ("pass_bar",)
-    choices = "rating"
-    by_rubric = True
-    rated = True
-    fixed = RATINGS
-
-
-class _YesNo(Kind):
-    """A passage and a question that is answered by yes or no."""
-
-    heading = "Yes/no"
-    outcome_words = ("right", "wrong")
-    silent = UNANSWERED
-    keys = ("yes", "no")
-    choices = "yes_no"
-    words = True
-    has_labels = True
-    fixed = ANSWERS
-
-    def passes(
-        self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
-    ) -> bool:
-        """Return whether the answer is the item's label."""
-        return verdict.label == case.label
-
-    def shared(self, item: ItemView) -> Cluster:
-        """Return a hash of the passage: a model that misreads it misses all its questions."""
-        context = item.context.encode("utf-8", "surrogatepass")
-        return (hashlib.sha256(context).hexdigest(),) if context else ()
-
-
-class _Judged(Kind):
-    """Recorded answers with a label given beforehand: the judge is what is tested."""
-
-    heading = "Judges"
-    outcome_words = ("agree", "disagree")
-    keys = ("floor", "floor_limit", "offline_floor", "labels", "attacks", "pass_bar")
-    answered = False
-    has_labels = True
-
-    def passes(
-        self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
-    ) -> bool:
-        """Return whether the verdict is the label; an item without one has nothing to miss.
-
-        A label that says only right or not right is met by every verdict on that side.
-        """
-        if case.label is None:
-            return True
-        if case.label == NOT_CORRECT or (case.label == CORRECT and verdict.rating is not None):
-            return is_right(verdict.label, passing, pass_bar) == (case.label == CORRECT)
-        return verdict.label == case.label
-
-    def axes(
-        self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]
-    ) -> Axes:
-        """Return ratings if all labels are, otherwise the grades and all other results.
-
-        If a label says only that an answer is not right, all count as right or not right.
-        """
-        if NOT_CORRECT in labels:
-            return TWO_WAY, TWO_WAY
-        if labels and set(labels) <= set(RATINGS):
-            return RATINGS, RATINGS
-        square = (*grades, *sorted({*labels, *results}.difference(grades)))
-        return square, square
-
-    def shared(self, item: ItemView) -> Cluster:
-        """Return the question: a judge that misreads it misjudges all answers to it."""
-        return item.language, item.question
-
-
-class _Checked(Kind):
-    """Answers that code checks, without a judge; an item passes if all its checks do."""
-
-    heading = "Checked"
-    outcome_words = ("pass", "fail")
-    by_checks = True
-    fixed = CHECK_RESULTS
-
-    def passes(
-        self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
-    ) -> bool:
-        """Return whether every check passed."""
-        return verdict.grade == PASSED
-
-
-GRADED, RATED, YES_NO, JUDGED, CHECKED = (
-    _Graded("graded"),
-    _Rated("rated"),
-    _YesNo("yes_no"),
-    _Judged("judged"),
-    _Checked("checked"),
-)
+GRADED = Kind(  # short factual answers, graded by a rubric's labels
+    "graded", heading="Graded", outcome_words=("correct", "incorrect"), silent=NOT_ATTEMPTED,
+    keys=("penalty",), choices="grade", by_rubric=True,
+)  # fmt: skip
+RATED = Kind(  # longer answers, rated from 1 to 10 against one expert answer
+    "rated", heading="Rated", outcome_words=("pass", "below the bar"), keys=("pass_bar",),
+    choices="rating", by_rubric=True, rated=True, fixed=RATINGS,
+)  # fmt: skip
+YES_NO = Kind(  # a passage and a question that is answered by yes or no
+    "yes_no", heading="Yes/no", outcome_words=("right", "wrong"), silent=UNANSWERED,
+    keys=("yes", "no"), choices="yes_no", words=True, has_labels=True, fixed=ANSWERS,
+)  # fmt: skip
+JUDGED = Kind(  # recorded answers with a label given beforehand: the judge is what is tested
+    "judged", heading="Judges", outcome_words=("agree", "disagree"), answered=False,
+    keys=("floor", "floor_limit", "offline_floor", "labels", "attacks", "pass_bar"),
+    has_labels=True,
+)  # fmt: skip
+CHECKED = Kind(  # answers that code checks, without a judge
+    "checked", heading="Checked", outcome_words=("pass", "fail"), by_checks=True,
+    fixed=CHECK_RESULTS,
+)  # fmt: skip
 KINDS: Mapping[str, Kind] = {str(kind): kind for kind in (GRADED, RATED, YES_NO, JUDGED, CHECKED)}
 """Every kind by its name."""
 
