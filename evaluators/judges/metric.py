@@ -6,6 +6,7 @@ environment variables on import, so they are set first.
 
 import asyncio
 import os
+import re
 import threading
 import warnings
 import weakref
@@ -49,19 +50,19 @@ from evaluators.extra_metrics import METRICS, MetricSpec  # noqa: E402
 from evaluators.judge_spec import PanelSpec  # noqa: E402
 from evaluators.judges.factory import Place, connect_judges, rubric_for  # noqa: E402
 from evaluators.judges.llm import ask_until_read  # noqa: E402
-from evaluators.models.spec import Spec, require_key  # noqa: E402
+from evaluators.models.spec import require_key  # noqa: E402
 from evaluators.reading import parse_json  # noqa: E402
 from evaluators.replies.readers import Invalid, spoken, unfinished  # noqa: E402
 from evaluators.rubric import encode, shortened  # noqa: E402
 from evaluators.runtime.caller import Caller, CallSettings, Meter  # noqa: E402
 from evaluators.runtime.session import CallSession, CallThread  # noqa: E402
-from evaluators.text import Key, mask, one_line, sendable  # noqa: E402
+from evaluators.text import mask, one_line, sendable  # noqa: E402
 
 NOT_MEASURABLE = "not_measurable"
 FAILED = "metric_failed"
 PARAMETERS = {"temperature": 0, "max_tokens": 4096}
 """The least random reply, with room for a list of statements."""
-FENCE = "```"
+FENCED = re.compile(r"```(?:json)?(.*)```", re.DOTALL | re.IGNORECASE)
 
 
 def read_text(schema: type[BaseModel] | None, reply: Reply) -> str | Invalid:
@@ -77,9 +78,8 @@ def read_text(schema: type[BaseModel] | None, reply: Reply) -> str | Invalid:
     if schema is None:
         return text
     text = text.strip()
-    if len(text) >= 2 * len(FENCE) and text.startswith(FENCE) and text.endswith(FENCE):
-        inner = text[len(FENCE) : -len(FENCE)]
-        text = (inner[4:] if inner[:4].casefold() == "json" else inner).strip()
+    if fenced := FENCED.fullmatch(text):
+        text = fenced[1].strip()
     try:
         parse_json(text)
         schema.model_validate_json(text, strict=True)
@@ -139,10 +139,19 @@ class DeepEvalMetricRunner:
 
     async def measure(self, case: Case, answer: str, ask: Ask) -> float:
         """Return the metric's score, from 0 to 1. Raises CallError or JudgeError."""
-        name = self.spec.name
+        name, context = self.spec.name, [case.context] if case.context else None
         metric = build(self.spec, Bridge(self.model, ask))
+        tested = LLMTestCase(
+            input=case.question,
+            # As judges see it: one JSON text, which cannot break out of its slot.
+            actual_output=encode(shortened(answer)) if answer.strip() else answer,
+            expected_output=case.expected,
+            context=context,
+            retrieval_context=list(context) if context else None,
+        )
+        tested.multimodal = False  # an answer that names an image is still text
         try:
-            score = await metric.a_measure(_test_case(case, answer), _show_indicator=False)
+            score = await metric.a_measure(tested, _show_indicator=False)
         except Exception as error:  # noqa: BLE001  # deepeval raises more than it documents
             kind = NOT_MEASURABLE if isinstance(error, MissingTestCaseParamsError) else FAILED
             line = one_line(mask(f"{type(error).__name__}: {error}"))
@@ -189,20 +198,6 @@ def build(spec: MetricSpec, model: DeepEvalBaseLLM) -> BaseMetric:
     )
 
 
-def _test_case(case: Case, answer: str) -> LLMTestCase:
-    context = [case.context] if case.context else None
-    made = LLMTestCase(
-        input=case.question,
-        # As judges see it: one JSON text, which cannot break out of its slot.
-        actual_output=encode(shortened(answer)) if answer.strip() else answer,
-        expected_output=case.expected,
-        context=context,
-        retrieval_context=list(context) if context else None,
-    )
-    made.multimodal = False  # an answer that names an image is still text
-    return made
-
-
 Judged = tuple[Verdict, Usage]
 """A verdict, and the usage of the replies behind it."""
 
@@ -215,16 +210,10 @@ class JudgeSession:
     """
 
     def __init__(self, judge: str, settings: CallSettings | None = None) -> None:
-        self.name = judge
-        self.settings = settings or CallSettings()
-
-        def key_of(spec: Spec) -> Key | None:
-            return None if self.settings.replay else require_key(spec)
-
-        self.judges = connect_judges(PanelSpec.parse(judge), key_of)
-        self._session = CallSession(
-            self.judges.models, self.judges.specs, self.settings, "max_cost"
-        )
+        self.name, self.settings = judge, settings or CallSettings()
+        key_of = (lambda spec: None) if self.settings.replay else require_key
+        self.judges = made = connect_judges(PanelSpec.parse(judge), key_of)
+        self._session = CallSession(made.models, made.specs, self.settings, "max_cost")
         self._lock = threading.Lock()
         self._thread: CallThread | None = None
 
@@ -233,8 +222,7 @@ class JudgeSession:
 
         async def judged(caller: Caller) -> Judged:
             meter = Meter(price=caller.price)
-            verdict = await judge.judge(case, answer, caller.metered(meter))
-            return verdict, meter.usage
+            return await judge.judge(case, answer, caller.metered(meter)), meter.usage
 
         with self._lock:
             if self._thread is None:
@@ -273,8 +261,7 @@ class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
         """
         # deepeval copies a metric by its constructor's arguments: the copies share the session.
         self.judge = JudgeSession(judge) if isinstance(judge, str) else judge
-        self.language, self.rubric = language, rubric
-        self.evaluation_model = self.judge.name
+        self.language, self.rubric, self.evaluation_model = language, rubric, self.judge.name
         self._rubric = found = rubric_for(rubric, language)
         bar = (found.pass_bar - 1) / 9 if found.style == "rated" else 1.0
         self.threshold = bar if threshold is None else threshold
@@ -319,9 +306,9 @@ class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
         except Exception as error:
             self.error = str(error)
             raise
-        rating = verdict.rating
-        score = (rating - 1) / 9 if rating else float(verdict.grade in self._rubric.passing)
-        self.score, self.reason, self.evaluation_cost = score, verdict.reason, usage.cost
+        passed = float(verdict.grade in self._rubric.passing)
+        self.score = score = (verdict.rating - 1) / 9 if verdict.rating else passed
+        self.reason, self.evaluation_cost = verdict.reason, usage.cost
         self.input_tokens, self.output_tokens = usage.input_tokens, usage.output_tokens
         self.is_successful()
         return score

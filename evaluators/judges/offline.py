@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import ClassVar
 
 from evaluators.core import (
     GRADES,
@@ -24,7 +25,7 @@ from evaluators.core import (
 )
 from evaluators.judge_spec import LEXICAL, PYTHON
 from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.lexical.tables import Tables, read, tables, within_limit
+from evaluators.judges.lexical.tables import read, tables, within_limit
 from evaluators.replies.readers import Invalid, read_yes_no
 from evaluators.rubric import Style
 from evaluators.text import mask, one_line
@@ -69,8 +70,7 @@ def load_class(name: str) -> type:
 
 @cache
 def _instance(name: str) -> Judge:
-    made: Judge = load_class(name)()
-    return made
+    return load_class(name)()  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,22 +92,21 @@ class PythonJudge:
             verdict = await off_the_loop(
                 self.spec, lambda there: asyncio.run(rules.judge(case, answer, there)), ask
             )
+            if not isinstance(verdict, Verdict):
+                said = f"{self.spec}: want a Verdict, got {verdict!r:.60}"
+                raise JudgeError(said, kind="judge_failed")
         except QAError:
             raise
         except Exception as error:  # the user's code may raise anything
             msg = f"{self.spec}: {one_line(mask(f'{type(error).__name__}: {error}'))}"
             raise JudgeError(msg, kind="judge_failed") from error
-        if not isinstance(verdict, Verdict):
-            msg = f"{self.spec}: want a Verdict, got {verdict!r:.60}"
-            raise JudgeError(msg, kind="judge_failed")
         if self.style == "rated" and verdict.rating in range(1, 11):
             return replace(verdict, grade=None)
         if self.style == "graded" and verdict.grade in self.labels:
             return replace(verdict, rating=None)
         wanted = ", ".join(self.labels) if self.style == "graded" else "a rating of 1 to 10"
-        raise JudgeError(
-            f"{self.spec}: want {wanted}; got grade {verdict.grade!r}, rating {verdict.rating!r}"
-        )
+        said = f"got grade {verdict.grade!r}, rating {verdict.rating!r}"
+        raise JudgeError(f"{self.spec}: want {wanted}; {said}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,10 +116,7 @@ class YesNoJudge:
     yes: tuple[str, ...]
     no: tuple[str, ...]
 
-    @property
-    def spec(self) -> str:
-        """The SPEC of this rule."""
-        return "rule:yes_no"
+    spec: ClassVar = "rule:yes_no"
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
         """Return YES, NO or UNANSWERED. The gold label is compared elsewhere."""
@@ -155,20 +151,16 @@ def rate(case: Case, answer: str) -> Verdict:
     placeholder.
     """
     known = tables(case.language)
-    asked, expected, said = (_stems(text, known) for text in (case.question, case.expected, answer))
-    shared = _weight(expected & said, asked)
-    total = _weight(expected, asked) + _weight(said, asked)
-    score = 2 * shared / total if total else 0.0
+    light = known.words["function"] | known.words["articles"]
+    asked, expected, said = (
+        {word if word.isdecimal() else word[:_STEM]
+         for word in read(within_limit(text)).words if word not in light}
+        for text in (case.question, case.expected, answer)
+    )  # fmt: skip
+    shared, *both = (
+        len(stems - asked) + _ECHO * len(stems & asked)
+        for stems in (expected & said, expected, said)
+    )
+    score = 2 * shared / sum(both) if sum(both) else 0.0
     reason = f"shared words and numbers {score:.2f} (placeholder judge)"
     return Verdict(rating=1 + round(9 * score), reason=reason)
-
-
-def _stems(text: str, known: Tables) -> frozenset[str]:
-    """Return the stems of a text's content words, and its numbers unchanged."""
-    light = known.words["function"] | known.words["articles"]
-    words = (word for word in read(within_limit(text)).words if word not in light)
-    return frozenset(word if word.isdecimal() else word[:_STEM] for word in words)
-
-
-def _weight(stems: frozenset[str], asked: frozenset[str]) -> float:
-    return len(stems - asked) + _ECHO * len(stems & asked)
