@@ -194,13 +194,13 @@ class Answer:
     """One answer, with its question and the gold's forms."""
 
     def __init__(self, case: Case, answer: str) -> None:
-        beginning, golds = within_limit(answer), map(within_limit, case.golds)
-        self.tables = known = tables(case.language)
+        beginning, self.tables = within_limit(answer), (known := tables(case.language))
         self.question = in_figures(read(within_limit(case.question)), known)
         self.question_words = frozenset(self.question.words)
         self.question_head = frozenset(self.question.words[:_HEAD])
         """The first words, which say what sort of thing is asked for."""
-        self.forms = tuple(form for gold in golds for form in forms(gold, known))
+        golds = (forms(within_limit(gold), known) for gold in case.golds)
+        self.forms = tuple(form for gold in golds for form in gold)
         """The accepted forms of all golds."""
         names = [frozenset(form.content) for form in self.forms]
         self.is_open = any(not (a <= b or b <= a) for a, b in combinations(names, 2))
@@ -223,9 +223,12 @@ class Answer:
         self.quantities = numbers.find_quantities(self.text, known)
         self.refusals = [*_refusals(self.text, known)]
         """Where the answer declines: set phrases, requests, denied knowledge or ability."""
-        dated = {place for date in self.dates for place in range(date.start, date.end)}
+        self.refused = {place for span in self.refusals for place in range(*span)}
+        """The places of the words of refusals."""
         hedges = known.phrases["hedges"].spans(self.text.words)
-        self.hedges = {place for span in hedges for place in range(*span)} - dated  # „май“ is May
+        self.hedges = {place for span in hedges for place in range(*span)}.difference(
+            *(range(date.start, date.end) for date in self.dates)  # „май“ is May
+        )
         """The places of the words that only say how sure the answer is."""
         small = (known.words[key] for key in ("openers", "function", "contrasts"))
         self.idle_words = frozenset[str]().union(*small)

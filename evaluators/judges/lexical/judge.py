@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise, takewhile
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Ask, Case, Verdict
-from evaluators.judges.lexical import match as matching
 from evaluators.judges.lexical.analysis import BREAK, Answer
-from evaluators.judges.lexical.match import Tolerance
+from evaluators.judges.lexical.match import Match, Tolerance, find_matches, objection
 from evaluators.judges.lexical.numbers import DASHES
 from evaluators.judges.lexical.tables import plain, table, within_limit
 from evaluators.kinds import MARKS, UNANSWERABLE
@@ -49,45 +48,38 @@ def _grade(case: Case, answer: str) -> Verdict:
     beginning = within_limit(answer)
     if content_free(beginning, case.golds):
         return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing")
-    mark, truths = premise(case.golds)
-    if mark:
-        return grade_premise(Answer(replace(case, golds=truths), answer), mark)
+    for mark in MARKS:
+        marked = [gold.strip() for gold in case.golds if gold.strip().upper().startswith(mark)]
+        if truths := tuple(gold[len(mark) :].strip() for gold in marked):
+            return _grade_premise(Answer(replace(case, golds=truths), answer), mark)
     analysis, said = Answer(case, answer), plain(beginning)
     if said and beginning == answer and any(said == plain(gold) for gold in case.golds):
         sure = not analysis.is_open and "?" not in answer
         return Verdict(grade=CORRECT, reason="the answer is the gold", sure=sure)
-    return _found(analysis) or _missed(analysis)
+    return _compared(analysis)
 
 
-def _found(answer: Answer) -> Verdict | None:
+def _compared(answer: Answer) -> Verdict:
     """Return CORRECT where a form stands in the answer; else why the first one does not count."""
     reasons = []
     for form in answer.forms:
-        for match in islice(matching.find_matches(form, answer), _TRIES):
-            if matching.is_denied(match, answer):
-                reasons.append("the answer denies the gold")
-            elif matching.is_of_another(match, answer):
-                reasons.append("the answer does not hold the gold")
-            elif matching.is_one_of_several(match, answer) or matching.is_overturned(match, answer):
-                reasons.append("the gold is only one of several candidates")
-            else:
+        for match in islice(find_matches(form, answer), _TRIES):
+            if not (reason := objection(match, answer)):
                 return Verdict(grade=CORRECT, reason=match.rule, sure=_is_sure(match, answer))
-    return Verdict(grade=INCORRECT, reason=reasons[0]) if reasons else None
-
-
-def _missed(answer: Answer) -> Verdict:
-    """Return the verdict on an answer in which no form stands."""
+            reasons.append(reason)
+    if reasons:
+        return Verdict(grade=INCORRECT, reason=reasons[0])
     if not answer.own_words and not answer.asks("alternatives"):
         return Verdict(grade=NOT_ATTEMPTED, reason="the answer says nothing")
-    if declines(answer):
+    if _declines(answer):
         reason = "the answer declines and does not give the gold"
-        return Verdict(grade=NOT_ATTEMPTED, reason=reason, sure=is_bare(answer))
+        return Verdict(grade=NOT_ATTEMPTED, reason=reason, sure=_is_bare(answer))
     if _is_coarse(answer):
         return Verdict(grade=NOT_ATTEMPTED, reason="the answer is less precise than the gold")
     return Verdict(grade=INCORRECT, reason="the answer does not hold the gold")
 
 
-def _is_sure(match: matching.Match, answer: Answer) -> bool:
+def _is_sure(match: Match, answer: Answer) -> bool:
     """Return whether the answer is a declared form with nothing of substance besides.
 
     Besides it may have words that hold a sentence together, and words of the question in their
@@ -108,7 +100,7 @@ def _is_sure(match: matching.Match, answer: Answer) -> bool:
     asks = any("?" in gap for gap in gaps)
     if phrases or echoes or asks or any(known.any_of(key, rest) for key in keys):
         return False
-    asked, alike = iter(answer.question.words), matching.Tolerance(tables=known).alike
+    asked, alike = iter(answer.question.words), Tolerance(known).alike
     idle = answer.idle_words - known.words["joiners"]
     own = (word for word in rest if word not in idle)
     return all(any(alike(one, word) for one in asked) for word in own)
@@ -116,25 +108,21 @@ def _is_sure(match: matching.Match, answer: Answer) -> bool:
 
 def _is_coarse(answer: Answer) -> bool:
     """Return whether an answer is right as far as it goes, and less precise than the gold."""
-    words, asked = answer.text.words, answer.question_words
+    words, asked, known = answer.text.words, answer.question_words, answer.tables
     dates = [one for one in answer.dates if not asked.issuperset(words[one.start : one.end])]
-    lands = answer.tables.countries
-    golds = [form.content for form in answer.forms]
-    if answer.asks("places") and not lands.intersection(golds):
-        alike = matching.Tolerance(tables=answer.tables).alike
-        own = answer.own_words
-        same = (len(one) == len(own) and all(map(alike, one, own)) for one in lands)
-        if own and any(same):
+    golds, own, alike = [f.content for f in answer.forms], answer.own_words, Tolerance(known).alike
+    if answer.asks("places") and own and not known.countries.intersection(golds):
+        lands = (one for one in known.countries if len(one) == len(own))
+        if any(all(map(alike, one, own)) for one in lands):
             return True
     for form in answer.forms:
-        if gold := form.quantity:
-            wanted = gold.values[0]
-            for found in answer.quantities:
-                value, before = found.values[0], words[max(0, found.start - _REACH) : found.start]
-                about = answer.tables.any_of("approximate", before)
-                near = about and abs(value - wanted) <= _LOOSE * abs(wanted)
-                if near or _leaves_room(value, wanted, found.start, answer):
-                    return True
+        wanted = form.quantity.values[0] if form.quantity else 0.0
+        for found in answer.quantities if form.quantity else ():
+            value = found.values[0]
+            about = known.any_of("approximate", words[max(0, found.start - _REACH) : found.start])
+            near = about and abs(value - wanted) <= _LOOSE * abs(wanted)
+            if near or _leaves_room(value, wanted, found.start, answer):
+                return True
         if dates and (date := form.date):
             rooms = (_leaves_room(d.year or 0, date.year or 0, d.start, answer) for d in dates)
             if all(map(date.agrees, dates)) or all(rooms):
@@ -157,40 +145,30 @@ _BARE = 12  # own words of a bare refusal
 _REMARK = 2  # own words from which a clause says something
 
 
-def declines(answer: Answer) -> bool:
+def _declines(answer: Answer) -> bool:
     """Return whether an answer declines or doubts, and does not offer anything in doubt."""
     counted = any(form.counted for form in answer.forms)
     named = all(form.named for form in answer.forms)
     fits = (
         word.isdecimal() if counted or word.isdecimal() else word in answer.capitals or not named
-        for word in _beside(answer)
+        for word in _told(answer)
     )
     return bool(answer.refusals or answer.hedges) and not (answer.hedges and any(fits))
 
 
-def is_bare(answer: Answer) -> bool:
+def _is_bare(answer: Answer) -> bool:
     """Return whether a refusal names nothing and counts nothing that could be an answer."""
     known, words = answer.tables, answer.text.words
-    offers = any(word.isdecimal() or word in answer.capitals for word in _beside(answer))
+    offers = any(word.isdecimal() or word in answer.capitals for word in _told(answer))
     turns = any(known.any_of(key, words) for key in ("contrasts", "alternatives"))
     brief = len(answer.own_words) <= _BARE and not answer.truncated
     return brief and not offers and not turns and not answer.hedges
 
 
-def _beside(answer: Answer) -> list[str]:
-    """Return the answer's own words that are no part of a refusal, its first word left out."""
-    declined = {place for span in answer.refusals for place in range(*span)} | {0}
+def _told(answer: Answer) -> list[str]:
+    """Return the answer's own words, all but the first one and those of a refusal."""
     words, own = enumerate(answer.text.words), set(answer.own_words)
-    return [word for i, word in words if i not in declined and word in own]
-
-
-def premise(golds: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the mark of golds without an ordinary answer, and what is true instead."""
-    for mark in MARKS:
-        truths = [gold.strip() for gold in golds if gold.strip().upper().startswith(mark)]
-        if truths:
-            return mark, tuple(truth[len(mark) :].strip() for truth in truths)
-    return "", ()
+    return [word for i, word in words if i and i not in answer.refused and word in own]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +191,7 @@ class _Clause:
         return not self.denies and not self.declines
 
 
-def grade_premise(answer: Answer, mark: str) -> Verdict:
+def _grade_premise(answer: Answer, mark: str) -> Verdict:
     """Return the verdict on an answer whose forms say what is true instead.
 
     It is sure only of an answer that begins with an explicit denial and offers nothing.
@@ -230,7 +208,7 @@ def grade_premise(answer: Answer, mark: str) -> Verdict:
         doubtful = declined or answer.truncated or any(one.offers for one in clauses)
         sure = denial.explicit and denial is clauses[0] and not doubtful
         return Verdict(grade=CORRECT, reason="the answer denies the premise", sure=sure)
-    if _tells_truth(answer) and not (answer.refusals and is_bare(answer)):
+    if _tells_truth(answer) and not (answer.refusals and _is_bare(answer)):
         return Verdict(grade=CORRECT, reason="the answer says what is true instead")
     turns = answer.tables.words["contrasts"]
     first = takewhile(lambda one: not one.declines, clauses)
@@ -254,7 +232,7 @@ def _clauses(answer: Answer) -> Iterator[_Clause]:
         if place == 0 or BREAK.search(gaps[place]) or word in known.words["contrasts"]
     ]  # fmt: skip
     shared = answer.question_words | answer.gold_words
-    alike = Tolerance(tables=known, scripts=answer.text.cyrillic).alike
+    alike = Tolerance(known, scripts=answer.text.cyrillic).alike
     heard = {word for word in set(words) if any(alike(one, word) for one in shared)}
     for start, end in zip(begins, [*begins[1:], len(words)], strict=True):
         yield _clause(answer, start, end, heard - answer.idle_words)
@@ -262,8 +240,7 @@ def _clauses(answer: Answer) -> Iterator[_Clause]:
 
 def _clause(answer: Answer, start: int, end: int, heard: set[str]) -> _Clause:
     words, gaps, known = answer.text.words, answer.text.gaps, answer.tables
-    refused = {place for span in answer.refusals for place in range(*span)}
-    taken = refused | answer.hedges
+    taken = answer.refused | answer.hedges
     own = [
         place for place in range(start, end)
         if place not in taken and words[place] not in heard | answer.idle_words
@@ -287,7 +264,7 @@ def _clause(answer: Answer, start: int, end: int, heard: set[str]) -> _Clause:
     )
     doubts = known.any_of("doubts", words[start:end])  # "no doubt" affirms
     denies = bool(set_words or bare) and not doubts and not named
-    declines = not refused.isdisjoint(range(start, end))
+    declines = not answer.refused.isdisjoint(range(start, end))
     last = any(sign in gaps[end] for sign in ".;:!?\n")
     return _Clause(
         explicit=bool(set_words),
@@ -326,5 +303,5 @@ def _tells_truth(answer: Answer) -> bool:
     """Return whether the answer has a name or number of what is true that the question lacks."""
     telling = {word for form in answer.forms for word in form.text.words if word not in form.common}
     telling -= answer.question_words | answer.idle_words
-    alike = Tolerance(tables=answer.tables, scripts=answer.text.cyrillic).alike
-    return any(alike(one, word) for one in telling for word in set(answer.text.words))
+    alike = Tolerance(answer.tables, scripts=answer.text.cyrillic).alike
+    return any(alike(one, word) for one in telling for word in {*answer.text.words})

@@ -24,7 +24,7 @@ _STOP = re.compile(r"[.;!?\n…]")
 _VOWELS = frozenset("aeiouy")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Tolerance:
     """How freely words are compared: inflected ends, typing errors in names, another script."""
 
@@ -38,9 +38,6 @@ class Tolerance:
         """Return whether two folded words are forms or spellings of one word."""
         if wanted == word or wanted.isdecimal() or word.isdecimal():
             return wanted == word
-        unit = self.tables.units.get(wanted)
-        if unit and unit == self.tables.units.get(word):
-            return True
         if self.capitals and word not in self.capitals:
             return False
         if _inflected(wanted, word, self.tables.endings):
@@ -77,9 +74,8 @@ def _mistyped(one: str, other: str) -> bool:
     shortest = min(len(one), len(other))
     if one == other or shortest < 5 or one[0] != other[0] or abs(len(one) - len(other)) > 2:
         return one == other
-    if one.startswith(other) or other.startswith(one):
-        return False  # another ending makes another word
-    return OSA.distance(one, other) <= (1 if shortest < 9 else 2)
+    prefixed = one.startswith(other) or other.startswith(one)  # another ending, another word
+    return not prefixed and OSA.distance(one, other) <= (1 if shortest < 9 else 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +159,7 @@ def _loose(form: Form, answer: Answer) -> Iterator[Match]:
     text, own = answer.text, answer.own_words
     scripts = form.named and (form.text.cyrillic or text.cyrillic)
     capitals = answer.capitals if form.named else frozenset[str]()
-    tolerance = Tolerance(
-        tables=answer.tables, names=form.named, scripts=scripts, capitals=capitals
-    )
+    tolerance = Tolerance(answer.tables, form.named, scripts, capitals)
     implied = answer.question_head | (form.common & answer.question_words)
     needed = [word for word in form.content if word not in implied]
     figures = all(word.isdecimal() for word in needed)
@@ -189,8 +183,7 @@ def _person(form: Form, answer: Answer, tolerance: Tolerance) -> Iterator[Match]
     """Yield where the family name stands with a given name, or is all that the answer says."""
 
     def is_given(name: str, word: str) -> bool:
-        initial = 1 in (len(name), len(word)) and name[0] == word[0]
-        return initial or (len(word) > 1 and tolerance.alike(name, word))
+        return _initial(name, word) or (len(word) > 1 and tolerance.alike(name, word))
 
     words, who, name = answer.text.words, answer.asks("persons"), form.content
     orders = [name, (*name[1:], name[0])] if answer.tables.family_first else [name]
@@ -206,7 +199,24 @@ def _person(form: Form, answer: Answer, tolerance: Tolerance) -> Iterator[Match]
                 yield Match(form, place, place + 1, "the answer is the family name alone")
 
 
-def is_denied(match: Match, answer: Answer) -> bool:
+def _initial(name: str, word: str) -> bool:
+    return 1 in (len(name), len(word)) and name[0] == word[0]
+
+
+def objection(match: Match, answer: Answer) -> str:
+    """Return why a match is not what the answer says, a key of ``reasons.yaml``; else nothing."""
+    if _is_denied(match, answer):
+        return "the answer denies the gold"
+    if _has_other_numeral(answer) or (
+        match.form.named and (_follows_another(match, answer) or _is_namesake(match, answer))
+    ):
+        return "the answer does not hold the gold"
+    if _is_one_of_several(match, answer) or _is_overturned(match, answer):
+        return "the gold is only one of several candidates"
+    return ""
+
+
+def _is_denied(match: Match, answer: Answer) -> bool:
     """Return whether a negation stands close before, or "is not", "is wrong" right after."""
     words, gaps, known = answer.text.words, answer.text.gaps, answer.tables
     negations, start = known.phrases["negations"], match.start
@@ -221,47 +231,34 @@ def is_denied(match: Match, answer: Answer) -> bool:
     return known.any_of("faults", near) or negations.within(near)
 
 
-def is_of_another(match: Match, answer: Answer) -> bool:
-    """Return whether the gold's name has another numeral or given name, or says whose somebody is.
-
-    "Elizabeth II" is not Elizabeth I, "Earl Warren" not Robert Warren, who may be called Warren;
-    "Jan Brandt, a friend of Chełmoński" names Brandt.
-    """
-    alike = Tolerance(tables=answer.tables).alike
+def _has_other_numeral(answer: Answer) -> bool:
+    """Return whether the gold's names have another numeral: Elizabeth II is not Elizabeth I."""
+    alike = Tolerance(answer.tables).alike
     golds = {pair for form in answer.forms for pair in form.numerals}
-    same = {
-        value == said for name, value in golds for word, said in answer.numerals
-        if alike(name, word)
-    }  # fmt: skip
-    other = match.form.named and (_follows_another(match, answer) or _is_namesake(match, answer))
-    return same == {False} or other
+    pairs = ((one, other) for one in golds for other in answer.numerals if alike(one[0], other[0]))
+    return {one[1] == other[1] for one, other in pairs} == {False}
 
 
 def _is_namesake(match: Match, answer: Answer) -> bool:
-    """Return whether a part of the gold's name stands after a name that no form has."""
-    words, gaps, name, tables = (
-        answer.text.words,
-        answer.text.gaps,
-        match.form.content,
-        answer.tables,
-    )
-    fuller = [form.content for form in answer.forms if form.named and {*name} < {*form.content}]
+    """Return whether a part of the gold's name stands after a name of no form: Earl Warren."""
+    words, gaps, tables = answer.text.words, answer.text.gaps, answer.tables
+    forms = ({*form.content} for form in answer.forms if form.named)
+    given = {word for names in forms if {*match.form.content} < names for word in names}
     places = [match.start - 1] if match.start and not gaps[match.start].strip() else []
     if tables.family_first and len(answer.own_words) == 2 and not gaps[match.end].strip():
         places.append(match.end)
     found = {word for place in places for word in words[place : place + 1]}
     found &= answer.capitals.intersection(answer.own_words) - tables.words["titles"]
-    given = {word for form in fuller for word in form}
-    alike = Tolerance(tables=tables, names=True, scripts=True).alike
-    known = {
-        word for word in found for one in given
-        if alike(one, word) or (1 in (len(one), len(word)) and one[0] == word[0])
-    }  # fmt: skip
-    return bool(fuller and found - known)
+    alike = Tolerance(tables, names=True, scripts=True).alike
+    known = {word for word in found for one in given if alike(one, word) or _initial(one, word)}
+    return bool(given and found - known)
 
 
 def _follows_another(match: Match, answer: Answer) -> bool:
-    """Return whether a short answer is a name and, after a comma, a common noun with the gold."""
+    """Return whether a name and, after a comma, a common noun with the gold are all that is said.
+
+    "Jan Brandt, a friend of Chełmoński" names Brandt.
+    """
     words, gaps, own = answer.text.words, answer.text.gaps, set(answer.own_words)
     comma = next((place for place in range(1, match.end) if "," in gaps[place]), 0)
     if not comma or len(words) > _APPOSITION or any("," in gap for gap in gaps[comma + 1 : -1]):
@@ -274,20 +271,19 @@ def _follows_another(match: Match, answer: Answer) -> bool:
     return bool(lead and aside) and lead <= answer.capitals and answer.capitals.isdisjoint(aside)
 
 
-def is_overturned(match: Match, answer: Answer) -> bool:
+def _is_overturned(match: Match, answer: Answer) -> bool:
     """Return whether another name follows after "but": it is usually said to be X, but it is Y."""
     words, gaps, tables = answer.text.words, answer.text.gaps, answer.tables
     own = set(answer.own_words)
-    if own.isdisjoint(words[: match.start]):
-        return False
     end = next((i for i in range(match.end, len(words)) if _STOP.search(gaps[i])), len(words))
     turns = (i for i in range(match.end, end) if words[i] in tables.words["contrasts"])
     turn = next(turns, end)
-    others = answer.capitals & own - tables.words["speakers"]
-    return not (others - answer.gold_words).isdisjoint(words[turn : min(end, turn + _TURN)])
+    others = (answer.capitals & own) - tables.words["speakers"] - answer.gold_words
+    turned = not others.isdisjoint(words[turn : min(end, turn + _TURN)])
+    return turned and not own.isdisjoint(words[: match.start])
 
 
-def is_one_of_several(match: Match, answer: Answer) -> bool:
+def _is_one_of_several(match: Match, answer: Answer) -> bool:
     """Return whether the gold is joined by "or", or listed with what is not the gold's."""
     words, known = answer.text.words, answer.tables
     near = words[match.end : match.end + _ROOM]
@@ -306,14 +302,13 @@ def is_one_of_several(match: Match, answer: Answer) -> bool:
 
 
 def _rivals(match: Match, answer: Answer, step: int) -> int:
-    """Return how many strange words stand on one side of the match in a list with it.
+    """Return how many words stand on one side of the match in a list with it, not the gold's.
 
     With a name or a number those are names and numbers, with other golds any word.
     """
     words, gaps, known = answer.text.words, answer.text.gaps, answer.tables
     gold = {word for form in answer.forms for word in form.content}
-    links = known.words["joiners"] | known.words["alternatives"]
-    mine = set(answer.own_words)
+    links, mine = known.words["joiners"] | known.words["alternatives"], set(answer.own_words)
     telling = match.form.counted or (match.form.named and not match.form.items)
     place, found, separated = (match.end if step > 0 else match.start - 1), 0, False
     while 0 <= place < len(words) and words[place] not in gold:
@@ -321,8 +316,7 @@ def _rivals(match: Match, answer: Answer, step: int) -> int:
         joins = word in links
         again = telling and known.any_of("function", [word]) and words[place - 1] in links
         separated = separated or joins or any(sign in gap for sign in ",;/|\n•")
-        plain = word in answer.capitals or word.isdecimal() or not telling
-        own = plain and word in mine
+        own = word in mine and (word in answer.capitals or word.isdecimal() or not telling)
         if not again and (not separated or "." in gap or not (own or joins)):
             break
         found += own

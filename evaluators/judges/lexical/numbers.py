@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from evaluators.judges.lexical.tables import Tables, Text, worth
+from evaluators.judges.lexical.tables import Tables, Text, table
 
 DASHES = frozenset("-–—\u2010\u2011")
 PERCENT = "concentr-percent"
@@ -31,9 +31,7 @@ _MEASURED = ("length", "mass", "temperature")
 
 def in_figures(text: Text, tables: Tables) -> Text:
     """Return the text with number words and Roman numerals in figures."""
-    words: list[str] = []
-    gaps = [text.gaps[0]]
-    place = 0
+    words, gaps, place = list[str](), [text.gaps[0]], 0
     while place < len(text.words):
         place, figures = _spelt(text, place, tables)
         words.append(figures)
@@ -101,10 +99,11 @@ class Quantity:
         value, readings, step = gold.values[0], self.values, self.step
         half = min(gold.step / 2, abs(value) * _SLACK or gold.step)
         if not self.shares_unit(gold):
+            worth = table("units")  # of those that convert, in the base unit of their kind
             kinds = {unit.partition("-")[0] for unit in (self.unit, gold.unit)}
-            if len(kinds) > 1 or not (worth(self.unit) and worth(gold.unit)):
+            if len(kinds) > 1 or not worth.keys() >= {self.unit, gold.unit}:
                 return False
-            ratio = worth(self.unit) / worth(gold.unit)
+            ratio = float(worth[self.unit]) / float(worth[gold.unit])
             readings, step = tuple(ratio * one for one in readings), ratio * step
             half = min(max(half, step / 2), max(half, abs(value) * _CONVERTED))
         if gold.limits:
@@ -206,8 +205,8 @@ class Date:
 
     def agrees(self, other: "Date") -> bool:
         """Return whether two dates share a part, and none that both have differs."""
-        shared = [(a, b) for a, b in zip(self.parts, other.parts, strict=True) if a and b]
-        return bool(shared) and all(a == b for a, b in shared)
+        same = {a == b for a, b in zip(self.parts, other.parts, strict=True) if a and b}
+        return same == {True}
 
 
 def find_dates(text: Text, tables: Tables) -> list[Date]:
@@ -216,12 +215,10 @@ def find_dates(text: Text, tables: Tables) -> list[Date]:
     named = (_around(text, place, tables) for place in months)
     dates = [*(date for date in named if date.day or date.year), *_numeric(text)]
     taken = {place for date in dates for place in range(date.start, date.end)}
-    years = (
-        Date(year=int(word), start=place, end=place + 1)
-        for place, word in enumerate(text.words)
-        if YEAR.fullmatch(word) and place not in taken
-    )
-    return sorted([*dates, *years], key=lambda date: date.start)
+    years = [Date(year=int(word), start=place, end=place + 1)
+             for place, word in enumerate(text.words)
+             if YEAR.fullmatch(word) and place not in taken]  # fmt: skip
+    return sorted(dates + years, key=lambda date: date.start)
 
 
 def _around(text: Text, place: int, tables: Tables) -> Date:

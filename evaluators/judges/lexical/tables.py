@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
-from evaluators.reading import Seq, load_settings, load_yaml, project_settings
+from evaluators.reading import Map, Seq, load_settings, load_yaml, project_settings
 from evaluators.text import shown, without_invisible
 
 FOLDER = Path(__file__).parent
@@ -45,24 +45,20 @@ def within_limit(text: str) -> str:
 
 def plain(text: str) -> str:
     """Return the text in compatibility form without case, outer marks and doubled spaces."""
-    return " ".join(_compatible(text).casefold().split()).strip(" .,;:!?\"'*`“”„«»")
+    # Normalising sorts the marks on one letter in quadratic time: towers of them are cut.
+    short = _STACK.sub(lambda tower: tower[0][:32], without_invisible(text))
+    compatible = unicodedata.normalize("NFKC", short).casefold()
+    return " ".join(compatible.split()).strip(" .,;:!?\"'*`“”„«»")
 
 
 def fold(text: str) -> str:
     """Return the text without case, diacritics, Cyrillic letters and apostrophes inside words."""
     text = _CAMEL.sub(" ", text)
     if not text.isascii():
-        text = _compatible(text).casefold().translate(_letters())
-        text = _MARKS.sub("", unicodedata.normalize("NFKD", text))
+        short = _STACK.sub(lambda tower: tower[0][:32], without_invisible(text))
+        compatible = unicodedata.normalize("NFKC", short).casefold().translate(_letters())
+        text = _MARKS.sub("", unicodedata.normalize("NFKD", compatible))
     return _APOSTROPHE.sub("", text.casefold())
-
-
-def _compatible(text: str) -> str:
-    """Return the text in NFKC without invisible characters."""
-    text = text.replace("Â\u00a0", " ")  # a no-break space that was read in the wrong encoding
-    # Normalising sorts the marks on one letter in quadratic time: towers of them are cut.
-    short = _STACK.sub(lambda tower: tower[0][:32], without_invisible(text))
-    return unicodedata.normalize("NFKC", short)
 
 
 def read(text: str) -> Text:
@@ -203,8 +199,13 @@ class Tables:
         """The decimal mark of the language, of English for one that CLDR does not know."""
         small = self.words["function"] | self.words["articles"] | self.words["joiners"]
         self.months = Inflected(_months(locales, small), self.endings)
-        self.weekdays = Inflected(_weekdays(locales), self.endings)
-        self.numbers = Inflected(_numbers(files, small), self.endings)
+        weeks = (locale["days"]["format"]["wide"].items() for locale in locales)
+        days = {"".join(_words(name)): day for week in weeks for day, name in week}
+        self.weekdays = Inflected(days, self.endings)
+        rows = (row for file in reversed(files) for row in file.get("numbers", {}).items())
+        stems = {fold(stem): int(value) for value, row in rows for stem in row.split()}
+        bare = {stem: value for stem, value in stems.items() if stem not in small}
+        self.numbers = Inflected(bare, self.endings)
         """Number words below a thousand, ordinals among them."""
         self.scales = Inflected(_scales(locales), self.endings)
         """Words that multiply what is before them: thousand, mln."""
@@ -225,49 +226,36 @@ def _words(text: str) -> tuple[str, ...]:
     return read(text).words  # English stands behind every language
 
 
-def _numbers(files: Sequence[Mapping[str, Any]], small: frozenset[str]) -> dict[str, int]:
-    rows = (row for file in reversed(files) for row in file.get("numbers", {}).items())
-    stems = {fold(stem): int(value) for value, row in rows for stem in row.split()}
-    return {stem: value for stem, value in stems.items() if stem not in small}
-
-
 def _months(locales: Sequence[Locale], small: frozenset[str]) -> dict[str, int]:
     names: dict[str, int] = {}
     widths, contexts = ("abbreviated", "wide"), ("stand-alone", "format")
     for locale, width, context in product(reversed(locales), widths, contexts):
         for number, name in locale["months"].get(context, {}).get(width, {}).items():
             word = "".join(_words(name))
-            if len(word) > 2 and (width == "wide" or word not in small):
+            if len(word) > 2 and not word.isdecimal() and (width == "wide" or word not in small):
                 names[word] = number
-    return {word: number for word, number in names.items() if not word.isdecimal()}
-
-
-def _weekdays(locales: Sequence[Locale]) -> dict[str, int]:
-    weeks = (locale["days"]["format"]["wide"].items() for locale in locales)
-    return {"".join(_words(name)): day for week in weeks for day, name in week}
+    return names
 
 
 def _scales(locales: Sequence[Locale]) -> dict[str, int]:
     scales: dict[str, int] = {}
-    for locale in reversed(locales):
-        for width in ("short", "long"):
-            for rows in locale["compact_decimal_formats"].get(width, {}).values():
-                for power, pattern in rows.items():
-                    word = "".join(_words(pattern.pattern.strip("0")))
-                    scales[word] = int(power) // 10 ** (pattern.pattern.count("0") - 1)
+    for locale, width in product(reversed(locales), ("short", "long")):
+        for rows in locale["compact_decimal_formats"].get(width, {}).values():
+            for power, pattern in rows.items():
+                word = "".join(_words(pattern.pattern.strip("0")))
+                scales[word] = int(power) // 10 ** (pattern.pattern.count("0") - 1)
     return {word: value for word, value in scales.items() if word and value > 1}
 
 
 def _units(locales: Sequence[Locale], small: frozenset[str]) -> dict[str, str]:
     units: dict[str, str] = {}
-    for locale in locales:
-        for name in filter(_UNITS.match, locale["unit_patterns"]):
-            for width in ("short", "long"):
-                for plural, pattern in locale["unit_patterns"][name].get(width, {}).items():
-                    words = " ".join(_words(pattern.replace("{0}", "")))
-                    known = words and words not in small and (len(words) > 1 or words in _LETTERS)
-                    if known and plural != "per":
-                        units.setdefault(words, name)  # "m" is a metre before it is a solar mass
+    rows = (row for locale in locales for row in locale["unit_patterns"].items())
+    for (name, widths), width in product(rows, ("short", "long")):
+        for plural, pattern in widths.get(width, {}).items() if _UNITS.match(name) else ():
+            words = " ".join(_words(pattern.replace("{0}", "")))
+            known = words and words not in small and (len(words) > 1 or words in _LETTERS)
+            if known and plural != "per":
+                units.setdefault(words, name)  # "m" is a metre before it is a solar mass
     return units
 
 
@@ -315,11 +303,14 @@ def _own_file(path: Path) -> Mapping[str, Any]:
     """Return a word list with keys and values as in ``en.yaml``. Raises UsageError."""
     settings, base = load_settings(path), table(_BASE)
     settings.check_keys(base)
-    wanted = {"str": "words in one text", "Seq": "a list of phrases", "Map": "a table of numbers"}
+    wanted: dict[type, str] = {
+        str: "words in one text",
+        Seq: "a list of phrases",
+        Map: "a table of numbers",
+    }
     for key, value in settings.values.items():
-        if type(value) is not type(base[key]):
-            what = f"want {wanted[type(base[key]).__name__]}, got {shown(value)}"
-            raise settings.problem(key, what)
+        if not isinstance(value, kind := type(base[key])):
+            raise settings.problem(key, f"want {wanted[kind]}, got {shown(value)}")
         if isinstance(value, Seq):
             settings.words(key)
     for number in (numbers := settings.part("numbers")).values:
@@ -334,8 +325,3 @@ def _locale(language: str) -> Locale | None:
 
     name = language.replace("-", "_")
     return LocaleDataDict(cast("Any", load(name))) if exists(name) else None
-
-
-def worth(unit: str) -> float:
-    """Return what a unit is worth in the base unit of its kind; 0 for one that does not convert."""
-    return float(table("units").get(unit, 0))
