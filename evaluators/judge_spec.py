@@ -5,7 +5,7 @@ Its text form is in options, ``run.json`` and records: ``lexical``, a model's SP
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from evaluators.core import UsageError
@@ -48,12 +48,6 @@ class JudgeSpec:
         """Whether its rules settle what they are sure of before its model is asked."""
         return bool(self.rules and self.model)
 
-    def returned(self, models: Mapping[str, str]) -> str:
-        """Return the SPEC with the model's name by its provider; ``models`` has names by SPEC."""
-        if self.model not in models:
-            return models.get(self.name, self.name)
-        return BEFORE.join(part for part in (self.rules, models[self.model]) if part)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelSpec:
@@ -64,7 +58,7 @@ class PanelSpec:
     @classmethod
     def parse(cls, text: str) -> "PanelSpec":
         """Return the judges that a run or a record names, without any check."""
-        return cls(members=tuple(map(JudgeSpec.parse, text.split(" "))))
+        return parse_judges(text.split(" "))
 
     @property
     def name(self) -> str:
@@ -120,7 +114,10 @@ def returned_names(spec: str, models: Mapping[str, str]) -> str:
 
     ``models`` has these names by SPEC; a model that was not asked keeps its SPEC.
     """
-    return " ".join(member.returned(models) for member in PanelSpec.parse(spec).members)
+    return " ".join(
+        replace(one, model=models[one.model]).name if one.model in models else one.name
+        for one in PanelSpec.parse(spec).members
+    )
 
 
 def known_names(name: str, spec: str) -> frozenset[str]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Literal, cast, get_args
 
 from evaluators.core import CORRECT, GRADES, Message, UsageError
@@ -85,19 +86,15 @@ def shortened(answer: str, limit: int = ANSWER_BYTES) -> str:
     raw = answer.encode("utf-8", "surrogatepass")
     if len(raw) <= limit:
         return answer
-    end = limit
-    while raw[end] & 0xC0 == 0x80:  # the middle of a character
-        end -= 1
-    head = raw[:end].decode("utf-8", "surrogatepass")
-    return f"{head} [... cut: {len(raw):,} bytes in all]"
+    end = next(end for end in range(limit, 0, -1) if raw[end] & 0xC0 != 0x80)  # of a character
+    return f"{raw[:end].decode('utf-8', 'surrogatepass')} [... cut: {len(raw):,} bytes in all]"
 
 
 def chat_messages(system: str, user: str) -> tuple[Message, ...]:
     """Return filled texts as chat messages; a blank system text is left out."""
     question = Message(role="user", content=sendable(user))
-    if not system.strip():
-        return (question,)
-    return (Message(role="system", content=sendable(system)), question)
+    own = (Message(role="system", content=sendable(system)),) if system.strip() else ()
+    return (*own, question)
 
 
 Caps = Mapping[str, tuple[int, ...]]
@@ -219,12 +216,11 @@ def load_prompt(path: Path, language: str = "") -> Prompt:
         values.update(name=path.stem, language=language, version="text", user=read_text(path))
         settings = Settings(path, "", values)
     else:
-        settings = _load(path, _PROMPT_KEYS, ("system",))
+        settings = load_settings(path)
+        settings.check_keys((*_PROMPT_KEYS, "system"), _PROMPT_KEYS)
     system, user = _messages(settings)
     if "question" not in places(user):
-        raise settings.problem(
-            key="user", what="has no place {question}; put it where the question goes"
-        )
+        raise settings.problem("user", "has no place {question}; put it where the question goes")
     for name in places(system + user):
         if name not in ("question", "context"):
             raise settings.problem("user", f"place {{{name}}} is not known in an answer prompt")
@@ -237,12 +233,19 @@ def load_rubric(path: Path) -> Rubric:
     Raises UsageError naming file, line and key.
     """
     optional = ("system", "examples", "scores", "labels", "passing", *_RATED_KEYS)
-    settings = _load(path, (*_HEAD, "protocol", "user"), optional)
+    settings = load_settings(path)
+    required = (*_HEAD, "protocol", "user")
+    settings.check_keys((*required, *optional), required)
     protocol: Protocol = settings.one_of("protocol", get_args(Protocol))
     system, user = _messages(settings)
     _check_places(settings, system, user)
     labels = _labels(settings, protocol)
-    _check_rated_keys(settings, protocol)
+    for key in _RATED_KEYS:
+        if key in settings.values and protocol != "rate":
+            raise settings.problem(key, "only with protocol 'rate'; take it out")
+    if settings.values.keys() >= {"parts", "examples"}:
+        what = "an example shows a rating, and a judge of parts gives scores; take one out"
+        raise settings.problem(key="examples", what=what)
     rendered = {"examples": _examples(settings, protocol, labels)}
     rubric = Rubric(
         **_head(settings),  # type: ignore[arg-type]
@@ -305,12 +308,6 @@ def check_language(rubric: Rubric | Prompt, language: str, where: str) -> None:
         )
 
 
-def _load(path: Path, required: Sequence[str], optional: Sequence[str]) -> Settings:
-    settings = load_settings(path)
-    settings.check_keys((*required, *optional), required)
-    return settings
-
-
 def _head(settings: Settings) -> dict[str, str]:
     """Return name, language and full version: the file's own with a hash of its content."""
     name, language, version = (settings.text(key) for key in _HEAD)
@@ -321,7 +318,6 @@ def _head(settings: Settings) -> dict[str, str]:
 
 
 def _messages(settings: Settings) -> tuple[str, str]:
-    """Return the system and the user message, with canonical places."""
     system = settings.text("system") if settings.values.get("system") else ""
     return canonical_places(system), canonical_places(settings.text("user"))
 
@@ -339,15 +335,6 @@ def _check_places(settings: Settings, system: str, user: str) -> None:
         raise settings.problem("user", "place {predicted_answer} stands more than once; keep one")
     if ("examples" in places(system + user)) != ("examples" in settings.values):
         what = "the key and the place {examples} go together; one is missing"
-        raise settings.problem(key="examples", what=what)
-
-
-def _check_rated_keys(settings: Settings, protocol: Protocol) -> None:
-    for key in _RATED_KEYS:
-        if key in settings.values and protocol != "rate":
-            raise settings.problem(key, "only with protocol 'rate'; take it out")
-    if "parts" in settings.values and "examples" in settings.values:
-        what = "an example shows a rating, and a judge of parts gives scores; take one out"
         raise settings.problem(key="examples", what=what)
 
 
@@ -389,7 +376,7 @@ def read_scores(holder: Settings, key: str, rubric: Rubric) -> dict[str, float]:
         raise holder.problem(key, "want a mapping of grades to numbers, and no protocol 'rate'")
     given = holder.part(key).values
     scores, found = Settings(holder.path, "", given), dict[str, float]()
-    letters = {chr(ord("A") + number): grade for number, grade in enumerate(rubric.labels)}
+    letters = dict(zip(ascii_uppercase, rubric.labels, strict=False))
     for name, value in given.items():
         grade = name if name in rubric.labels else letters.get(name, "")
         if not grade or grade in found:
@@ -421,8 +408,8 @@ def _examples(settings: Settings, protocol: Protocol, labels: Sequence[str]) -> 
         why = encode_fixed(example.text("why") if example.values.get("why") else "")
         reply = f'{{"reason": {why}, "grade": "{verdict}"}}'
         if protocol in ("letter", "rate"):
-            letter = chr(ord("A") + allowed.index(verdict))
+            letter = ascii_uppercase[allowed.index(verdict)]
             last = f'{{"rating": {verdict}}}' if protocol == "rate" else letter
-            reply = "\n".join(line for line in (why[1:-1], last) if line)
+            reply = "\n".join(filter(None, (why[1:-1], last)))
         examples.append(f"{{{values}}}\n{reply}")
     return "\n\n".join(examples)
