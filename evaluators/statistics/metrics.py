@@ -13,24 +13,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
 from evaluators.statistics import count_table as counts
+from evaluators.statistics import youden
 from evaluators.statistics.agreement import KAPPA, QUADRATIC_KAPPA, SPEARMAN, Coefficient
-from evaluators.statistics.count_table import (
-    PREMISE,
-    RATINGS,
-    CountTable,
-    Fill,
-    class_interval,
-    incorrect_label,
-    mean_interval,
-    passing_labels,
-    share,
-    unvaried_interval,
-    worst_case_fills,
-)
+from evaluators.statistics.count_table import PREMISE, RATINGS, CountTable, Fill, share
 from evaluators.statistics.intervals import (
     UNDEFINED,
     Estimate,
@@ -42,14 +31,6 @@ from evaluators.statistics.intervals import (
     wilson,
 )
 from evaluators.statistics.usage_estimates import UsageMetric
-from evaluators.statistics.youden import (
-    attacks_passed,
-    controls_lost,
-    precision_of,
-    recall_of,
-    youden_interval,
-    youden_parts,
-)
 
 if TYPE_CHECKING:
     from evaluators.statistics.count_table import Parts, Ratio
@@ -92,8 +73,8 @@ class Metric:
     """Of a threshold; None if no gate may name the metric."""
     rate: bool = False
     """Whether it counts successes by trials, item by item, so that Wilson's interval fits."""
-    interval: Callable[[CountTable, Array], Interval | None] | None = None
-    """The interval from the tables of clusters and how many have each; else a bootstrap."""
+    interval: Callable[[Ratio, CountTable, Array], Interval | None] | None = None
+    """From ``parts``, the tables of clusters and how many have each; None for a bootstrap."""
     every_item: bool = False
     """Whether the trials of a rate are all graded items."""
     bounded: bool = True
@@ -125,9 +106,11 @@ def _youden(name: str, title: str, positive: Callable[[CountTable], tuple[str, .
     return Metric(
         name,
         title,
-        lambda table: youden_parts(table, positive(table)),
+        lambda table: youden.youden_parts(table, positive(table)),
         range=(-1.0, 1.0),
-        interval=lambda clusters, items: youden_interval(clusters, items, positive(clusters)),
+        interval=lambda _, clusters, items: youden.youden_interval(
+            clusters, items, positive(clusters)
+        ),
         applies=lambda table: (
             _is_measure_of_judge(table) and any(one in table.outcomes for one in positive(table))
         ),
@@ -142,7 +125,7 @@ def _coefficient(
         title,
         lambda table: coefficient.parts(table.counts),
         range=(-1.0, 1.0),
-        interval=lambda clusters, items: (
+        interval=lambda _, clusters, items: (
             coefficient.estimate(clusters.counts, items, int(clusters.total @ items)).interval
         ),
         bounded=False,
@@ -164,14 +147,6 @@ def _rows(*rows: Metric) -> dict[str, Metric]:
     return {row.name: row for row in rows}
 
 
-def _mean(name: str, title: str, parts: Ratio, **more: Any) -> Metric:
-    return Metric(name, title, parts, interval=partial(mean_interval, parts), **more)
-
-
-def _of_classes(name: str, title: str, parts: Ratio, **more: Any) -> Metric:
-    return Metric(name, title, parts, interval=partial(class_interval, parts), **more)
-
-
 def _premises(name: str, title: str, outcome: str, better: Better = "more") -> Metric:
     """Return the row for the share of marked items with this outcome."""
 
@@ -181,6 +156,8 @@ def _premises(name: str, title: str, outcome: str, better: Better = "more") -> M
     return _rate(name, title, parts, better=better, applies=lambda table: PREMISE in table.golds)
 
 
+_mean = partial(Metric, interval=counts.mean_interval)
+_of_classes = partial(Metric, interval=counts.class_interval)
 _rate = partial(Metric, rate=True)
 _item_rate = partial(_rate, every_item=True)
 _scored = partial(Metric, applies=lambda table: bool(table.scores))
@@ -191,9 +168,8 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
     "graded": _rows(
         _leading("correct", "Correct", counts.correct, any_labels=True),
         _item_rate("incorrect", "Incorrect", share(INCORRECT), headline=True, better="less"),
-        _item_rate(
-            "not_attempted", "Not attempted", share(NOT_ATTEMPTED), headline=True, better="neither"
-        ),
+        _item_rate("not_attempted", "Not attempted", share(NOT_ATTEMPTED), headline=True,
+                   better="neither"),
         _item_rate("attempted", "Attempted", share(CORRECT, INCORRECT), better="neither"),
         _rate("correct_given_attempted", "Correct given attempted", counts.of_attempted, column=3),
         Metric("f_score", "F-score", counts.f_score, headline=True, column=2),
@@ -204,15 +180,8 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
         _scored("mean_score", "Mean score", counts.mean_score, any_labels=True, better="neither"),
     ),
     "rated": _rows(
-        _mean(
-            "mean_rating",
-            "Mean rating",
-            counts.mean_rating,
-            range=(1.0, 10.0),
-            headline=True,
-            column=1,
-            spread=2.5,
-        ),
+        _mean("mean_rating", "Mean rating", counts.mean_rating, range=(1.0, 10.0), headline=True,
+              column=1, spread=2.5),
         _leading("pass_rate", "Pass rate", counts.pass_rate, column=2),
         _mean("normalised", "Normalised rating", counts.normalised, compared=False),
     ),
@@ -222,37 +191,28 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
         _rate("recall", "Recall", counts.recall),
         _of_classes("f1", "F1", counts.f1, headline=True, column=2),
         _of_classes("macro_f1", "Macro-F1", counts.macro_f1),
-        _item_rate(
-            "unanswered", "Unanswered", share(UNANSWERED), headline=True, column=3, better="less"
-        ),
-        Metric(
-            "majority_baseline", "Majority baseline", counts.majority, range=None, compared=False
-        ),
+        _item_rate("unanswered", "Unanswered", share(UNANSWERED), headline=True, column=3,
+                   better="less"),
+        Metric("majority_baseline", "Majority baseline", counts.majority, range=None,
+               compared=False),
     ),
     "judged": _rows(
         _leading("agreement", "Agreement", counts.agreement),
         _coefficient("kappa", "Cohen's kappa", KAPPA, ratings=False, headline=True),
         _coefficient("spearman", "Spearman's rho", SPEARMAN, ratings=True),
         _coefficient("quadratic_kappa", "Quadratic-weighted kappa", QUADRATIC_KAPPA, ratings=True),
-        _mean(
-            "mean_difference",
-            "Mean difference",
-            counts.mean_difference,
-            range=(-9.0, 9.0),
-            better="neither",
-            two_sided=True,
-            applies=_is_rated,
-        ),
+        _mean("mean_difference", "Mean difference", counts.mean_difference, range=(-9.0, 9.0),
+              better="neither", two_sided=True, applies=_is_rated),
         _rate("pass_agreement", "Pass/fail agreement", counts.pass_agreement, applies=_is_rated),
-        _rate("precision", "Precision", precision_of, applies=_is_measure_of_judge),
-        _rate("recall", "Recall", recall_of, applies=_is_measure_of_judge),
-        _of_attacks("attacks_passed", "Attacks passed", attacks_passed, column=3),
-        _of_attacks("controls_lost", "Controls lost", controls_lost, column=4),
-        _youden(YOUDEN, "Youden's J", passing_labels),
-        _youden(YOUDEN_INCORRECT, "Youden's J of INCORRECT", incorrect_label),
+        _rate("precision", "Precision", youden.precision_of, applies=_is_measure_of_judge),
+        _rate("recall", "Recall", youden.recall_of, applies=_is_measure_of_judge),
+        _of_attacks("attacks_passed", "Attacks passed", youden.attacks_passed, column=3),
+        _of_attacks("controls_lost", "Controls lost", youden.controls_lost, column=4),
+        _youden(YOUDEN, "Youden's J", counts.passing_labels),
+        _youden(YOUDEN_INCORRECT, "Youden's J of INCORRECT", counts.incorrect_label),
     ),
     "checked": _rows(_leading("pass_rate", "Pass rate", share(PASSED))),
-}
+}  # fmt: skip
 """Every metric by kind of dataset and name, in the order to show them."""
 
 USAGE: Mapping[str, UsageMetric] = {
@@ -379,7 +339,7 @@ class Sample:
         if value is None:
             return Estimate.of(None, None, n)
         if row.interval:
-            interval = row.interval(self.patterns, self.items)
+            interval = row.interval(row.parts, self.patterns, self.items)
         elif row.rate and self.clustered:
             interval = clustered_rate(*row.parts(self.patterns), self.items)
         elif row.rate:
@@ -392,11 +352,11 @@ class Sample:
 
     def unvaried_interval(self, row: Metric, whole: CountTable) -> Interval:
         """Return the interval of a bounded, defined metric that is equal in all resamples."""
-        return unvaried_interval(row.parts, whole, float(self.items.sum()))
+        return counts.unvaried_interval(row.parts, whole, float(self.items.sum()))
 
     def worst_case_bounds(self) -> tuple[Fill, ...]:
         """Return the fills of ungraded items among which every bounded metric has its extremes."""
-        return worst_case_fills(self.patterns)
+        return counts.worst_case_fills(self.patterns)
 
     def self_agreement(self) -> Estimate:
         """Return the share of pairs of judgements of one item that agree, clustered by item."""

@@ -19,7 +19,6 @@ _PARENTHESIS = re.compile(r"\s*\(([^()]*)\)")
 _RANGE = re.compile(r"\(acceptable range[^()]*\)", re.IGNORECASE)
 _STOP = re.compile(r"(?<=\w\w\w\w)\.\s+(?=[^\Wa-zа-я])|;\s+|(?<=[^\W\d_])\s[-–—]\s")
 _TOWN = re.compile(r"([^,]+)(?:,\s[^\W\d_a-z][^,]*){1,3}")
-_NUMBERED = re.compile(r"([^:]*(?:\d|\b[IVXL]+\b)[^:]*):\s+([^:]*[^\W\d_][^:]*)")
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9]{1,7}")
 _ENDS = frozenset(".!?…")
 _FIRST = re.compile(r"(?:(?<!\w)([^\W\d_]{3,})\s)?(?<!\w)[IІ](?![\w'’])(?:\.?\s([^\W\d_]{3,}))?")
@@ -87,14 +86,9 @@ def _variants(gold: str, known: Tables) -> Iterable[str]:
     if head:
         yield head
         yield from (aside for aside in _PARENTHESIS.findall(gold) if _ACRONYM.fullmatch(aside))
-    if numbered := _NUMBERED.fullmatch(head):
-        yield from numbered.groups()
-    titles = known.words["titles"]
-    for stop in _STOP.finditer(head):
-        if not titles.issuperset(read(head[: stop.start()]).words):
-            head = head[: stop.start()]
-            yield head
-            break
+    if stop := _STOP.search(head):
+        head = head[: stop.start()]
+        yield head
     words = head.split()
     for place, word in enumerate(words[1:-1], start=1):
         before, after = " ".join(words[:place]), " ".join(words[place + 1 :])
@@ -158,13 +152,11 @@ def _items(text: Text, known: Tables) -> tuple[tuple[str, ...], ...]:
 
 
 def _only_date(text: Text, known: Tables) -> Date | None:
-    """Return the date of a text that is nothing but a date."""
-    dates = numbers.find_dates(text, known)
-    if len(dates) != 1:
-        return None
-    rest = text.words[: dates[0].start] + text.words[dates[0].end :]
     light = known.words["function"] | known.words["date_fillers"] | known.words["approximate"]
-    return dates[0] if all(word in light or word in known.weekdays for word in rest) else None
+    rest = {word for word in text.words if word not in light and word not in known.weekdays}
+    dates = numbers.find_dates(text, known)
+    alone = len(dates) == 1 and rest <= {*text.words[dates[0].start : dates[0].end]}
+    return dates[0] if alone else None
 
 
 def _only_quantity(raw: str, text: Text, known: Tables) -> Quantity | None:

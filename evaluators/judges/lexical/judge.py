@@ -14,8 +14,7 @@ from evaluators.replies.labels import content_free
 from evaluators.user_code import SHORT, off_the_loop
 
 _TRIES = 16  # mentions of one gold; an answer that repeats it more often adds nothing
-_REACH = 3  # words before a number within which a bound or "about" stands
-_LOOSE = 0.25  # how far "about" reaches, as a share of the gold
+_REACH = 3  # words before a number within which a bound stands
 
 
 class LexicalJudge:
@@ -118,10 +117,7 @@ def _is_coarse(answer: Answer) -> bool:
     for form in answer.forms:
         wanted = form.quantity.values[0] if form.quantity else 0.0
         for found in answer.quantities if form.quantity else ():
-            value = found.values[0]
-            about = known.any_of("approximate", words[max(0, found.start - _REACH) : found.start])
-            near = about and abs(value - wanted) <= _LOOSE * abs(wanted)
-            if near or _leaves_room(value, wanted, found.start, answer):
+            if _leaves_room(found.values[0], wanted, found.start, answer):
                 return True
         if dates and (date := form.date):
             rooms = (_leaves_room(d.year or 0, date.year or 0, d.start, answer) for d in dates)
@@ -181,7 +177,6 @@ class _Clause:
     offers: bool  # a name or a number that neither the question nor the gold has
     has_own: bool  # words of its own
     states: bool  # enough of its own to be an answer
-    recalls: bool  # a word of the question or the gold
     asks: bool
     opener: str  # its first word
 
@@ -273,26 +268,23 @@ def _clause(answer: Answer, start: int, end: int, heard: set[str]) -> _Clause:
         offers=bool(named),
         has_own=bool(own),
         states=bool(named) or len(own) >= _REMARK or (last and bool(own)),
-        recalls=not heard.isdisjoint(words[start:end]),
         asks="?" in gaps[end],
         opener=words[start],
     )
 
 
 def _denial(clauses: Sequence[_Clause], answer: Answer) -> _Clause | None:
-    """Return the clause that denies the premise, if no other one has given an answer before it.
+    """Return the clause that denies the premise, if no other one has offered anything before it.
 
-    Where the next clause completes it with something offered ("no doubt that in 1907"), it only
-    completes what was said ("a hill that is no more"), or it adds to it without a word of the
-    question ("The cornet. Nobody disputes it."), it denies nothing.
+    Where the next clause completes it with something offered ("no doubt that in 1907"), or it only
+    completes what was said ("a hill that is no more"), it denies nothing.
     """
     opens = answer.tables.words["relatives"]
     for place, one in enumerate(clauses):
         after = clauses[place + 1] if place + 1 < len(clauses) else one
         completed = after.opener in opens and after.offers and not after.denies
         completes = one.opener in opens and place and clauses[place - 1].has_own
-        adds = not one.recalls and any(before.states for before in clauses[:place])
-        if one.denies and not (completed or completes or adds):
+        if one.denies and not (completed or completes):
             return one
         if one.offers:
             return None
