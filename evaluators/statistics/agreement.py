@@ -14,19 +14,9 @@ from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any
 
+from evaluators.statistics import intervals
 from evaluators.statistics.count_table import RATINGS, count_patterns
-from evaluators.statistics.intervals import (
-    Estimate,
-    Interval,
-    cluster_sums,
-    clustered_rate,
-    effective_size,
-    percentile,
-    quantile,
-    resample,
-    unseen_share,
-    wilson,
-)
+from evaluators.statistics.intervals import Estimate, Interval
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
@@ -124,7 +114,9 @@ class Coefficient:
         elif self.closed:
             interval = self.closed(patterns, items, trials)
         else:
-            interval = percentile(*self.parts(resample(patterns, items)), items.sum(), trials)
+            interval = intervals.percentile(
+                *self.parts(intervals.resample(patterns, items)), items.sum(), trials
+            )
         return Estimate.of(value, interval, trials)
 
 
@@ -146,13 +138,13 @@ def kappa_interval(patterns: Array, items: Array, trials: float) -> Interval:
     weights = weights - missed * (columns[:, None] + rows[None, :] - 2 * chance)
     sizes = patterns.sum(axis=(1, 2))
     residuals = (patterns * weights).sum(axis=(1, 2))
-    size = effective_size(residuals, sizes, items, agreed * (1 - agreed))
-    return _rescaled(agreed, chance, size, quantile(float(items.sum()), trials))
+    size = intervals.effective_size(residuals, sizes, items, agreed * (1 - agreed))
+    return _rescaled(agreed, chance, size, intervals.quantile(float(items.sum()), trials))
 
 
 def _rescaled(agreed: float, chance: float, size: float, z: float) -> Interval:
     """Return Wilson's interval of an agreement, corrected for agreement by chance."""
-    low, high = wilson(agreed * size, size, z) or (0.0, 1.0)
+    low, high = intervals.wilson(agreed * size, size, z) or (0.0, 1.0)
     return max(-1.0, (low - chance) / (1 - chance)), (high - chance) / (1 - chance)
 
 
@@ -187,7 +179,7 @@ def perfect_interval(table: Array, items: float) -> Interval | None:
     chance = float((shares**2).sum())
     if chance >= PERFECT:
         return None
-    return max(-1.0, 1 - unseen_share(items) / (1 - chance)), 1.0
+    return max(-1.0, 1 - intervals.unseen_share(items) / (1 - chance)), 1.0
 
 
 def krippendorff_alpha(
@@ -230,7 +222,7 @@ def _alpha(
             table[places[one], places[two]] += 1 / (len(unit) - 1)
     weights = np.array([[distance(one, two) for two in labels] for one in labels])
     alpha = Coefficient(lambda table: _weighted_parts(table, weights, 1), closed)
-    sums = cluster_sums(tables, [own for _, own in paired])
+    sums = intervals.cluster_sums(tables, [own for _, own in paired])
     return alpha.estimate(sums, np.ones(len(sums)), len(paired))
 
 
@@ -250,8 +242,8 @@ def _label_interval(patterns: Array, items: Array, trials: float) -> Interval:
     residuals = 2 * differing / pairs * (n * sizes - counts @ totals)
     residuals = residuals - observed - differing / (n - 1) * sizes
     agreed, chance = 1 - differing / n, 1 - pairs / (n * (n - 1))
-    size = effective_size(residuals, sizes, items, agreed * (1 - agreed))
-    return _rescaled(agreed, chance, size, quantile(len(patterns), trials))
+    size = intervals.effective_size(residuals, sizes, items, agreed * (1 - agreed))
+    return _rescaled(agreed, chance, size, intervals.quantile(len(patterns), trials))
 
 
 _NUMBERS = ("0", *RATINGS)  # people's own scales may begin at 0
@@ -275,7 +267,7 @@ def raw_agreement(units: Sequence[Sequence[str]]) -> Estimate:
     sizes = np.array([len(unit) for unit in pairs], dtype=np.float64)
     n = int(sizes.sum())
     value = float(hits.sum()) / n if n else None
-    return Estimate.of(value, clustered_rate(hits, sizes, np.ones_like(hits)), n)
+    return Estimate.of(value, intervals.clustered_rate(hits, sizes, np.ones_like(hits)), n)
 
 
 def alpha_of(units: Sequence[Sequence[str]], clusters: Sequence[Hashable] = ()) -> Estimate:

@@ -18,20 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from evaluators.statistics.intervals import (
-    BLOCK,
-    ROUNDS,
-    SEED,
-    Z95,
-    Interval,
-    at_most,
-    beta_quantile,
-    chance,
-    effective_size,
-    percentile,
-    root,
-    unseen_share,
-)
+from evaluators.statistics import intervals
+from evaluators.statistics.intervals import BLOCK, ROUNDS, SEED, Z95, Interval
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
@@ -57,8 +45,8 @@ def tango(fixed: float, broke: float, n: float, z: float = Z95) -> Interval | No
     def beyond(delta: float, target: float) -> float:
         return tango_score(fixed, broke, n, delta) - target
 
-    low = -1.0 if difference <= -1 else root(lambda at: beyond(at, z), -1.0, difference)
-    high = 1.0 if difference >= 1 else root(lambda at: beyond(at, -z), difference, 1.0)
+    low = -1.0 if difference <= -1 else intervals.root(lambda at: beyond(at, z), -1.0, difference)
+    high = 1.0 if difference >= 1 else intervals.root(lambda at: beyond(at, -z), difference, 1.0)
     return low, high
 
 
@@ -82,7 +70,7 @@ def mcnemar(fixed: int, broke: int) -> float:
     """
     if fixed + broke == 0:
         return 1.0
-    return min(1.0, 2 * at_most(min(fixed, broke), fixed + broke, 0.5))
+    return min(1.0, 2 * intervals.at_most(min(fixed, broke), fixed + broke, 0.5))
 
 
 def odds_ratio(fixed: int, broke: int) -> tuple[float | None, float | None, float | None]:
@@ -94,8 +82,8 @@ def odds_ratio(fixed: int, broke: int) -> tuple[float | None, float | None, floa
     """
     if fixed + broke == 0:
         return None, None, None
-    low = beta_quantile(fixed, broke + 1, 0.025) if fixed else 0.0
-    high = beta_quantile(fixed + 1, broke, 0.975) if broke else 1.0
+    low = intervals.beta_quantile(fixed, broke + 1, 0.025) if fixed else 0.0
+    high = intervals.beta_quantile(fixed + 1, broke, 0.975) if broke else 1.0
     value = fixed / broke if broke else None
     return value, low / (1 - low), high / (1 - high) if high < 1 else None
 
@@ -120,7 +108,7 @@ def shrink(sums: Array, squares: Array, sizes: Array) -> float:
     n = float(sizes.sum())
     mean = float(sums.sum()) / n
     variance = float(squares.sum()) / n - mean**2
-    return effective_size(sums - mean * sizes, sizes, np.ones_like(sizes), variance) / n
+    return intervals.effective_size(sums - mean * sizes, sizes, np.ones_like(sizes), variance) / n
 
 
 def p_value_beyond(value: float, low: float, bound: float) -> float:
@@ -165,7 +153,7 @@ def resample_pairs(patterns: Array, clusters: Array) -> Array:
 
     total = int(clusters.sum())
     labelled = clusters @ (patterns[:, 1].sum(axis=-1) > 0)
-    unseen = unseen_share(float(labelled[labelled > 0].min()))
+    unseen = intervals.unseen_share(float(labelled[labelled > 0].min()))
     shares = clusters / total
     old, new = (patterns[:, run].reshape(len(patterns), -1) for run in (0, 1))
     random = np.random.default_rng(SEED)
@@ -199,7 +187,7 @@ def moved_interval(ratio: Ratio, drawn: Array, clusters: float) -> Interval | No
 
     It has the width for a small sample (``percentile``), for clusters of any size.
     """
-    return percentile(*moved(ratio, drawn), clusters, math.inf)
+    return intervals.percentile(*moved(ratio, drawn), clusters, math.inf)
 
 
 def growth_needed(gap: float, interval: Interval) -> float:
@@ -233,7 +221,9 @@ def power(n: int, bound: float, discordance: float, difference: float = 0.0) -> 
     totals = range(max(0, math.floor(centre - reach)), min(n, math.ceil(centre + reach)) + 1)
     share = (rate - difference) / (2 * rate) if rate else 0.0  # of the pairs that differ, broke
     below = _at_most_each(totals, _most_broke(n, bound, totals), share)
-    chances = (chance(it, n, rate) * found for it, found in zip(totals, below, strict=True))
+    chances = (
+        intervals.chance(it, n, rate) * found for it, found in zip(totals, below, strict=True)
+    )
     return min(1.0, math.fsum(chances))
 
 
@@ -244,14 +234,14 @@ def _at_most_each(trials: Sequence[int], hits: Sequence[int], share: float) -> I
     before: with one trial more it falls by ``share`` times the chance of exactly these hits.
     """
     most = hits[0]
-    found = at_most(most, trials[0], share)
+    found = intervals.at_most(most, trials[0], share)
     for number, wanted in zip(trials, hits, strict=True):
         for more in range(most + 1, wanted + 1):
-            found += chance(more, number, share)
+            found += intervals.chance(more, number, share)
         most = wanted
         yield min(1.0, max(0.0, found))
         if most >= 0:
-            found -= share * chance(most, number, share)
+            found -= share * intervals.chance(most, number, share)
 
 
 def _most_broke(n: int, bound: float, totals: Sequence[int]) -> list[int]:

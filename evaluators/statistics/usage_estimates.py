@@ -11,20 +11,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evaluators.statistics.intervals import (
-    BLOCK,
-    ROUNDS,
-    SEED,
-    UNDEFINED,
-    Estimate,
-    Interval,
-    chance,
-    cluster_sums,
-    effective_size,
-    percentile,
-    quantile,
-    unseen_share,
-)
+from evaluators.statistics import intervals
+from evaluators.statistics.intervals import BLOCK, ROUNDS, SEED, UNDEFINED, Estimate, Interval
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
@@ -58,7 +46,7 @@ class UsageMetric:
             return Estimate.of(None, None, len(seen))
         if self.quantile is not None:
             return Estimate.of(value, quantile_interval(seen, clusters, self.quantile), len(seen))
-        sums = cluster_sums(np.stack([seen, np.ones(len(seen))], axis=1), clusters)
+        sums = intervals.cluster_sums(np.stack([seen, np.ones(len(seen))], axis=1), clusters)
         low, high = ratio_interval(sums[:, 0], sums[:, 1], float(seen.max()))
         return Estimate.of(value, (max(0.0, low), high), len(seen))
 
@@ -90,7 +78,7 @@ class UsageMetric:
         interval: Interval | None
         if self.quantile is None:
             bottom = sides[0] if relative else np.ones(len(old))
-            sums = cluster_sums(np.stack([sides[1] - sides[0], bottom], axis=1), clusters)
+            sums = intervals.cluster_sums(np.stack([sides[1] - sides[0], bottom], axis=1), clusters)
             most = max(float(side.max()) for side in sides) / base + abs(value)
             interval = ratio_interval(sums[:, 0], sums[:, 1], most)
         else:
@@ -123,13 +111,13 @@ def quantile_interval(values: Array, clusters: Sequence[Hashable], share: float)
     ranked = np.sort(values)
     below = values <= ranked[_rank(share, len(values)) - 1]
     pairs = np.stack([below, np.ones(len(values))], axis=1)
-    hits, sizes = cluster_sums(pairs.astype(np.float64), clusters).T
+    hits, sizes = intervals.cluster_sums(pairs.astype(np.float64), clusters).T
     size = len(values)
     if len(sizes) < size:
         rate = float(below.mean())
         spread = hits - rate * sizes
-        size = int(effective_size(spread, sizes, np.ones(len(sizes)), rate * (1 - rate)))
-    chances = np.cumsum([chance(hits, size, share) for hits in range(size + 1)])
+        size = int(intervals.effective_size(spread, sizes, np.ones(len(sizes)), rate * (1 - rate)))
+    chances = np.cumsum([intervals.chance(hits, size, share) for hits in range(size + 1)])
     low, high = (int(np.searchsorted(chances, tail)) for tail in (0.025, 0.975))
     first, last = (math.floor(low * len(values) / size), math.ceil((high + 1) * len(values) / size))
     if first < 1 or last > len(values) or not math.isfinite(ranked[last - 1]):
@@ -150,9 +138,11 @@ def ratio_interval(tops: Array, bottoms: Array, most: float) -> Interval:
     apart = tops - ratio * bottoms
     if count > 1 and abs(apart).max() > ROUNDING * abs(tops).max():
         squares = float((apart**2).sum())
-        reach = quantile(count, math.inf) * math.sqrt(squares * count / (count - 1)) / bottom
+        reach = (
+            intervals.quantile(count, math.inf) * math.sqrt(squares * count / (count - 1)) / bottom
+        )
     else:
-        reach = 0.0 if count > FEW_ALIKE else unseen_share(count) * most
+        reach = 0.0 if count > FEW_ALIKE else intervals.unseen_share(count) * most
     return ratio - reach, ratio + reach
 
 
@@ -173,7 +163,7 @@ def _moved_quantile(
     both = list(_drawn_quantiles(sides, places, share))
     old, new = (np.concatenate(one) for one in zip(*both, strict=True))
     bottom = np.ones(len(old)) if base is None else old
-    found = percentile(new - old, bottom, len(names), math.inf)
+    found = intervals.percentile(new - old, bottom, len(names), math.inf)
     if found and not all(map(math.isfinite, found)):
         return None  # what is not known reaches into the interval
     (old_low, old_high), (new_low, new_high) = (one or (0.0, 0.0) for one in own)
@@ -191,7 +181,7 @@ def _drawn_quantiles(sides: Sequence[Array], places: Array, share: float) -> Ite
 
     random = np.random.default_rng(SEED)
     total = int(places.max()) + 1
-    unseen = round(total * unseen_share(total))
+    unseen = round(total * intervals.unseen_share(total))
     orders = [np.argsort(side, kind="stable") for side in sides]
     step = max(1, BLOCK // len(places))
     rounds = min(ROUNDS, max(FEWEST_ROUNDS, step))

@@ -11,15 +11,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from evaluators.statistics import intervals
 from evaluators.statistics.count_table import CountTable, passing_labels
-from evaluators.statistics.intervals import (
-    UNDEFINED,
-    Count,
-    Estimate,
-    Interval,
-    clustered_rate,
-    effective_size,
-)
+from evaluators.statistics.intervals import UNDEFINED, Count, Estimate, Interval
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
@@ -55,7 +49,7 @@ def clustered(hits: Array, sizes: Array, items: Array) -> ClassRate | None:
     if not trials:
         return None
     rate = right / trials
-    size = effective_size(hits - rate * sizes, sizes, items, rate * (1 - rate))
+    size = intervals.effective_size(hits - rate * sizes, sizes, items, rate * (1 - rate))
     return ClassRate(hits=round(right), trials=round(trials), size=size)
 
 
@@ -137,7 +131,7 @@ def youden_interval(
     spread = math.prod(float((items * one**2).sum()) for one in residuals)
     common = float((items * residuals[0] * residuals[1]).sum())
     correlation = max(0.0, common / math.sqrt(spread)) if spread else 0.0
-    ends = [clustered_rate(*one, items) or (0.0, 1.0) for one in classes]
+    ends = [intervals.clustered_rate(*one, items) or (0.0, 1.0) for one in classes]
     value = sum(one.value for one in rates) - 1
     below = [one.value - low for one, (low, _) in zip(rates, ends, strict=True)]
     above = [high - one.value for one, (_, high) in zip(rates, ends, strict=True)]
