@@ -37,18 +37,7 @@ def _sacrebleu_score(name: str, case: Case, answer: str) -> float:
     return min(1.0, max(0.0, score / 100))  # rounding may end above 1
 
 
-def bleu(case: Case, answer: str) -> float:
-    """Return sentence BLEU, 0 to 1, over the golds (Papineni et al. 2002; sacrebleu, Post 2018)."""
-    return _sacrebleu_score("bleu", case, answer)
-
-
-def chrf(case: Case, answer: str) -> float:
-    """Return chrF2, 0 to 1, over the golds (Popović 2015), which suits inflected languages."""
-    return _sacrebleu_score("chrf", case, answer)
-
-
-def rouge_l(case: Case, answer: str) -> float:
-    """Return the F1 of ROUGE-L, 0 to 1, with the nearest gold (Lin 2004), for any script."""
+def _rouge_l(case: Case, answer: str) -> float:
     from rapidfuzz.distance import LCSseq  # noqa: PLC0415
 
     said = _WORD.findall(answer.casefold())
@@ -64,11 +53,11 @@ def _golds(case: Case) -> list[str]:
 
 
 WORDING_METRICS: Mapping[str, Callable[[Case, str], float]] = {
-    "bleu": bleu,
-    "chrf": chrf,
-    "rouge_l": rouge_l,
+    "bleu": partial(_sacrebleu_score, "bleu"),  # Papineni et al. 2002; sacrebleu, Post 2018
+    "chrf": partial(_sacrebleu_score, "chrf"),  # chrF2, Popović 2015; suits inflected languages
+    "rouge_l": _rouge_l,  # F1 with the nearest gold, Lin 2004; for any script
 }
-"""By their names in data sets."""
+"""By their names in data sets: from 0 to 1, over the golds."""
 
 PYTHON = "python:"
 
@@ -153,11 +142,11 @@ def _exact(text: str) -> Callable[[Case, str], Score]:
 def _language(text: str) -> Callable[[Case, str], Score]:
     from evaluators.languages import is_in  # noqa: PLC0415  # reads its table of words
 
+    words = {True: "is in", False: "is not in", None: "is too short to tell whether it is in"}
+
     def check(case: Case, answer: str) -> Score:
         found = is_in(answer, case.language)
-        words = {True: "is in", False: "is not in", None: "is too short to tell whether it is in"}
-        value = None if found is None else float(found)
-        return Score(value=value, reason=f"the answer {words[found]} {case.language}")
+        return Score(value=found, reason=f"the answer {words[found]} {case.language}")
 
     return check
 

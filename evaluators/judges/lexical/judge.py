@@ -276,15 +276,12 @@ def _clause(answer: Answer, start: int, end: int, heard: set[str]) -> _Clause:
 def _denial(clauses: Sequence[_Clause], answer: Answer) -> _Clause | None:
     """Return the clause that denies the premise, if no other one has offered anything before it.
 
-    Where the next clause completes it with something offered ("no doubt that in 1907"), or it only
-    completes what was said ("a hill that is no more"), it denies nothing.
+    One that only completes what was said ("a hill that is no more") denies nothing.
     """
     opens = answer.tables.words["relatives"]
     for place, one in enumerate(clauses):
-        after = clauses[place + 1] if place + 1 < len(clauses) else one
-        completed = after.opener in opens and after.offers and not after.denies
         completes = one.opener in opens and place and clauses[place - 1].has_own
-        if one.denies and not (completed or completes):
+        if one.denies and not completes:
             return one
         if one.offers:
             return None
