@@ -47,8 +47,8 @@ class Form:
     """The date, where the form is nothing else."""
     place: bool = False
     """Whether it is the part before the comma of "town, land"."""
-    items: tuple[tuple[str, ...], ...] = ()
-    """The words of each thing that a list of names has; none for anything else."""
+    listed: bool = False
+    """Whether it is a list of names."""
     numerals: frozenset[tuple[str, int]] = frozenset()
     """Its words that stand next to a numeral, with its value: the first Elizabeth is no second."""
 
@@ -120,7 +120,7 @@ def _form(raw: str, known: Tables, limits: tuple[float, float] | None) -> Form:
         named=named,
         quantity=None if date else quantity,
         date=date,
-        items=_items(text, known) if named else (),
+        listed=named and known.any_of("joiners", text.words[1:-1]),
         numerals=numerals(raw, text),
     )
 
@@ -136,19 +136,6 @@ def numerals(raw: str, text: Text) -> frozenset[tuple[str, int]]:
             ((one, other), (other, one))]  # fmt: skip
     others = ((w, int(digits)) for w, digits in near if digits.isdecimal() > w.isdecimal())
     return frozenset(firsts.union(pair for pair in others if pair[1] in _NUMERALS))
-
-
-def _items(text: Text, known: Tables) -> tuple[tuple[str, ...], ...]:
-    """Return the items of a list such as "X, Y and Z"; none where nothing joins them."""
-    joiners = known.words["joiners"]
-    items: list[list[str]] = [[]]
-    for word, gap in zip(text.words, text.gaps[:-1], strict=True):
-        if word in joiners or "," in gap:
-            items.append([])
-        if word not in joiners:
-            items[-1].append(word)
-    listed = not joiners.isdisjoint(text.words[1:-1])
-    return tuple(tuple(item) for item in items if item) if listed else ()
 
 
 def _only_date(text: Text, known: Tables) -> Date | None:

@@ -174,16 +174,11 @@ class _Clause:
     denies: bool  # something, in set words or before a verb
     explicit: bool  # denies in set words, such as "there is no"
     declines: bool  # has a refusal
+    is_plain: bool  # neither denies nor declines
     offers: bool  # a name or a number that neither the question nor the gold has
     has_own: bool  # words of its own
     states: bool  # enough of its own to be an answer
-    asks: bool
     opener: str  # its first word
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it neither denies nor declines."""
-        return not self.denies and not self.declines
 
 
 def _grade_premise(answer: Answer, mark: str) -> Verdict:
@@ -194,7 +189,7 @@ def _grade_premise(answer: Answer, mark: str) -> Verdict:
     clauses = [*_clauses(answer)]
     declined = any(one.declines for one in clauses) or bool(answer.hedges)
     asks = answer.tables.phrases["clarifications"].within(answer.text.words)
-    asks = asks or (bool(clauses) and clauses[-1].asks)
+    asks = asks or "?" in answer.text.gaps[-1]
     denial = _denial(clauses, answer)
     offered = any(one.offers and one.is_plain for one in clauses)
     if mark == UNANSWERABLE and offered:
@@ -260,15 +255,15 @@ def _clause(answer: Answer, start: int, end: int, heard: set[str]) -> _Clause:
     doubts = known.any_of("doubts", words[start:end])  # "no doubt" affirms
     denies = bool(set_words or bare) and not doubts and not named
     declines = not answer.refused.isdisjoint(range(start, end))
-    last = any(sign in gaps[end] for sign in ".;:!?\n")
+    denies = denies or (declines and known.any_of("such", words[start:end]))
     return _Clause(
         explicit=bool(set_words),
-        denies=denies or (declines and known.any_of("such", words[start:end])),
+        denies=denies,
         declines=declines,
+        is_plain=not denies and not declines,
         offers=bool(named),
         has_own=bool(own),
-        states=bool(named) or len(own) >= _REMARK or (last and bool(own)),
-        asks="?" in gaps[end],
+        states=bool(named) or len(own) >= _REMARK,
         opener=words[start],
     )
 

@@ -152,11 +152,11 @@ def _runs(wanted: tuple[str, ...], answer: Text) -> Iterator[Span]:
 
 
 def _loose(form: Form, answer: Answer) -> Iterator[Match]:
-    """Yield places that hold the gold's words in other forms, in another order, or fewer."""
+    """Yield places that hold the gold's words in other forms or in another order."""
     joined = zip(form.text.words, form.text.gaps[1:], form.text.words[1:], strict=False)
     if any(a.isdecimal() and b.isdecimal() and gap in DASHES | {":"} for a, gap, b in joined):
         return  # a score: the order of its numbers counts
-    text, own = answer.text, answer.own_words
+    text = answer.text
     scripts = form.named and (form.text.cyrillic or text.cyrillic)
     capitals = answer.capitals if form.named else frozenset[str]()
     tolerance = Tolerance(answer.tables, form.named, scripts, capitals)
@@ -170,12 +170,7 @@ def _loose(form: Form, answer: Answer) -> Iterator[Match]:
             if max(near) - min(near) < 3 * len(groups) + _ROOM:
                 rule = "every word of the gold stands in the answer"
                 yield Match(form, min(near), max(near) + 1, rule)
-    items = form.items or ((form.content,) if not form.named and len(own) > 1 else ())
-    every = [word for item in items for word in item]
-    met = (any(tolerance.alike(word, said) for word in item for said in own) for item in items)
-    if items and all(met) and all(any(tolerance.alike(w, said) for w in every) for said in own):
-        yield Match(form, 0, len(text.words), "the answer is the gold in fewer words")
-    if form.named and not form.items and 1 < len(form.content) <= _NAME:
+    if form.named and not form.listed and 1 < len(form.content) <= _NAME:
         yield from _person(form, answer, tolerance)
 
 
@@ -309,7 +304,7 @@ def _rivals(match: Match, answer: Answer, step: int) -> int:
     words, gaps, known = answer.text.words, answer.text.gaps, answer.tables
     gold = {word for form in answer.forms for word in form.content}
     links, mine = known.words["joiners"] | known.words["alternatives"], set(answer.own_words)
-    telling = match.form.counted or (match.form.named and not match.form.items)
+    telling = match.form.counted or (match.form.named and not match.form.listed)
     place, found, separated = (match.end if step > 0 else match.start - 1), 0, False
     while 0 <= place < len(words) and words[place] not in gold:
         word, gap = words[place], gaps[place + (step < 0)]
