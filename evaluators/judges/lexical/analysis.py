@@ -25,7 +25,6 @@ _FIRST = re.compile(r"(?:(?<!\w)([^\W\d_]{3,})\s)?(?<!\w)[IІ](?![\w'’])(?:\.?
 _NUMERALS = range(2, 40)
 _REACH = 4  # words after a denying word within which a word of knowing makes a refusal
 _BACK = 4  # words before it within which English names the speaker
-_HEAD = 4  # words of a question that say what sort of thing it asks for
 _HEAVY = 3  # words beside a number above which the gold is more than the number
 
 
@@ -176,10 +175,7 @@ class Answer:
         beginning, self.tables = within_limit(answer), (known := tables(case.language))
         self.question = in_figures(read(within_limit(case.question)), known)
         self.question_words = frozenset(self.question.words)
-        self.question_head = frozenset(self.question.words[:_HEAD])
-        """The first words, which say what sort of thing is asked for."""
-        golds = (forms(within_limit(gold), known) for gold in case.golds)
-        self.forms = tuple(form for gold in golds for form in gold)
+        self.forms = tuple(form for gold in case.golds for form in forms(within_limit(gold), known))
         """The accepted forms of all golds."""
         names = [frozenset(form.content) for form in self.forms]
         self.is_open = any(not (a <= b or b <= a) for a, b in combinations(names, 2))

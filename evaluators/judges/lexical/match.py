@@ -14,6 +14,7 @@ _DISTINCT = 3000  # distinct words of an answer that are compared one by one
 _INNER = frozenset(".,:-/\u2010\u2011")  # between the digits of one number
 _ROOM = 4  # words that may stand between the words of one gold
 _NAME = 6  # words of a person's name
+_HEAD = 4  # words of a question that say what sort of thing it asks for
 _BETWEEN = 3  # words between a given name and the family name
 _REACH = 3  # words over which a negation reaches
 _MANY = 3  # rivals that make a list of guesses
@@ -160,7 +161,7 @@ def _loose(form: Form, answer: Answer) -> Iterator[Match]:
     scripts = form.named and (form.text.cyrillic or text.cyrillic)
     capitals = answer.capitals if form.named else frozenset[str]()
     tolerance = Tolerance(answer.tables, form.named, scripts, capitals)
-    implied = answer.question_head | (form.common & answer.question_words)
+    implied = {*answer.question.words[:_HEAD]} | (form.common & answer.question_words)
     needed = [word for word in form.content if word not in implied]
     figures = all(word.isdecimal() for word in needed)
     if not figures and not answer.question_words.issuperset(needed):

@@ -172,16 +172,15 @@ class Tables:
 
     def __init__(self, language: str, own: Path | None = None) -> None:
         names = dict.fromkeys([language, _BASE])
-        bundled = [table(name) for name in names if _is_bundled(name)]
-        files = [_own_file(own), *bundled] if own else bundled
+        files = [_own_file(own)] if own else []
+        files += map(table, filter(_is_bundled, names))
         mine = files[: max(1, len(files) - 1)]  # English alone, or what stands before it
-        locales = [locale for name in names if (locale := _locale(name))]
+        locales = list(filter(None, map(_locale, names)))
         self.words: dict[str, frozenset[str]] = {
             key: frozenset(word for file in files for word in fold(file.get(key, "")).split())
             for key, value in files[-1].items() if isinstance(value, str)
         }  # fmt: skip
-        texts = (file.get(key, "") for file in mine for key in _LIGHT)
-        slight = {word for text in texts for word in fold(text).split()}
+        slight = {*fold(" ".join(one.get(key, "") for one in mine for key in _LIGHT)).split()}
         self.phrases: Mapping[str, Phrases] = {
             key: Phrases(
                 phrase for file in files for phrase in file.get(key, [])
@@ -189,31 +188,27 @@ class Tables:
             )
             for key, value in files[-1].items() if isinstance(value, list)
         }  # fmt: skip
-        for file in mine:
-            self.words["articles"] -= frozenset(fold(file.get("joiners", "")).split())  # Czech "a"
+        joiners = " ".join(file.get("joiners", "") for file in mine)  # Czech "a" is no article
+        self.words["articles"] -= frozenset(fold(joiners).split())
         self.endings = self.words["endings"] | {""}
-        """What may differ at the end of two forms of one word, nothing included."""
         self.family_first = language in _FAMILY_FIRST
         """Whether the family name comes before the given ones."""
         self.decimal = str(locales[0]["number_symbols"]["latn"]["decimal"])
         """The decimal mark of the language, of English for one that CLDR does not know."""
         small = self.words["function"] | self.words["articles"] | self.words["joiners"]
         self.months = Inflected(_months(locales, small), self.endings)
-        weeks = (locale["days"]["format"]["wide"].items() for locale in locales)
-        days = {"".join(_words(name)): day for week in weeks for day, name in week}
-        self.weekdays = Inflected(days, self.endings)
+        weeks = (locale["days"]["format"]["wide"].values() for locale in locales)
+        days = ("".join(_words(name)) for week in weeks for name in week)
+        self.weekdays = Inflected(dict.fromkeys(days, True), self.endings)
         rows = (row for file in reversed(files) for row in file.get("numbers", {}).items())
         stems = {fold(stem): int(value) for value, row in rows for stem in row.split()}
-        bare = {stem: value for stem, value in stems.items() if stem not in small}
-        self.numbers = Inflected(bare, self.endings)
-        """Number words below a thousand, ordinals among them."""
+        self.numbers = Inflected({s: stems[s] for s in stems if s not in small}, self.endings)
         self.scales = Inflected(_scales(locales), self.endings)
         """Words that multiply what is before them: thousand, mln."""
-        british = [locale for locale in [_locale("en-GB")] if locale]  # metres, per cent
-        self.units = Inflected(_units([*locales, *british], small), self.endings)
+        self.units = Inflected(_units(locales, small), self.endings)
         """Unit words with CLDR's name of the unit: "km" is length-kilometer."""
-        lands = (name for code, name in locales[0]["territories"].items() if code.isalpha())
-        self.countries = frozenset(map(_words, lands))
+        lands = locales[0]["territories"].items()
+        self.countries = frozenset(_words(name) for code, name in lands if code.isalpha())
         """The names of all countries in the language, as folded words."""
 
     def any_of(self, key: str, words: Iterable[str]) -> bool:
@@ -249,7 +244,8 @@ def _scales(locales: Sequence[Locale]) -> dict[str, int]:
 
 def _units(locales: Sequence[Locale], small: frozenset[str]) -> dict[str, str]:
     units: dict[str, str] = {}
-    rows = (row for locale in locales for row in locale["unit_patterns"].items())
+    british = _locale("en-GB") or {}  # metres, per cent
+    rows = (row for one in (*locales, british) for row in one["unit_patterns"].items())
     for (name, widths), width in product(rows, ("short", "long")):
         for plural, pattern in widths.get(width, {}).items() if _UNITS.match(name) else ():
             words = " ".join(_words(pattern.replace("{0}", "")))
