@@ -153,11 +153,11 @@ def _runs(wanted: tuple[str, ...], answer: Text) -> Iterator[Span]:
 
 
 def _loose(form: Form, answer: Answer) -> Iterator[Match]:
-    """Yield places that hold the gold's words in other forms or in another order."""
+    """Yield places that hold the gold's words in other forms, in another order, or fewer."""
     joined = zip(form.text.words, form.text.gaps[1:], form.text.words[1:], strict=False)
     if any(a.isdecimal() and b.isdecimal() and gap in DASHES | {":"} for a, gap, b in joined):
         return  # a score: the order of its numbers counts
-    text = answer.text
+    text, own = answer.text, answer.own_words
     scripts = form.named and (form.text.cyrillic or text.cyrillic)
     capitals = answer.capitals if form.named else frozenset[str]()
     tolerance = Tolerance(answer.tables, form.named, scripts, capitals)
@@ -171,6 +171,9 @@ def _loose(form: Form, answer: Answer) -> Iterator[Match]:
             if max(near) - min(near) < 3 * len(groups) + _ROOM:
                 rule = "every word of the gold stands in the answer"
                 yield Match(form, min(near), max(near) + 1, rule)
+    fewer = ((tolerance.alike(word, said) for word in form.content) for said in own)
+    if not form.named and len(own) > 1 and all(map(any, fewer)):
+        yield Match(form, 0, len(text.words), "the answer is the gold in fewer words")
     if form.named and not form.listed and 1 < len(form.content) <= _NAME:
         yield from _person(form, answer, tolerance)
 
