@@ -45,7 +45,7 @@ def plan(project: Project) -> Plan:
 
 
 def test_labels_are_found_beside_the_datasets_of_the_run(project: Project, plan: Plan) -> None:
-    """Beside them and below, not above the root; a broken neighbour is nobody's business here."""
+    """Beside them and below, not above the root, nor without gates; a broken neighbour harms nobody."""
     project.write("qa/broken/dataset.yaml", "kind: [judged")
     project.write("qa/capital/deep/dataset.yaml", "kind: graded\n")
     found = find_labelled(options(), plan, project.path)
@@ -54,6 +54,7 @@ def test_labels_are_found_beside_the_datasets_of_the_run(project: Project, plan:
     none = find_labelled(options(), plan, project.path / "qa" / "capital")
     why = "judges has no labelled items for"
     assert [(one.items, one.why_not[: len(why)]) for one in none] == [((), why)] * 2
+    assert find_labelled(options(gates_off=True), plan, project.path) == ()
 
 
 def test_a_sample_of_the_labels_is_the_same_every_time(project: Project, plan: Plan) -> None:
@@ -66,11 +67,6 @@ def test_a_sample_of_the_labels_is_the_same_every_time(project: Project, plan: P
     assert keys[1] < keys[3] < keys[9]
     again = find_labelled(options(calibration=3), plan, project.path)
     assert {item.key for one in again for item in one.items} == keys[3]
-
-
-def test_nothing_is_looked_for_where_nothing_would_hang_on_it(project: Project, plan: Plan) -> None:
-    """Without gates no folder is searched."""
-    assert find_labelled(options(gates_off=True), plan, project.path) == ()
 
 
 def test_rules_are_measured_by_the_labels_beside_them_and_no_others(
@@ -141,7 +137,7 @@ def calibrator(project: Project, plan: Plan) -> Calibrator:
 
 
 def test_only_the_languages_that_are_run_are_measured(calibrator: Calibrator) -> None:
-    """A run of one language judges the labelled items of that language alone."""
+    """A run of one language judges its labelled items alone; switched off, none, which is said."""
     keys = calibrator.select(["capital-en-q1"])
     assert keys == tuple(f"calibration:labels-en-l{number}" for number in range(4))
     assert set(keys) < set(calibrator.tasks)
@@ -150,6 +146,10 @@ def test_only_the_languages_that_are_run_are_measured(calibrator: Calibrator) ->
     assert calibrator.is_complete(done)
     (found,) = calibrator.calibrations(done)
     assert (found.language, found.graders) == ("en", ("capital:en",))
+    off = Calibrator.of(calibrator.plan, calibrator.labelled, ASKING, is_on=False)
+    assert (off.select(["capital-en-q1"]), dict(off.tasks)) == ((), {})
+    (found,) = off.calibrations({})
+    assert found.reason == "calibration is off"
 
 
 def test_labels_that_are_tests_of_the_run_are_not_judged_beside_it(project: Project) -> None:
@@ -164,14 +164,6 @@ def test_labels_that_are_tests_of_the_run_are_not_judged_beside_it(project: Proj
     assert calibrator.select(list(every.items)) == ()
     assert calibrator.is_complete({})
     assert len(calibrator.select(list(every.items)[:-1])) == 4
-
-
-def test_a_judge_that_is_not_measured_by_choice(calibrator: Calibrator) -> None:
-    """Nothing is asked, and the report says that it was switched off."""
-    off = Calibrator.of(calibrator.plan, calibrator.labelled, ASKING, is_on=False)
-    assert (off.select(["capital-en-q1"]), dict(off.tasks)) == ((), {})
-    (found,) = off.calibrations({})
-    assert found.reason == "calibration is off"
 
 
 def test_a_session_waits_for_its_judge_and_an_interrupt_does_not() -> None:

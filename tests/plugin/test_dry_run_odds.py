@@ -77,15 +77,11 @@ def test_why_no_answer_could_decide_a_gate_is_said(project: Project) -> None:
 
 
 def test_without_a_baseline_what_is_recorded_tells(project: Project) -> None:
-    """Recorded answers and rules need no call: the gates of this run, which has no drop gate."""
+    """Recorded answers need no call, and have no drop gate; a model never asked has a way to a figure."""
     project.dataset("capital", {"en": ["Sofia"] * 30 + ["Plovdiv"] * 10}, YAML.format(bar=0.1))
     text = shown(project)
     assert "exit 0 with 1.00, 1 with 0.00, 6 with 0.00: unchanged, 10 % of items differ" in text
     assert "not PASS in the first line: no gate" in text
-
-
-def test_what_is_missing_is_said(project: Project) -> None:
-    """A model that was never asked, and no baseline: no figure, but a way to get one."""
     project.dataset("capital", {"en": ["Sofia"] * 2}, YAML.format(bar=0.1))
     project.write("qa/capital/answer.en.yaml", PROMPT)
     text = shown(project, "--model", "openai:m@http://127.0.0.1:9/v1")

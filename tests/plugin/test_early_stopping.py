@@ -71,36 +71,30 @@ def counts(project: Project, name: str) -> dict[str, int]:
 def test_a_slice_is_asked_until_its_gates_are_settled(
     capitals: Project, server: Loopback, workers: int
 ) -> None:
-    """Far fewer calls than items; counts sum to the plan; a gate of another evidence asks all."""
+    """Far fewer calls than items; counts sum to the plan; a gate of another evidence asks all.
+
+    What was not asked is STOPPED in every file, with how much the figures are over, and no error.
+    """
     result = capitals.run_with(workers, *options(server))
     assert result.ret == 0
     english = counts(capitals, "capital:en")
+    stopped = english["stopped"]
     assert english["plan"] == ITEMS == sum(english.values()) - english["plan"]
-    assert english["stopped"] > ITEMS / 2
+    assert stopped > ITEMS / 2
     assert capitals.report()["gates"][0]["state"] == "PASS"
     assert counts(capitals, "capital:bg")["stopped"] == 0
-    assert server.count == ITEMS - english["stopped"] + SMALL
-    sent = server.count
-    assert capitals.run_with(workers, *options(server)).ret == 0
-    assert server.count == sent
-    assert counts(capitals, "capital:en") == english, "all that was paid for counts"
-
-
-def test_what_was_not_asked_is_named_in_every_file(capitals: Project, server: Loopback) -> None:
-    """STOPPED, with how much of the slice the figures are over; it is no error."""
-    result = capitals.run_in_process(*options(server))
-    assert result.ret == 0
-    stopped = counts(capitals, "capital:en")["stopped"]
-    result.stdout.fnmatch_lines(
-        [f"*{stopped} without a grade", f"GATES PASS*{stopped} items not asked*"]
-    )
-    part = f"settled after {ITEMS - stopped} of {ITEMS}"
+    assert server.count == (sent := ITEMS - stopped + SMALL)
+    said = [f"*{stopped} without a grade", f"GATES PASS*{stopped} items not asked*"]
+    result.stdout.fnmatch_lines(said)
     for name in ("summary.md", "gates.xml", "report.html", "run.json"):
-        assert part in capitals.text(name), name
+        assert f"settled after {ITEMS - stopped} of {ITEMS}" in capitals.text(name), name
     assert capitals.text("capital-en-graded.csv").count("STOPPED") == stopped
     records = [one for one in capitals.records() if one["outcome"] == "stopped"]
     assert len(records) == stopped
     assert {one["error"].partition(":")[0] for one in records} == {"decided"}
+    assert capitals.run_with(workers, *options(server)).ret == 0
+    assert server.count == sent
+    assert counts(capitals, "capital:en") == english, "all that was paid for counts"
 
 
 def test_a_worse_model_fails_at_once(capitals: Project) -> None:
@@ -151,42 +145,42 @@ def told(version: int) -> list[str | None]:
     return [f"Version {version}: [[truth={truth[number % 3]}]]" for number in range(ITEMS)]
 
 
-def test_the_judge_is_measured_before_anything_is_settled(project: Project) -> None:
-    """All labelled items are judged; then judge calls stop, and the margin is that of J."""
+@pytest.fixture
+def judged(project: Project) -> Project:
+    """Return a project whose answers a model judges, which eighty labels measure."""
     project.dataset("capital", {"en": told(1)}, JUDGED)
-    with_rubrics(project, "capital")
-    with_labels(project, count=80)
+    return with_labels(with_rubrics(project, "capital"), count=80)
+
+
+def settled(project: Project, server: Loopback, *words: str) -> tuple[pytest.RunResult, int]:
+    """Run two versions of a model, the second compared with the first; return its calls too."""
+    judge = ("--judge", spec(server), "--languages", "en", "qa/capital")
+    project.run_in_process(*judge, "--gates", "off")
+    project.out.rename(project.path / "before")
+    project.dataset("capital", {"en": told(2)}, JUDGED)
+    before = server.count
+    result = project.run_in_process("--baseline=before", "--until-decided", *words, *judge)
+    return result, server.count - before
+
+
+def test_the_judge_is_measured_before_anything_is_settled(judged: Project) -> None:
+    """All labelled items are judged; then judge calls stop, and the margin is that of J."""
     with loopback(handler=truthful()) as server:
-        judge = ("--judge", spec(server), "--languages", "en", "qa/capital")
-        assert project.run_in_process(*judge, "--gates", "off").ret == 1
-        project.out.rename(project.path / "before")
-        project.dataset("capital", {"en": told(2)}, JUDGED)
-        before = server.count
-        result = project.run_in_process("--baseline=before", "--until-decided", *judge)
-        asked = server.count - before
+        result, asked = settled(judged, server)
     assert result.ret == 0
     assert 80 < asked < 80 + ITEMS / 3
-    assert asked == 80 + ITEMS - counts(project, "capital:en")["stopped"]
-    assert "Youden's J" in project.only("gates")["reason"]
+    assert asked == 80 + ITEMS - counts(judged, "capital:en")["stopped"]
+    assert "Youden's J" in judged.only("gates")["reason"]
 
 
-def test_what_no_item_can_decide_is_not_paid_for(project: Project) -> None:
+def test_what_no_item_can_decide_is_not_paid_for(judged: Project) -> None:
     """A judge below its floor: the labels are judged, hardly an item, and a line says why."""
-    project.dataset("capital", {"en": told(1)}, JUDGED)
-    with_rubrics(project, "capital")
-    with_labels(project, count=80)
     with loopback(handler=truthful(wrong_in="en")) as server:
-        judge = ("--judge", spec(server), "--languages", "en", "qa/capital")
-        project.run_in_process("--gates", "off", *judge)
-        project.out.rename(project.path / "before")
-        project.dataset("capital", {"en": told(2)}, JUDGED)
-        result = project.run_in_process("-v", "--baseline=before", "--until-decided", *judge)
-    assert result.ret == 6
-    stopped = counts(project, "capital:en")["stopped"]
-    assert stopped > ITEMS / 2
-    notes = " ".join(project.report()["notes"])
+        result, _ = settled(judged, server, "-v")
+    stopped = counts(judged, "capital:en")["stopped"]
+    assert (result.ret, stopped > ITEMS / 2) == (6, True)
     asked = f"capital:en: stopped after {ITEMS - stopped} of {ITEMS} items"
-    assert f"{asked}, as no further item could decide drop <= 0.2: " in notes
+    assert f"{asked}, as no further item could decide drop <= 0.2: " in judged.notes()
 
 
 def test_a_first_answer_like_the_old_one_settles_nothing(capitals: Project) -> None:

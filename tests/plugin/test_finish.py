@@ -18,7 +18,7 @@ from tests.support.samples import full, gate, part, record, report
 
 @pytest.mark.parametrize("columns", [60, 100, 160])
 def test_no_line_is_wider_than_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long reasons are wrapped where it ends, and every slice and gate is there."""
+    """Long reasons are wrapped; every slice and gate is there, -v adds a line a value of a field."""
     monkeypatch.setenv("COLUMNS", str(columns))
     made = full()
     made = replace(made, notes=("word " * 100,))
@@ -27,10 +27,6 @@ def test_no_line_is_wider_than_the_terminal(columns: int, monkeypatch: pytest.Mo
     assert max(map(len, lines)) <= max(columns, 100)
     text = "\n".join(lines)
     assert all(one.name in text for one in made.slices)
-
-
-def test_breakdowns_are_shown_only_on_request() -> None:
-    """-v adds a line for each value of a metadata field, with how many items it has."""
     made = full()
     short, long = slice_lines(made.slices), slice_lines(made.slices, breakdowns=True)
     added = [line for line in long if line not in short]
@@ -38,8 +34,8 @@ def test_breakdowns_are_shown_only_on_request() -> None:
     assert all(" = " in line and "(n=" in line for line in added)
 
 
-def test_a_metadata_value_cannot_steer_the_terminal() -> None:
-    """A control sequence or a line end of a data file stays text on its own line."""
+def test_no_text_steers_the_terminal() -> None:
+    """Control sequences stay text on their line; long notes are indented, no hyphen breaks a line."""
     share = {"correct": Estimate(value=1.0, low=0.2, high=1.0, n=1)}
     made = part("graded", (record(1),), {"correct": 1.0})
     made = replace(made, breakdowns={"topic": {"\x1b[31mred\nPASS": share}})
@@ -47,6 +43,11 @@ def test_a_metadata_value_cannot_steer_the_terminal() -> None:
     assert "red" in text
     assert "\x1b" not in text
     assert not any(line.startswith("PASS") for line in text.splitlines())
+    lines = list(console.notes(report(notes=("word " * 60 + "one-two " * 40,))))
+    assert max(map(len, lines)) <= console.WIDTH
+    assert len(lines) > 2
+    assert all(line.startswith("    ") for line in lines[1:])
+    assert "one-two".join([""] * 41) == "".join(lines).replace(" ", "").partition("word" * 60)[2]
 
 
 def test_what_touches_the_verdict_comes_first_and_whole() -> None:
@@ -71,15 +72,6 @@ def test_commands_in_a_gates_reason_name_the_report() -> None:
     for folder, said in ((Path("a/new"), "a/new"), (None, "RUN")):
         text = " ".join(" ".join(console.gates(made, folder)).split())
         assert f"qagate review {said} --baseline=old" in text
-
-
-def test_notes_are_wrapped_with_an_indent() -> None:
-    """Long notes stay within the terminal and can be told apart; a hyphen breaks no line."""
-    lines = list(console.notes(report(notes=("word " * 60 + "one-two " * 40,))))
-    assert max(map(len, lines)) <= console.WIDTH
-    assert len(lines) > 2
-    assert all(line.startswith("    ") for line in lines[1:])
-    assert "one-two".join([""] * 41) == "".join(lines).replace(" ", "").partition("word" * 60)[2]
 
 
 def test_an_estimate_is_shown_with_its_interval() -> None:
