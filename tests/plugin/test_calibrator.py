@@ -45,7 +45,7 @@ def plan(project: Project) -> Plan:
 
 
 def test_labels_are_found_beside_the_datasets_of_the_run(project: Project, plan: Plan) -> None:
-    """Beside them and below, not above the root, nor without gates; a broken neighbour harms nobody."""
+    """Beside them and below, not above the root, nor without gates; a broken one harms nobody."""
     project.write("qa/broken/dataset.yaml", "kind: [judged")
     project.write("qa/capital/deep/dataset.yaml", "kind: graded\n")
     found = find_labelled(options(), plan, project.path)

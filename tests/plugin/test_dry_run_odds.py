@@ -77,7 +77,7 @@ def test_why_no_answer_could_decide_a_gate_is_said(project: Project) -> None:
 
 
 def test_without_a_baseline_what_is_recorded_tells(project: Project) -> None:
-    """Recorded answers need no call, and have no drop gate; a model never asked has a way to a figure."""
+    """Recorded answers need no call; a model never asked has no figure, but a way to get one."""
     project.dataset("capital", {"en": ["Sofia"] * 30 + ["Plovdiv"] * 10}, YAML.format(bar=0.1))
     text = shown(project)
     assert "exit 0 with 1.00, 1 with 0.00, 6 with 0.00: unchanged, 10 % of items differ" in text

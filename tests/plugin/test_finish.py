@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import yaml
 
 from cases.dataset import Shards, Threshold
 from evaluators.statistics.intervals import Estimate
@@ -14,11 +13,12 @@ from reports.render import console
 from reports.render.next_step import next_step
 from reports.run.report import WARNING, Decision, TrendPoint
 from tests.support.samples import full, gate, part, record, report
+from tests.support.tables import tabled
 
 
 @pytest.mark.parametrize("columns", [60, 100, 160])
 def test_no_line_is_wider_than_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long reasons are wrapped; every slice and gate is there, -v adds a line a value of a field."""
+    """Reasons are wrapped; slices and gates are there, -v adds a line for each value."""
     monkeypatch.setenv("COLUMNS", str(columns))
     made = full()
     made = replace(made, notes=("word " * 100,))
@@ -35,7 +35,7 @@ def test_no_line_is_wider_than_the_terminal(columns: int, monkeypatch: pytest.Mo
 
 
 def test_no_text_steers_the_terminal() -> None:
-    """Control sequences stay text on their line; long notes are indented, no hyphen breaks a line."""
+    """Control sequences stay text; long notes are indented, no hyphen breaks a line."""
     share = {"correct": Estimate(value=1.0, low=0.2, high=1.0, n=1)}
     made = part("graded", (record(1),), {"correct": 1.0})
     made = replace(made, breakdowns={"topic": {"\x1b[31mred\nPASS": share}})
@@ -84,54 +84,9 @@ def test_an_estimate_is_shown_with_its_interval() -> None:
 
 
 CODES = {"GATES FAIL": 1, "INTERRUPTED": 2, "NOTHING GRADED": 4, "GATES PASS": 0, "SHARD": 0}
-NEXT = r"""
-- [GATES FAIL, {state: FAIL}, qagate show simpleqa-en-1 OUT]
-- [GATES FAIL, {state: FAIL, change: true}, qagate compare v1 OUT]
-- [GATES FAIL, {state: FAIL, change: true, anchored: true}, qagate compare /far/v0 OUT]
-- [GATES FAIL, {state: PASS}, ""]
-- [GATES PASS, {state: PASS}, ""]
-- [INTERRUPTED, {state: INCONCLUSIVE}, "pytest -n 8 cases/    # asks only for what is missing"]
-- [NOTHING GRADED, {state: INCONCLUSIVE}, "pytest -n 8 cases/    # once that is mended"]
-- ["NOTHING GRADED; no key was sent; if it wants one: --key-env http://a/v1=NAME): No",
-  {state: INCONCLUSIVE}, "pytest -n 8 cases/ --key-env http://a/v1=NAME"]
-- [NO GATES, {}, "echo '{simpleqa: {en: {correct: {min: 0.5}}}}' > gates.yaml; \
-  qagate gate OUT --gates gates.yaml --to reports/decided"]
-- [NO drop OR rise GATE for a, {state: PASS}, "echo '{simpleqa: {en: {drop: {max: 0.05}}}}' > \
-  gates.yaml; qagate gate OUT --gates gates.yaml --to reports/decided"]
-- [NO BASELINE for a, {state: PASS}, qagate promote v1 OUT --anyway]
-- [NO BASELINE for a, {state: PASS, trend: v7}, pytest -n 8 cases/ --baseline=v7]
-- [INCONCLUSIVE; the baseline has a, {state: PASS}, pytest -n 8 cases/]
-- [INCONCLUSIVE; --fresh NAME asks anew, {state: PASS}, pytest -n 8 cases/ --fresh NAME]
-- [G, {remedy: grade 5 more}, "pytest -n 8 cases/    # asks only for what is missing"]
-- [G, {partial: true, command: "pytest a.py::t[1] a.py::t[2] -k x --limit=3"}, pytest a.py]
-- [G, {reason: "label answers (qagate new labels_de --kind judged --lang de), or say"},
-  "qagate new labels_de --kind judged --lang de    # answers that you label: they measure \
-  the judge"]
-- [G, {reason: "to read: qagate review RUN --baseline='v1' --until-decided (9 looked at)"},
-  "qagate review OUT --baseline='v1' --until-decided --to audit"]
-- [G, {reason: floor; name a model as the judge (--judge), remedy: another judge},
-  pytest -n 8 cases/ --judge anthropic:claude-opus-4-1 --dry-run]
-- [G, {reason: "judge not trusted in sk: agreement 0.3 is below 0.9 (n=3)", remedy: another judge},
-  "pytest -n 8 cases/    # after you labelled 30 answers or more; now 3"]
-- [G, {reason: "judge not trusted in sk: agreement 0.3 is below 0.9 (n=30)", remedy: another judge},
-  "qagate review OUT --to review    # people judge what matters most"]
-- [G, {remedy: rejudge the earlier run, command: "qagate run qa --judge openai:j --model=m \
-  --baseline v1 -n 2"}, "qagate rejudge v1 qa --judge openai:j -n 2    # then this run again, with \
-  --baseline=reports/rejudged"]
-- [G, {remedy: rejudge the earlier run, anchored: true, command: pytest qa}, "qagate rejudge \
-  /far/v0 qa    # then this run again, with --anchor=reports/rejudged"]
-- [G, {remedy: about 40 more labels},
-  "qagate review OUT --to review    # people judge what matters most"]
-- [G, {remedy: "about 1,200 more pairs"},
-  "pytest -n 8 cases/    # after you added about 1,200 more pairs for simpleqa:en"]
-- [G, {remedy: "about 1,200 more pairs", command: ""}, ""]
-- [SHARD, {shards: true}, qagate merge 'OUT/../*' --to reports/out]
-- [G, {shards: true}, "pytest -n 8 cases/    # asks only for what is missing"]
-- [G, {shards: true, command: ""}, ""]
-"""
 
 
-@pytest.mark.parametrize(("line", "given", "step"), yaml.safe_load(NEXT))
+@tabled("line", "given", "step")
 def test_the_command_that_goes_on(
     line: str, given: Mapping[str, str], step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,18 +26,9 @@ def capitals(project: Project) -> Project:
     return project.asked(ITEMS)
 
 
-def hang(seen: Seen) -> Answer:
-    """Say nothing, for ever."""
-    return Answer(action="hang")
-
-
 def after(seconds: float) -> Callable[[Seen], Answer]:
     """Return a handler that answers as a good model, so late."""
-
-    def answer(seen: Seen) -> Answer:
-        return Answer(body=plausible()(seen).body, delay=seconds)
-
-    return answer
+    return lambda seen: Answer(body=plausible()(seen).body, delay=seconds)
 
 
 @contextmanager
@@ -73,7 +64,8 @@ def test_a_server_that_hangs_holds_up_no_interrupt(
     capitals: Project, workers: tuple[str, ...], number: signal.Signals, times: int
 ) -> None:
     """However often it is sent: a valid report, INCOMPLETE, each item MISSING once, none left."""
-    with loopback(handler=hang) as server, started(capitals, server, *workers) as process:
+    silent = loopback(handler=lambda seen: Answer(action="hang"))
+    with silent as server, started(capitals, server, *workers) as process:
         until(lambda: server.count > 0)
         for _ in range(times):
             process.send_signal(number)

@@ -115,16 +115,12 @@ def test_pytest_writes_on_where_it_was(terminal: tuple[int, int]) -> None:
 
 
 def test_a_terminal_that_is_gone_takes_nothing_with_it(tmp_path: Path) -> None:
-    """The block is a courtesy: when it cannot be drawn, pytest writes on."""
+    """A courtesy: pytest writes on without it, an OSError ends its thread quietly."""
     with (tmp_path / "out").open("w+", encoding="utf-8") as stream:
         screen = Screen(stream, 987_654)
         screen.show(["lost"])
         screen.write("kept\n")
     assert (tmp_path / "out").read_text(encoding="utf-8") == "kept\n"
-
-
-def test_the_ticker_ends_with_the_terminal() -> None:
-    """An OSError in a tick ends the thread quietly; stop returns after it."""
     ticks: list[int] = []
 
     def tick() -> None:
@@ -223,23 +219,15 @@ def halfway() -> Progress:
     return progress
 
 
-def test_the_line_has_everything_a_waiting_person_asks() -> None:
-    """Done, time left, rates, calls in flight, money so far and in all, shares, troubles."""
+def test_the_line_has_what_a_waiting_person_asks() -> None:
+    """Done, left, rates, calls, money, shares, troubles, waits; nothing of the unknown."""
     assert halfway().line(103.0, BUSY) == (
         "qa 6/40 (15%), 17 s left, 2.0 items/s, 30.0 calls/s, 16 of 24 in flight, "
         "$1.00 of about $6.67 | passed: simpleqa:bg 0.67, simpleqa:en 1.00 | "
         "ungraded: no outcome 1, timeout 1; retried: rate_limit 1,200, timeout 3"
     )
-
-
-def test_a_run_that_waits_says_for_what() -> None:
-    """When nothing moves the block's last line has the reason."""
     waiting = Status(waiting="api.example asks to wait 12 s")
     assert halfway().block(103.0, waiting)[-1].endswith("waiting: api.example asks to wait 12 s")
-
-
-def test_a_line_leaves_out_what_is_not_known() -> None:
-    """Offline neither calls nor cost, no time left at first; an unknown price is a word; hours."""
     assert Progress(planned=3, started=5.0).line(5.0, IDLE) == "qa 0/3 (0%), 0.0 items/s"
     assert (
         Progress(planned=3, started=5.0, priced=False)

@@ -13,7 +13,7 @@ from reports.plugin.run import RunModels, connect_models
 from reports.plugin.run_paths import dataset_files
 from tests.conftest import Project
 from tests.support.run_options import options_of
-from tests.support.tables import tabled
+from tests.support.tables import grown, kept, tabled
 
 PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'
 YAML = """
@@ -25,14 +25,7 @@ languages:
 """
 
 # What pytest-rerunfailures, pytest-retry and flaky declare, as a plug-in of the test's own.
-RERUNS = """
-def pytest_addoption(parser):
-    parser.addoption("--reruns", dest="reruns", type=int)
-    parser.addoption("--force-reruns", dest="force_reruns", type=int)
-    parser.addoption("--retries", dest="retries", type=int)
-    parser.addoption("--force-flaky", dest="force_flaky", action="store_true")
-    parser.addini("reruns", "", default=None)
-"""
+RERUNS: str = kept(__file__, "reruns")
 
 
 @pytest.fixture
@@ -46,8 +39,11 @@ def capitals(project: Project) -> Project:
 def test_the_users_mistakes_are_one_line(
     capitals: Project, options: tuple[str, ...], message: str
 ) -> None:
-    """A wrong option ends the run with exit 4 and one line, before anything is run or written."""
-    assert_refused(capitals, message, *prepared(capitals, options))
+    """Exit 4 and one line, before anything is run or written, or a worker exists."""
+    capitals.write("other.yaml", "river: {en: {correct: {min: 0.5}}}\n")
+    capitals.write("own.yaml", PROMPT)
+    capitals.write("second/capital/dataset.yaml", YAML)
+    assert_refused(capitals, message, *map(grown, options), "qa")
 
 
 @tabled("options", "message")
@@ -60,12 +56,12 @@ def test_a_mistyped_or_doubled_option_says_what_is_wanted(
     result.stderr.fnmatch_lines([f"*{message}*"])
 
 
-@pytest.mark.parametrize("option", REMOVED)
-def test_an_option_that_was_removed_names_what_to_use(capitals: Project, option: str) -> None:
+def test_an_option_that_was_removed_names_what_to_use(capitals: Project) -> None:
     """Exit 4 and one line, for pytest's options as for those of a command."""
-    assert_refused(capitals, removed(option), option, "5", "qa")
-    with pytest.raises(UsageError, match=f"^{re.escape(removed(option))}$"):
-        CommandParser("qagate review").parse_args([f"{option}=5"])
+    assert_refused(capitals, removed("--first"), "--first", "5", "qa")
+    for option in REMOVED:
+        with pytest.raises(UsageError, match=f"^{re.escape(removed(option))}$"):
+            CommandParser("qagate review").parse_args([f"{option}=5"])
 
 
 def test_there_are_at_most_thirty_options(capitals: Project) -> None:
@@ -78,43 +74,9 @@ def test_there_are_at_most_thirty_options(capitals: Project) -> None:
     assert {one for one in VALUED if one.strip("-") in NAMES} == set(valued)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--concurrency", "9" * 5000), "--concurrency: a whole number"),
-        (("absent/path",), "not found"),
-    ],
-)
-def test_with_workers_a_mistake_is_still_one_line(
-    capitals: Project, options: tuple[str, ...], message: str
-) -> None:
-    """It is found before a worker exists."""
-    assert_refused(capitals, message, "-n", "2", *prepared(capitals, options))
-
-
-def prepared(project: Project, options: tuple[str, ...]) -> tuple[str, ...]:
-    """Write what wrong options name; return the whole command line."""
-    project.write("other.yaml", "river: {en: {correct: {min: 0.5}}}\n")
-    project.write("own.yaml", PROMPT)
-    project.write("second/capital/dataset.yaml", YAML)
-    return (*options, "qa")
-
-
 def assert_refused(project: Project, message: str, *arguments: str) -> None:
     assert message in project.refused(*arguments)
     assert not (project.path / "reports").exists()
-
-
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [(("-m", "nope"), "nope"), (("-m", "bg and"), "bg and"), (("-k", "two words"), "two words")],
-)
-def test_a_wrong_expression_is_a_usage_error(
-    capitals: Project, workers: tuple[str, ...], options: tuple[str, ...], message: str
-) -> None:
-    """pytest's own line and exit 4; with workers too, where it is found before one is started."""
-    assert message in capitals.refused(*workers, *options, "qa")
 
 
 def test_a_missing_key_is_a_usage_error(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,17 +88,26 @@ def test_a_missing_key_is_a_usage_error(capitals: Project, monkeypatch: pytest.M
     assert line.startswith(said)
 
 
-@pytest.mark.parametrize(
-    "option", ["--reruns=3", "--force-reruns=1", "--retries=2", "--force-flaky"]
-)
 def test_running_misses_again_is_refused(
-    capitals: Project, option: str, monkeypatch: pytest.MonkeyPatch
+    capitals: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit 4 and the reason, from the environment as from the command line."""
-    with_reruns(capitals, monkeypatch)
-    monkeypatch.setenv("PYTEST_ADDOPTS", f"{option} -x -p again")
-    name = option.partition("=")[0]
-    assert_refused(capitals, f"ERROR: {name}: a miss is a finding and is not run again", "qa")
+    """Exit 4 and the reason, from the environment or an ini file; 0 switches it off.
+
+    Under --gates off the report only notes what was done.
+    """
+    capitals.write("again.py", RERUNS)
+    monkeypatch.syspath_prepend(capitals.path)
+    for option in ("--reruns=3", "--force-reruns=1", "--retries=2", "--force-flaky"):
+        monkeypatch.setenv("PYTEST_ADDOPTS", f"{option} -x -p again")
+        name = option.partition("=")[0]
+        assert_refused(capitals, f"ERROR: {name}: a miss is a finding and is not run again", "qa")
+    monkeypatch.delenv("PYTEST_ADDOPTS")
+    words = ("-p", "again", "--languages=en", "qa")
+    assert_refused(capitals, "ERROR: reruns (in the ini file): ", "-o", "reruns=2", *words)
+    assert capitals.run_in_process("-o", "reruns=0", *words).ret == 0
+    result = capitals.run_in_process("--retries=2", "--gates", "off", *words)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["WARNING: failing tests were run again: --retries"])
 
 
 def test_the_plugin_that_deepeval_brings_is_refused(capitals: Project) -> None:
@@ -145,30 +116,6 @@ def test_the_plugin_that_deepeval_brings_is_refused(capitals: Project) -> None:
     words = ("-p", "pytest_rerunfailures", "--languages=en", "qa")
     assert_refused(capitals, "ERROR: --reruns: a miss is a finding", "--reruns=2", *words)
     assert capitals.run_in_process(*words).ret == 0
-
-
-def with_reruns(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give a project a plug-in that could run its miss again."""
-    project.write("again.py", RERUNS)
-    monkeypatch.syspath_prepend(project.path)
-
-
-def test_an_ini_file_is_no_way_around(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A setting counts as the option does; 0 switches it off."""
-    with_reruns(capitals, monkeypatch)
-    words = ("-p", "again", "-o", "reruns=2", "qa")
-    assert_refused(capitals, "ERROR: reruns (in the ini file): ", *words)
-    assert capitals.run_in_process("-p", "again", "-o", "reruns=0", "--languages=en", "qa").ret == 0
-
-
-def test_without_gates_reruns_are_allowed_and_said(
-    capitals: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """--gates off is plain pytest: the report only notes what was done."""
-    with_reruns(capitals, monkeypatch)
-    result = capitals.run_in_process("-p", "again", "--retries=2", "--gates", "off", "qa")
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(["WARNING: failing tests were run again: --retries"])
 
 
 @pytest.fixture
@@ -195,8 +142,8 @@ def test_a_moved_rootdir_is_refused(tree: Path) -> None:
         dataset_files(["cases"], tree, tree / "tests")
 
 
-def test_a_shard_has_its_share_of_the_limits() -> None:
-    """All shares together are what was given, with one call in flight for each at least."""
+def test_a_shard_has_its_share_of_the_limits(tmp_path: Path) -> None:
+    """All shares together are what was given, or what a models file allows."""
     limits = ("--concurrency", "10", "--rpm", "3", "--max-cost", "2")
     shares_of = [options_of(*limits, "--shard", f"{number}/4") for number in (1, 2, 3, 4)]
     assert [one.concurrency for one in shares_of] == [3, 3, 2, 2]
@@ -205,10 +152,6 @@ def test_a_shard_has_its_share_of_the_limits() -> None:
     assert shares(shares_of[0]) == ["shard 1 of 4: --concurrency 3, --rpm 1, --max-cost 0.5"]
     whole = options_of(*limits, "--shard", "1/1")
     assert (whole.concurrency, shares(whole)) == (10, [])
-
-
-def test_a_shard_has_its_share_of_the_limits_of_a_models_file(tmp_path: Path) -> None:
-    """Of each model's own, so that all shares together are what its server allows."""
     models = tmp_path / "models.yaml"
     models.write_text(
         "m: {provider: openai, model: n, concurrency: 9, rpm: 40, tpm: 1000}\n", encoding="utf-8"
@@ -232,35 +175,23 @@ def judges(*specs: str) -> list[str]:
     return [word for spec in specs for word in ("--judge", spec)]
 
 
-def test_rules_judge_unless_a_model_is_named() -> None:
-    """The default asks nobody and connects to nothing."""
+def test_who_judges_is_connected_once() -> None:
+    """Rules unless a model is named; the model under test first; a cascade, a panel, itself."""
     found = chosen()
     assert found.judges.spec == parse_judges(["lexical"])
-    assert found.judges.first_model is None
-    assert (found.models, found.specs) == ({}, {})
-
-
-def test_one_model() -> None:
-    """A SPEC alone is a model; the one under test comes first among the connections."""
+    assert (found.judges.first_model, found.models, found.specs) == (None, {}, {})
     found = chosen("--model", B, *judges(A))
     assert list(found.specs) == [B, A]
     assert found.judges.first_model is found.models[A]
-
-
-def test_rules_before_a_model() -> None:
-    """The seed that draws the audit is that of the options."""
     usual = chosen(*judges(f"lexical+{A}")).judges
     assert usual.spec.is_cascade
     assert (usual.seed, list(usual.models)) == (0, [A])
     assert chosen(*judges(f"lexical+{A}"), "--seed", "7").judges.seed == 7
-
-
-def test_a_panel() -> None:
-    """Each model is connected once; rules may be a member."""
     found = chosen(*judges(A, "lexical", B))
     assert list(found.specs) == [A, B]
     assert found.judges.spec.names == (A, "lexical", B)
     assert list(found.judges.models.values()) == list(found.models.values())
+    assert list(chosen("--model", A, *judges(A, B), "--allow-self-judge").specs) == [A, B]
 
 
 @tabled("arguments", "message")
@@ -268,9 +199,3 @@ def test_what_cannot_be_meant_is_refused(arguments: list[str], message: str) -> 
     """The option, what was got and what to do; nothing that would do nothing passes silently."""
     with pytest.raises(UsageError, match=message):
         chosen(*arguments)
-
-
-def test_a_model_may_be_allowed_to_judge_itself() -> None:
-    """In so many words, for every member."""
-    found = chosen("--model", A, *judges(A, B), "--allow-self-judge")
-    assert list(found.specs) == [A, B]

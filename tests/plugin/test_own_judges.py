@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from reports.__main__ import main
 from tests.conftest import MODES, MODULE, Project
 from tests.support.loopback import Answer, Seen, loopback, reply
 from tests.support.projects import graded
@@ -55,10 +56,8 @@ def test_a_rubric_with_labels_of_its_own(project: Project, monkeypatch: pytest.M
     assert [record["outcome"] for record in records] == ["passed", "passed", "failed", "passed"]
     part = project.only("slices")
     values = {name: found["value"] for name, found in part["measures"].items()}
-    assert values == {
-        "correct": 0.75, "mean_score": 0.625,
-        "share_formal": 0.5, "share_mixed": 0.25, "share_informal": 0.25,
-    }  # fmt: skip
+    shares = {"share_formal": 0.5, "share_mixed": 0.25, "share_informal": 0.25}
+    assert values == {"correct": 0.75, "mean_score": 0.625, **shares}
     assert part["labels"] == {"formal": 2, "mixed": 1, "informal": 1}
     assert set(part["breakdowns"]["topic"]["work"]) == set(values)
     assert "informal" in project.text("report.html")
@@ -74,34 +73,17 @@ def test_wrong_labels_are_refused(project: Project, change: tuple[str, str], mes
     assert message in project.refused("qa")
 
 
-def test_a_gate_that_such_a_rubric_has_not(project: Project) -> None:
-    """``incorrect`` is a grade of other rubrics; the error names what there is."""
+def test_grades_of_other_rubrics_are_refused(project: Project) -> None:
+    """Rules say CORRECT, which is none of its labels; a gate names what there is."""
     register(project)
+    assert "letters:en: --judge lexical gives CORRECT, INCORRECT" in project.refused("qa")
     project.write("qa/letters/dataset.yaml", YAML.replace("share_informal", "incorrect"))
     assert "incorrect" in project.refused("qa")
 
 
-def test_rules_that_know_other_labels_cannot_judge_it(project: Project) -> None:
-    """The lexical judge says CORRECT, which is none of them: a usage error, not a miss."""
-    register(project)
-    assert "letters:en: --judge lexical gives CORRECT, INCORRECT" in project.refused("qa")
-
-
 PLAIN = "{question} {target} {predicted_answer}"
-RATED = """
-kind: rated
-rubric: mine.{lang}.rate-bare.txt
-function_description: Rate the submission on a scale of 1 to 10.
-judge: unmeasured
-languages: {en: {file: en.jsonl, gates: {mean_rating: {min: 5}}}}
-"""
-LETTERS = """
-kind: graded
-rubric: mine.{lang}.letter.txt
-choice_scores: {A: 1, B: 0, NOT_ATTEMPTED: 0.5}
-judge: unmeasured
-languages: {en: {file: en.jsonl, gates: {mean_score: {min: 0.4}}}}
-"""
+RATED: str = kept(__file__, "rated")
+LETTERS: str = kept(__file__, "by_letter")
 
 
 @pytest.mark.parametrize(("provider", "path"), [("openai", "/v1"), ("anthropic", "")])
@@ -171,22 +153,20 @@ WORDS = '[tool.qagate]\nwords = "words"\n'
 DONT_KNOW = "Das weiß ich leider nicht."
 
 
-@pytest.mark.parametrize("mode", ["plain", "n2"])
-def test_words_of_ones_own_language(project: Project, mode: str) -> None:
+def test_words_of_ones_own_language(project: Project) -> None:
     """A file of refusals in one's own repository is enough; other words are another judge."""
     yaml = graded({"de": "correct: {min: 0.1}, drop: {max: 0.9}"})
     project.dataset("capital", {"de": [DONT_KNOW, "Sofia", "Ka Ahnung"]}, yaml)
-    done = project.run_in_process(*MODES[mode], "qa")
+    done = project.run_in_process("qa")
     assert [one["grade"] for one in project.records()] == ["INCORRECT", "CORRECT", "INCORRECT"]
     said = " ".join(done.stdout.str().split())
     assert "write `refusals: [...]` into words/de.yaml" in said
     project.out.rename(project.path / "before")
     project.write("pyproject.toml", WORDS)
     project.write("words/de.yaml", "refusals: [weiß ich leider nicht, ka ahnung]\n")
-    done = project.run(*MODES[mode], "qa", "--baseline=before")  # a process reads them once
-    assert [one["grade"] for one in project.records()] == [
-        "NOT_ATTEMPTED", "CORRECT", "NOT_ATTEMPTED",
-    ]  # fmt: skip
+    done = project.run("-n", "2", "qa", "--baseline=before")  # a process reads them once
+    found = [one["grade"] for one in project.records()]
+    assert found == ["NOT_ATTEMPTED", "CORRECT", "NOT_ATTEMPTED"]
     assert "has no words of" not in done.stdout.str()
     assert "the judge lexical:de changed: words from nothing to " in project.text("summary.md")
     assert project.gate_states()["drop"] == "INCONCLUSIVE"
@@ -204,13 +184,7 @@ def test_words_that_cannot_be_used(project: Project, text: str | None, message: 
 
 CHECKS: str = kept(__file__, "checks")
 BESIDE: str = kept(__file__, "beside")
-ALONE = """
-kind: checked
-checks:
-  - {name: schema, check: json_schema, schema: answer.schema.json}
-languages:
-  en: {file: en.jsonl, gates: {pass_rate: {min: 0.5}, check_schema: {min: 0.5}}}
-"""
+ALONE: str = kept(__file__, "alone")
 SCHEMA = {"type": "object", "required": ["city"]}
 
 
@@ -235,7 +209,7 @@ def alone(project: Project, answers: list[str]) -> None:
 
 
 def test_checks_stand_beside_the_judge(beside: Project) -> None:
-    """Each is a share with its interval, which a gate names; the judge's grade is untouched."""
+    """Each is a share with its interval, which gates name; the judge's grade is untouched."""
     done = beside.run_in_process("qa")
     assert done.ret == 0, done.stdout.str()
     records = beside.records()
@@ -248,6 +222,9 @@ def test_checks_stand_beside_the_judge(beside: Project) -> None:
     assert (short["version"][:7], form["text"]) == ("sha256:", "^[A-Z]")
     assert set(beside.gate_states().values()) == {"PASS"}
     assert "check_form" in beside.text("report.html")
+    for name, code in (("check_form", 1), ("check_from", 4)):
+        beside.write("gates.yaml", f"capital: {{en: {{{name}: {{min: 0.9}}}}}}\n")
+        assert main(["gate", str(beside.out), "--gates=gates.yaml"]) == code
 
 
 def test_a_check_that_raises_is_an_error_of_its_item(beside: Project) -> None:
@@ -260,19 +237,8 @@ def test_a_check_that_raises_is_an_error_of_its_item(beside: Project) -> None:
     assert beside.gate_states()["check_short"] == "INCONCLUSIVE"
 
 
-def test_a_gates_file_and_a_count_of_an_old_run_know_them(beside: Project) -> None:
-    """By the same names."""
-    gates = "capital: {en: {check_form: {min: 0.9}}}\n"
-    beside.write("gates.yaml", gates)
-    done = beside.run_in_process("qa", "--gates", "gates.yaml")
-    assert done.ret == 1
-    assert beside.gate_states()["check_form"] == "FAIL"
-    beside.write("gates.yaml", gates.replace("check_form", "check_from"))
-    assert "check_from" in beside.refused("qa", "--gates", "gates.yaml")
-
-
 def test_checks_alone_decide(project: Project) -> None:
-    """A kind without a judge and without golds: an item passes where every check does."""
+    """Without judge and golds an item passes where every check does; one is needed."""
     alone(project, ['{"city": "Sofia"}', '{"city": 1}', "Sofia"])
     done = project.run_in_process("qa")
     assert done.ret == 0, done.stdout.str()
@@ -281,6 +247,10 @@ def test_checks_alone_decide(project: Project) -> None:
     assert project.gate_states() == {"pass_rate": "PASS", "check_schema": "PASS"}
     alone(project, ["Sofia", "Varna", "Plovdiv"])
     assert project.run_in_process("qa").ret == 1
+    alone(project, ["x"])
+    text = ALONE.replace("  - {name: schema, check: json_schema, schema: answer.schema.json}\n", "")
+    project.write("qa/forms/dataset.yaml", text.replace("checks:\n", ""))
+    assert "key 'checks': missing; list one" in project.refused("qa")
 
 
 @tabled("old", "new", "said")
@@ -289,11 +259,3 @@ def test_what_is_wrong_is_said_in_one_line(beside: Project, old: str, new: str, 
     assert old in BESIDE
     beside.write("qa/capital/dataset.yaml", BESIDE.replace(old, new, 1))
     assert said in beside.refused("qa")
-
-
-def test_checks_alone_need_a_check(project: Project) -> None:
-    """A data set of that kind without any would pass everything."""
-    alone(project, ["x"])
-    text = ALONE.replace("  - {name: schema, check: json_schema, schema: answer.schema.json}\n", "")
-    project.write("qa/forms/dataset.yaml", text.replace("checks:\n", ""))
-    assert "key 'checks': missing; list one" in project.refused("qa")

@@ -58,20 +58,23 @@ def finished(finished_runs: dict[str, Finished], request: pytest.FixtureRequest)
 
 
 def test_every_item_is_a_case_with_one_end(finished: Finished) -> None:
-    """Eleven items, eleven records, each in one state; the counts sum to the plan."""
-    assert finished.result.ret == 6  # the item that was not judged is counted by no gate
-    finished.result.assert_outcomes(passed=7, errors=1)
-    finished.result.stdout.fnmatch_lines(["*3 missed*"])
-    assert finished.project.outcomes() == {"passed": 7, "failed": 3, "error": 1}
-    grades = Counter(one["grade"] for one in finished.project.records() if one["grade"])
+    """Eleven items, eleven records, each in one state; the counts sum to the plan.
+
+    A gate counts misses: no FAILED line, no block, and JUnit still has them as failed. An item
+    that cannot be judged is pytest's ERROR.
+    """
+    result, project = finished
+    assert result.ret == 6  # the item that was not judged is counted by no gate
+    result.assert_outcomes(passed=7, errors=1)
+    result.stdout.fnmatch_lines(["ERROR:*no_recorded_answer*", "*3 missed*"])
+    assert project.outcomes() == {"passed": 7, "failed": 3, "error": 1}
+    grades = Counter(one["grade"] for one in project.records() if one["grade"])
     assert grades == {"CORRECT": 7, "INCORRECT": 2, "NOT_ATTEMPTED": 1}
-
-
-def test_a_miss_is_no_failure_on_the_terminal(finished: Finished) -> None:
-    """A gate counts it: neither a FAILED line nor a block, and JUnit still has it as failed."""
-    finished.result.stdout.no_fnmatch_line("FAILED*")
-    finished.result.stdout.no_fnmatch_line("verdict:  INCORRECT")
-    assert (finished.project.path / "items.xml").read_text(encoding="utf-8").count("<failure") == 3
+    (silent,) = (one for one in project.records() if one["key"] == "river-en-q2")
+    assert silent["outcome"] == "error"
+    result.stdout.no_fnmatch_line("FAILED*")
+    result.stdout.no_fnmatch_line("verdict:  INCORRECT")
+    assert (project.path / "items.xml").read_text(encoding="utf-8").count("<failure") == 3
 
 
 @pytest.mark.parametrize("option", ["-rf", "--gates=off"])
@@ -82,13 +85,6 @@ def test_a_miss_is_five_readable_lines(capitals: Project, option: str) -> None:
     result.stdout.fnmatch_lines([*lines.split("|"), "verdict:  INCORRECT", "reason:   *"])
     result.stdout.no_fnmatch_line("*Traceback*")
     result.stdout.no_fnmatch_line("*assert verdict*")
-
-
-def test_an_item_that_cannot_be_judged_is_an_error(finished: Finished) -> None:
-    """A missing recorded answer is pytest's ERROR, counted apart from right and wrong."""
-    finished.result.stdout.fnmatch_lines(["ERROR:*no_recorded_answer*"])
-    (silent,) = (one for one in finished.project.records() if one["key"] == "river-en-q2")
-    assert silent["outcome"] == "error"
 
 
 def test_all_report_files_are_written(finished: Finished) -> None:
@@ -125,21 +121,20 @@ def test_two_runs_differ_only_in_the_run_block(finished_runs: dict[str, Finished
 
 
 @pytest.mark.parametrize(
-    ("options", "slices"),
+    ("words", "slices"),
     [
-        (("--languages", "bg"), {"capital:bg"}),
-        (("-m", "bg"), {"capital:bg"}),
-        (("-m", "capital"), {"capital:en", "capital:bg"}),
-        (("-m", "en and capital"), {"capital:en"}),
+        ("--languages bg", {"capital:bg"}),  # and no empty test of the data set without it
+        ("-m capital", {"capital:en", "capital:bg"}),
+        ("-m en_and_capital", {"capital:en"}),
     ],
 )
-def test_whole_slices_can_be_chosen(
-    capitals: Project, options: tuple[str, ...], slices: set[str]
-) -> None:
+def test_whole_slices_can_be_chosen(capitals: Project, words: str, slices: set[str]) -> None:
     """Languages and marks choose whole slices, whose gates count."""
-    result = capitals.run_in_process(*options, "qa")
+    capitals.dataset("river", {"en": [RIGHT]})
+    result = capitals.run_in_process(*(one.replace("_", " ") for one in words.split()), "qa")
     assert result.ret == 0
     assert {f"{one['dataset']}:{one['language']}" for one in capitals.records()} == slices
+    result.assert_outcomes(passed=len(capitals.records()) - capitals.outcomes()["failed"])
 
 
 def test_limit_takes_the_same_fair_sample_in_every_process(capitals: Project) -> None:
@@ -163,27 +158,20 @@ def test_ones_own_file_runs_alone(capitals: Project) -> None:
     result.stdout.fnmatch_lines(["*no gate*"])
 
 
-def test_a_dataset_without_the_language_stays_silent(capitals: Project) -> None:
-    """Narrowing to a language leaves no empty test behind in a dataset that does not have it."""
-    capitals.dataset("river", {"en": [RIGHT]})
-    result = capitals.run_in_process("--languages", "bg", "qa")
-    result.assert_outcomes(passed=2)
-
-
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
-def test_a_dry_run_calls_nothing_and_needs_no_key(
-    capitals: Project, workers: tuple[str, ...]
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_listing_or_a_dry_run_asks_nobody(
+    capitals: Project, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The plan says items and calls for each slice; no key, no ledger, no report, no worker."""
+    """--collect-only has the cases, the plan items and calls; no key, ledger, report or worker."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    listed = capitals.run_with(workers, "--collect-only", "-q", "qa")
+    listed.stdout.fnmatch_lines(["*test_capital[[]capital-en-q1[]]"])
     capitals.write("qa/capital/answer.en.yaml", PROMPT)
     options = ("--model", "openai:gpt-4o", "--languages", "en", "--dry-run")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("OPENAI_API_KEY", raising=False)
-        result = capitals.run_in_process(*workers, *options, "qa")
-    assert result.ret == 0
-    result.stdout.fnmatch_lines(["capital:en * 6 items * 6 calls"])
-    assert not (capitals.path / ".qa").exists()
-    assert not (capitals.path / "reports").exists()
+    planned = capitals.run_with(workers, *options, "qa")
+    planned.stdout.fnmatch_lines(["capital:en * 6 items * 6 calls"])
+    assert (listed.ret, planned.ret) == (0, 0)
+    assert not {path.name for path in capitals.path.iterdir()} & {".qa", "reports"}
 
 
 def test_a_report_that_cannot_be_written_is_said(capitals: Project) -> None:
@@ -203,10 +191,13 @@ def test_a_report_that_cannot_be_written_is_said(capitals: Project) -> None:
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
 
 
-def test_a_marker_that_names_no_dataset(capitals: Project) -> None:
-    """A test module that asks for an unknown dataset is an error that lists the known ones."""
-    capitals.write("qa/test_wrong.py", MODULE.format(name="towns"))
-    result = capitals.run_in_process("qa")
+def test_a_marker_that_names_no_dataset(project: Project) -> None:
+    """An error that says what to write where none is, and lists the known ones elsewhere."""
+    project.write("qa/test_towns.py", MODULE.format(name="towns"))
+    result = project.run_in_process("qa")
+    assert result.ret == 2
+    result.stdout.fnmatch_lines(["*no dataset.yaml under *qa; write one next to this module*"])
+    result = capitals_in(project).run_in_process("qa")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*no dataset 'towns' among those found (capital)*"])
 
@@ -223,14 +214,6 @@ def test_a_split_is_asked_alone(capitals: Project) -> None:
         assert line.startswith(f"ERROR: --languages: no dataset has a split '{wrong}'")
 
 
-def test_a_marker_without_a_dataset_file(project: Project) -> None:
-    """A test module whose dataset.yaml was forgotten is an error that says what to write."""
-    project.write("qa/test_towns.py", MODULE.format(name="towns"))
-    result = project.run_in_process("qa")
-    assert result.ret == 2
-    result.stdout.fnmatch_lines(["*no dataset.yaml under *qa; write one next to this module*"])
-
-
 def test_a_skipped_item_is_missing(capitals: Project) -> None:
     """A test that a person skips leaves its item ungraded, and the gate counts it both ways."""
     skipping = "import pytest\n\ndef pytest_runtest_setup(item):\n    if 'bg-q1]' in item.name:\n"
@@ -238,16 +221,6 @@ def test_a_skipped_item_is_missing(capitals: Project) -> None:
     result = capitals.run_in_process("--languages", "bg", "qa")
     assert capitals.outcomes() == {"missing": 1, "passed": 1, "failed": 1}
     assert result.ret == 6
-
-
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
-def test_collecting_only_runs_nothing(capitals: Project, workers: tuple[str, ...]) -> None:
-    """--collect-only lists the cases, asks nobody and writes no report."""
-    result = capitals.run_in_process(*workers, "--collect-only", "-q", "qa")
-    assert result.ret == 0
-    result.stdout.fnmatch_lines(["*test_capital[[]capital-en-q1[]]"])
-    assert not (capitals.path / "reports").exists()
-    assert not (capitals.path / ".qa").exists()
 
 
 def test_a_session_without_datasets_is_left_alone(project: Project) -> None:
@@ -261,29 +234,12 @@ def test_a_session_without_datasets_is_left_alone(project: Project) -> None:
     assert line.startswith("ERROR: no dataset.yaml is in, under or next to")
 
 
+LINES: str = kept(__file__, "lines")
+
+
 def test_other_items_of_other_plugins_are_left_alone(project: Project) -> None:
     """Where no dataset is, items that are no functions run as if the plugin were not there."""
-    project.write(
-        "conftest.py",
-        """
-import pytest
-
-
-class Line(pytest.Item):
-    def runtest(self):
-        pass
-
-
-class Lines(pytest.File):
-    def collect(self):
-        yield Line.from_parent(self, name="line")
-
-
-def pytest_collect_file(file_path, parent):
-    if file_path.suffix == ".lines":
-        return Lines.from_parent(parent, path=file_path)
-""",
-    )
+    project.write("conftest.py", LINES)
     project.write("other/some.lines", "")
     project.run_in_process("other").assert_outcomes(passed=1)
 

@@ -1,4 +1,4 @@
-"""Runs with a cascade, a panel, and a judge that is measured: over a loopback server."""
+"""Runs with a cascade, a panel, and judges that are measured, waived or switched off."""
 
 import json
 from collections.abc import Mapping
@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
+from cases.config import load_dataset
+from cases.loading import load_cases
+from cases.plan import BUNDLED_LABELS
+from reports.__main__ import main
+from reports.commands import new
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible
 from tests.support.projects import RUBRIC, Project, graded
+from tests.support.tables import kept
 
 YAML = graded(dict.fromkeys(("en", "bg"), "correct: {min: 0.1}"), "judge: unmeasured", judged=True)
-LABELS = """
-kind: judged
-floor: {kappa: 0.6}
-languages:
-  en: {file: en.jsonl, rubric: plain.en.yaml}
-  bg: {file: bg.jsonl, rubric: plain.bg.yaml}
-"""
+LABELS: str = kept(__file__, "labels")
 SURE, UNSURE = "Sofia", "The city at the foot of Vitosha"
 
 
@@ -38,22 +38,17 @@ def with_labels(project: Project, more: str = "", count: int = 4) -> Project:
     """Add labelled items, half of them CORRECT, as a dataset beside the others."""
     project.dataset("labels", {}, LABELS + more)
     for language in ("en", "bg"):
-        rows = [label(language, number) for number in range(count)]
-        lines = "".join(json.dumps(row) + "\n" for row in rows)
-        project.write(f"qa/labels/{language}.jsonl", lines)
+        lines = (json.dumps(label(language, number)) + "\n" for number in range(count))
+        project.write(f"qa/labels/{language}.jsonl", "".join(lines))
     return with_rubrics(project, "labels")
 
 
 def label(language: str, number: int) -> dict[str, str]:
     grade = "INCORRECT" if number % 2 else "CORRECT"
-    return {
-        "id": f"l{number}",
-        "question": f"In {language}, labelled question number {number}?",
-        "answer": "Sofia",
-        "predicted_answer": f"A long story number {number} whose truth is [[truth={grade}]]",
-        "label": grade,
-        "label_source": "constructed",
-    }
+    said = f"A long story number {number} whose truth is [[truth={grade}]]"
+    asked = f"In {language}, labelled question number {number}?"
+    row = {"id": f"l{number}", "question": asked, "answer": "Sofia", "predicted_answer": said}
+    return {**row, "label": grade, "label_source": "constructed"}
 
 
 def truthful(*, wrong_in: str = "", otherwise: str = "CORRECT") -> Handler:
@@ -153,3 +148,212 @@ def test_repeats_show_whether_a_judge_agrees_with_itself(capitals: Project) -> N
     found = capitals.only("slices")["measures"]["self_agreement"]
     assert found["n"] == 4 * 3
     assert 0 < found["low"] < found["value"] < found["high"] < 1
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_judge_below_its_floor_decides_nothing(capitals: Project, workers: int) -> None:
+    """Only the tests of one dataset are run; the labelled items beside it are judged as well."""
+    with_labels(capitals, count=20)
+    with loopback(handler=truthful(wrong_in="bg")) as server:
+        result = capitals.run_with(workers, "--judge", spec(server), "qa/capital")
+        assert result.ret == 6
+        assert server.count == 2 * 4 + 2 * 20
+        gates = {gate["language"]: gate for gate in capitals.report()["gates"]}
+        assert gates["en"]["state"] == "PASS"
+        assert gates["bg"]["state"] == "INCONCLUSIVE"
+        assert gates["bg"]["reason"] == "judge not trusted in bg: kappa 0 is below 0.6 (n=20)"
+        assert capitals.report()["counts"]["plan"] == 8
+        assert "judge in en (for capital:en): agreement 1.000" in capitals.notes()
+        assert capitals.report()["tokens"] > sum(one["tokens"] for one in capitals.records())
+        again = capitals.run_with(workers, "--judge", spec(server), "qa/capital")
+    assert again.ret == 6
+    assert server.count == 48
+
+
+def test_a_measured_judge_lets_its_gates_pass(capitals: Project) -> None:
+    """Above its floor nothing is in the way; where no gate or item asks, nothing is measured."""
+    with_labels(capitals, count=20)
+    with loopback(handler=truthful()) as server:
+        judge = ("--judge", spec(server))
+        assert capitals.run_in_process(*judge, "qa/capital", "-k", "zzz").ret == 5
+        assert server.count == 0
+        assert capitals.run_in_process(*judge, "qa/capital").ret == 0
+        assert server.count == 48
+        assert capitals.run_in_process(*judge, "qa").ret == 0
+        assert server.count == 48  # the same requests, now as tests of their own
+        ungated = ("--judge", spec(server, "k"), "--gates", "off", "qa/capital")
+        assert capitals.run_in_process(*ungated).ret == 0
+        assert server.count == 48 + 8
+
+
+def test_calibration_may_be_switched_off(capitals: Project) -> None:
+    """Then a model judges unmeasured, and decides only where its data set says so."""
+    with_labels(capitals)
+    with loopback(handler=truthful(wrong_in="bg")) as server:
+        off = ("--judge", spec(server), "--calibration", "off", "qa/capital")
+        assert capitals.run_in_process(*off).ret == 0
+        assert server.count == 8
+        said = "judge: unmeasured for capital:bg: no labelled items measure its judge"
+        assert said in capitals.notes()
+        required = "judge not measured in bg, and calibration is required"
+        leave = "judge not measured in bg: calibration is off; leave out --calibration off"
+        for changed, said in (("require_calibration: true\n", required), ("", leave)):
+            with_labels(capitals if changed else measured(capitals), changed)
+            result = capitals.run_in_process(*off)
+            assert result.ret == 6
+            result.stdout.fnmatch_lines([f"*{said}*"])
+
+
+def measured(project: Project) -> Project:
+    """Take ``judge: unmeasured`` out of the data set."""
+    project.write("qa/capital/dataset.yaml", YAML.replace("judge: unmeasured\n", ""))
+    return project
+
+
+def test_a_refused_label_does_not_switch_the_floor_off(capitals: Project) -> None:
+    """A judge that finds everything CORRECT stays below its floor when one label is refused."""
+    with_labels(measured(capitals))
+    floor = LABELS.replace("kappa: 0.6", "agreement: 0.6")
+    capitals.write("qa/labels/dataset.yaml", floor)
+    always = truthful(wrong_in="en")
+
+    def refusing(seen: Seen) -> Answer:
+        return Answer(status=400) if "labelled question number 1?" in seen.prompt else always(seen)
+
+    for handler, reason in ((always, "0.5 is below 0.6 (n=4)"), (refusing, "0.667 is at least")):
+        with loopback(handler=handler) as server:
+            languages = ("--languages", "en", "--judge", spec(server), "qa/capital")
+            assert capitals.run_in_process(*languages).ret == 6
+        assert reason in capitals.only("gates")["reason"]
+    assert main(["gate", str(capitals.out)]) == 6
+    said = "over 4 unit tests of the judge (labels), 1 without a grade; judge measured too"
+    assert said in capitals.notes()
+
+
+BUNDLED_RUBRIC: str = kept(__file__, "bundled_rubric")
+OWN = {"question": "Own?", "answer": "Sofia", "predicted_answer": UNSURE}
+
+
+@pytest.mark.parametrize(("honest", "code"), [(False, 6), (True, 0)])
+def test_a_users_own_file_is_judged_by_a_judge_that_is_measured(
+    project: Project, honest: bool, code: int
+) -> None:
+    """In a repository of one's own the bundled labels measure it: cold, warm, or never asked."""
+    project.dataset("capital", {"bg": [SURE]}, BUNDLED_RUBRIC)
+    project.write("own.jsonl", json.dumps(OWN) + "\n")
+    truth = truths("bg")
+
+    def grade(seen: Seen, name: str, schema: Mapping[str, Any]) -> object:
+        given = {
+            seen.prompt.rindex(answer): label  # the answer stands behind the gold
+            for (asked, answer), label in truth.items()
+            if asked in seen.prompt and answer in seen.prompt
+        }
+        return given[max(given)] if given and name == "grade" and honest else "CORRECT"
+
+    with loopback(handler=plausible(grade)) as server:
+        run = ("--judge", spec(server), "--items", "capital:bg=own.jsonl", "qa")
+        dry = project.run_in_process(*run, "--dry-run")
+        dry.stdout.fnmatch_lines(["calibration*126 items*"])
+        assert project.run_in_process(*run).ret == code
+        asked = server.count
+        assert asked > 100
+        assert project.run_in_process(*run).ret == code
+        assert server.count == asked
+    assert "unit tests of the judge (judges)" in project.notes()
+    gate = project.only("gates")
+    assert (gate["state"], gate["reason"].startswith("judge not trusted in bg")) == (
+        "PASS" if honest else "INCONCLUSIVE",
+        not honest,
+    )
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
+def test_labels_of_ones_own_language_are_asked_for_before_the_first_call(
+    project: Project, workers: tuple[str, ...]
+) -> None:
+    """With the command that writes them; what it writes, or a file given with --items, is used."""
+    assert new.main(["folk", "--lang", "de", "--to", str(project.path / "qa")]) == 0
+    missing = (
+        "folk:de: INCONCLUSIVE with any answers; judge not measured in de: judges has no labelled "
+        "items there; label answers by the same rubric (qagate new labels_de --kind judged --lang "
+        "de), or say judge: unmeasured in the dataset.yaml of folk"
+    )
+    with loopback(handler=truthful()) as server:
+        run = ["--judge", spec(server), "qa"]
+        assert missing in " ".join(project.run_in_process(*run, "--dry-run").stdout.str().split())
+        said = project.run_in_process(*run, "-q")
+        assert server.count == 1
+        assert said.outlines.index(missing) < 2
+    given = project.write("own.csv", OWN_LABELS)
+    with loopback(handler=truthful()) as server:
+        run = [*workers, "--judge", spec(server), "qa/folk"]
+        own = project.run_in_process(*run, "--items", f"judges:de={given}")
+        assert missing not in own.outlines and server.count == 4
+        assert "over 3 labelled items (judges)" in project.notes()
+        project.run_in_process("qa/folk", "--items", f"judges:de={given}")
+        assert "over 3 labelled items (judges)" in project.notes()
+        words = ["labels_de", "--kind", "judged", "--lang", "de", "--to", str(project.path / "qa")]
+        assert new.main(words) == 0
+        assert missing not in project.run_in_process(*run).outlines
+        assert "over 3 labelled items (labels_de)" in project.notes()
+
+
+OWN_LABELS: str = kept(__file__, "own_labels")
+
+
+def truths(language: str) -> dict[tuple[str, str], str]:
+    """Return the labels of the bundled items by what the judge is shown of question and answer."""
+
+    def shown(text: str | None) -> str:
+        return json.dumps(text, ensure_ascii=False)
+
+    cases = load_cases(load_dataset(BUNDLED_LABELS / "dataset.yaml").slices[language])
+    return {(shown(one.question), shown(one.recorded)): str(one.label) for one in cases}
+
+
+def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(capitals: Project) -> None:
+    """Its rubric is the project's own, so that no bundled label is for it."""
+    whatever = "capital:en: INCONCLUSIVE with any answers; judge not measured in en: judges*"
+    with loopback(handler=truthful()) as server:
+        run = ("--judge", spec(server), "qa")
+        capitals.run_in_process(*run, "--dry-run").stdout.no_fnmatch_line(whatever)
+        waived = capitals.run_in_process(*run)
+        assert waived.ret == 0
+        assert "judge: unmeasured for capital:bg: no labelled items" in capitals.notes()
+        for name in ("summary.md", "report.html", "run.json"):
+            assert "judge: unmeasured for capital:en" in capitals.text(name)
+        assert main(["gate", str(capitals.out)]) == 0
+        assert measured(capitals).run_in_process(*run).ret == 6
+        capitals.run_in_process(*run, "--dry-run").stdout.fnmatch_lines([whatever])
+    (gate, _) = capitals.report()["gates"]
+    assert "judge not measured in en: judges has no labelled items for plain.en" in gate["reason"]
+    assert "say judge: unmeasured in the dataset.yaml of capital" in gate["reason"]
+    assert main(["gate", str(capitals.out)]) == 6
+
+
+def test_a_dry_run_counts_the_labelled_items(capitals: Project) -> None:
+    """On a line of their own: they are calls of the run, and no items of the plan."""
+    with_labels(capitals)
+    with loopback() as server:
+        result = capitals.run_in_process("--judge", spec(server), "--dry-run", "qa/capital")
+        assert server.count == 0
+    result.stdout.fnmatch_lines(
+        ["capital:en*4 items*4 calls", "calibration*8 items*8 calls", "all*8 items*16 calls"]
+    )
+
+
+def test_a_test_gets_a_copy_of_what_is_decided_on(project: Project) -> None:
+    """Whatever it does to verdict and item, the report has what the judge said."""
+    project.dataset("capital", {"en": ["Varna"] * 4}, graded({"en": "correct: {min: 0.5}"}))
+    text = project.path / "qa/capital/test_capital.py"
+    lies = """
+    object.__setattr__(verdict, "state", "passed")
+    object.__setattr__(verdict.verdict, "grade", "CORRECT")
+    object.__setattr__(case, "golds", ("Varna",))
+    case.metadata["fact_id"] = "one"
+    """
+    text.write_text(text.read_text().replace("    assert", f"{lies}assert"))
+    assert project.run_in_process("qa").ret == 1
+    assert project.outcomes() == {"failed": 4}
+    assert {one["expected"] for one in project.records()} == {"Sofia"}

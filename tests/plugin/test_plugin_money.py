@@ -9,6 +9,7 @@ from evaluators.models.catalogue import load_catalogue
 from tests.support.loopback import Answer, Loopback, Seen, completion, loopback
 from tests.support.loopback import good as content
 from tests.support.projects import Project
+from tests.support.tables import kept
 
 ITEMS = 30
 GATES = "correct: {min: 0.5}, drop: {max: 0.03, evidence: confident}"
@@ -22,13 +23,7 @@ judge:
 PRICED = "prices: {input: 0, output: 100}"
 Catalogue = Callable[..., Path]
 FREE_OF_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
-OWN_CATALOGUE = """
-from pathlib import Path
-
-from evaluators.models.catalogue import load_catalogue
-
-load_catalogue.__defaults__ = (Path({0!r}),)
-"""
+OWN_CATALOGUE: str = kept(__file__, "own_catalogue")
 SPECS = ("--model", "answerer", "--judge", "judge")
 
 
@@ -62,36 +57,25 @@ def catalogue(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> Catalogue:
 def test_no_run_spends_more_than_it_may(
     capitals: Project, catalogue: Catalogue, workers: int
 ) -> None:
-    """What does not fit is MISSING, the gate INCONCLUSIVE, and one line says what was spent."""
+    """What does not fit is MISSING, the gate INCONCLUSIVE, and one line says what was spent.
+
+    What was paid for is in the ledger: the next run goes on, and finishes.
+    """
     with loopback(handler=good) as server:
         path = catalogue(server)
         if workers:
             capitals.write("qa/conftest.py", OWN_CATALOGUE.format(str(path)))
-        options = (*SPECS, "--max-cost", "0.0205", "--concurrency", "8", "qa")
-        result = capitals.run_with(workers, *options)
-        assert 0.001 * server.count <= 0.0205
-    assert server.count == 20  # and nothing is left unused for being set aside
-    assert result.ret == 6
-    assert capitals.report()["run"]["spent"] == pytest.approx(0.02)
-    ended = capitals.outcomes()
-    assert ended["missing"] > 0
-    assert ended["passed"] + ended["missing"] == ITEMS
-    left = ended["missing"]
-    result.stdout.fnmatch_lines(
-        [f"WARNING: {left} items ungraded: budget: $0.0200 of --max-cost $0.0205 spent, *"]
-    )
-    assert "GATES INCONCLUSIVE" in result.outlines[-1]
-
-
-def test_the_next_run_goes_on_where_the_money_ended(
-    capitals: Project, catalogue: Catalogue
-) -> None:
-    """What was paid for is in the ledger: two halves of the money buy the whole run."""
-    with loopback(handler=good) as server:
-        catalogue(server)
-        capitals.run_in_process(*SPECS, "--max-cost", "0.03", "qa")
-        assert server.count == ITEMS
-        capitals.run_in_process(*SPECS, "--max-cost", "0.03", "qa")
+        options = (*SPECS, "--concurrency", "8", "--max-cost")
+        result = capitals.run_with(workers, *options, "0.0205", "qa")
+        assert server.count == 20  # and nothing is left unused for being set aside
+        assert result.ret == 6
+        assert capitals.report()["run"]["spent"] == pytest.approx(0.02)
+        left = capitals.outcomes()["missing"]
+        assert capitals.outcomes() == {"passed": ITEMS - left, "missing": left}
+        said = f"{left} items ungraded: budget: $0.0200 of --max-cost $0.0205 spent, "
+        result.stdout.fnmatch_lines([f"WARNING: {said}*"])
+        assert "GATES INCONCLUSIVE" in result.outlines[-1]
+        capitals.run_with(workers, *options, "0.0405", "qa")
         assert server.count == 2 * ITEMS
     assert capitals.outcomes() == {"passed": ITEMS}
 
@@ -142,25 +126,24 @@ def test_replies_that_no_judge_can_be_read_from_cost_all_the_same(
     assert capitals.report()["run"]["spent"] == pytest.approx(0.001 * (3 + 2 * 3))
 
 
-def test_a_budget_that_cannot_be_kept_is_refused(capitals: Project, catalogue: Catalogue) -> None:
-    """Without a price there is no limit to keep: exit 4 before any call, and what to do."""
-    with loopback(handler=good) as server:
-        catalogue(server, priced="deadline: 9")
-        line = capitals.refused(*SPECS, "--max-cost", "5", "qa")
-        assert server.count == 0
-    assert line.startswith("ERROR: --max-cost: no price is known for answerer, judge")
-
-
 def test_an_unknown_price_is_said_and_never_nothing(
     capitals: Project, catalogue: Catalogue
 ) -> None:
-    """A run without prices says that its cost is unknown; run.json holds null, not 0."""
+    """Unknown is a word, not 0, in a plan, a run and run.json; no limit can be kept without it."""
     with loopback(handler=good) as server:
         catalogue(server, priced="deadline: 9")
+        line = capitals.refused(*SPECS, "--max-cost", "5", "qa")
+        shown = plan(capitals)
+        assert server.count == 0
         for _ in range(2):
             result = capitals.run_in_process(*SPECS, "--limit", "3", "qa")
             result.stdout.fnmatch_lines(["note: cost unknown: no price for answerer, judge"])
+    assert line.startswith("ERROR: --max-cost: no price is known for answerer, judge")
     assert capitals.report()["cost"] is None
+    assert "cost unknown" in shown
+    assert "to make, 0 recorded\nUSD: unknown, for want of a price\nodds: " in shown
+    assert "price unknown: answerer, judge; give prices" in shown
+    assert "$0.00" not in shown
 
 
 @pytest.mark.parametrize("unpriced", ["judge", "answerer"])
@@ -191,52 +174,33 @@ def plan(project: Project) -> str:
 
 
 def test_a_dry_run_foretells_calls_money_and_what_gates_can_tell(
-    capitals: Project, catalogue: Catalogue
+    capitals: Project, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Calls, tokens, cost and the gates' reach before the run; what is recorded is free after."""
-    with loopback(handler=good) as server, pytest.MonkeyPatch.context() as patch:
-        for name in FREE_OF_KEYS:
-            patch.delenv(name, raising=False)
+    """Before: calls, tokens, cost and the gates' reach; then what the ledger holds is free."""
+
+    def no_judge(seen: Seen) -> Answer:
+        return good(seen) if seen.tool is None else Answer(status=413, body={"error": {}})
+
+    for name in FREE_OF_KEYS:
+        monkeypatch.delenv(name, raising=False)
+    with loopback(handler=no_judge) as server:
         catalogue(server)
         before = plan(capitals)
         assert server.count == 0
         assert not (capitals.path / ".qa").exists()
+        capitals.run_in_process(*SPECS, "qa")
+        half = plan(capitals)
+    with loopback(handler=good, port=server.port):
+        capitals.run_in_process(*SPECS, "qa")
+    count, whole = server.count, plan(capitals)
+    assert server.count == count
     assert "30 items     60 calls" in before
     assert "none recorded" in before
     assert "600 out; about $0.0600, at most $0.0600" in before
     assert "prices: answerer from models.yaml, judge from models.yaml" in before
     can = "drop <= 0.03: can never pass with 30 independent pairs; it takes 125 even if none"
     assert can in " ".join(before.split())
-    shown = before.partition("qa plan")[2].split("\n")
-    assert max(map(len, shown)) <= 100
-
-
-def test_a_dry_run_knows_what_the_ledger_holds(capitals: Project, catalogue: Catalogue) -> None:
-    """Answers recorded: only the judge is to pay; everything recorded: nothing is."""
-
-    def no_judge(seen: Seen) -> Answer:
-        return good(seen) if seen.tool is None else Answer(status=413, body={"error": {}})
-
-    with loopback(handler=no_judge) as server:
-        catalogue(server)
-        capitals.run_in_process(*SPECS, "qa")
-        half = plan(capitals)
-        assert "30 of them recorded (free)" in half
-        assert "300 out; about $0.0300" in half
-        count = server.count
-    with loopback(handler=good, port=server.port):
-        capitals.run_in_process(*SPECS, "qa")
-    whole = plan(capitals)
-    assert server.count == count
+    assert max(map(len, before.partition("qa plan")[2].split("\n"))) <= 100
+    assert "30 of them recorded (free)" in half
+    assert "300 out; about $0.0300" in half
     assert "60 of them recorded (free); about 0 tokens in, 0 out; about $0.00" in whole
-
-
-def test_a_dry_run_says_what_has_no_price(capitals: Project, catalogue: Catalogue) -> None:
-    """Unknown is a word, not 0."""
-    with loopback(handler=good) as server:
-        catalogue(server, priced="deadline: 9")
-        shown = plan(capitals)
-    assert "cost unknown" in shown
-    assert "to make, 0 recorded\nUSD: unknown, for want of a price\nodds: " in shown
-    assert "price unknown: answerer, judge; give prices" in shown
-    assert "$0.00" not in shown

@@ -3,13 +3,14 @@
 import csv
 import os
 import shutil
-import subprocess
 import sys
 import tomllib
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from subprocess import CompletedProcess, run
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -20,6 +21,7 @@ from reports.commands import build, new
 from reports.commands.run import COMPANIONS
 from reports.plugin import qagate
 from tests.conftest import Project
+from tests.support.captured import Captured
 from tests.support.tables import tabled
 
 ROOT = Path(__file__).parents[2]
@@ -46,54 +48,33 @@ def home(tmp_path: Path) -> Path:
     return folder
 
 
-def called(
-    home: Path, installed: dict[str, str], *words: str
-) -> "subprocess.CompletedProcess[str]":
+def called(home: Path, installed: dict[str, str], *words: str) -> "CompletedProcess[str]":
     """Run Python with these words in that repository."""
-    return subprocess.run(
+    return run(
         [sys.executable, *words],
-        cwd=home, env=installed, text=True, capture_output=True, check=False,
-    )  # fmt: skip
-
-
-def test_the_wheel_has_the_module_and_the_command() -> None:
-    """A package cannot hide the module: it stands beside ours, not in one."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert wheel["force-include"] == {"reports/plugin/qagate.py": "qagate.py"}
-    assert project["project"]["scripts"] == {"qagate": "qagate:main"}
-
-
-def test_the_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """Those of all three packages, no two of one name, and pytest's."""
-    names = [name for one in PROGRAMS.values() for name in one.commands]
-    assert len(names) == len(set(names))
-    with pytest.raises(SystemExit):
-        qagate.main(["--help"])
-    said = capsys.readouterr().out
-    assert all(f"\n  {name} " in said for name in names)
+        cwd=home,
+        env=installed,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("found", ["1.2.3", None])
 def test_the_version_is_the_installed_ones(
-    found: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    found: str | None, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     """As its metadata has it; a clone that was never installed says so."""
-
-    def version(name: str) -> str:
-        if found is None:
-            raise PackageNotFoundError(name)
-        return found
-
-    monkeypatch.setattr("evaluators.command_line.version", version)
+    known = Mock(return_value=found) if found else Mock(side_effect=PackageNotFoundError("qagate"))
+    monkeypatch.setattr("evaluators.command_line.version", known)
     with pytest.raises(SystemExit) as ended:
         qagate.main(["--version"])
     assert ended.value.code == 0
     assert capsys.readouterr().out.startswith(f"qagate {found or '(run from its source'}")
 
 
-def test_what_messages_tell_to_install_is_published_by_others() -> None:
-    """No package of our name is on an index: each extra is named by what it consists of."""
+def test_the_wheel_has_the_module_and_messages_name_no_package_of_ours() -> None:
+    """No index has a package of our name; no package can hide the module, which stands alone."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     folders = ("cases", "evaluators", "reports")
     text = "".join(
@@ -103,11 +84,14 @@ def test_what_messages_tell_to_install_is_published_by_others() -> None:
     told = text.replace("{PARSER}", build.PARSER)
     for needed in project["project"]["optional-dependencies"].values():
         assert all(f"pip install '{one}'" in told for one in needed)
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"] == {"reports/plugin/qagate.py": "qagate.py"}
+    assert project["project"]["scripts"] == {"qagate": "qagate:main"}
 
 
 @pytest.mark.parametrize("source", ["pages.xml.bz2", "pages.jsonl"])
 def test_only_a_dump_needs_the_parser_of_markup(
-    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     """Whatever the recipe's other sources are; the message names the file and what to install."""
     recipe = tmp_path / "recipe.yaml"
@@ -121,13 +105,19 @@ def test_only_a_dump_needs_the_parser_of_markup(
     assert (said in capsys.readouterr().err) is (source != "pages.jsonl")
 
 
-def test_a_command_is_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """With its own words and exit code."""
+def test_a_command_is_run(capsys: Captured, tmp_path: Path) -> None:
+    """With its own words and exit code; the help has all three packages' and pytest's."""
     assert qagate.main(["new", "folk", "--to", str(tmp_path)]) == 0
     assert (tmp_path / "folk" / "dataset.yaml").is_file()
     assert qagate.main(["new", "folk", "--to", str(tmp_path)]) == 4
     assert "is there already" in capsys.readouterr().err
     assert qagate.main(["nosuch"]) == 4
+    names = [name for one in PROGRAMS.values() for name in one.commands]
+    assert len(names) == len(set(names))
+    with pytest.raises(SystemExit):
+        qagate.main(["--help"])
+    said = capsys.readouterr().out
+    assert all(f"\n  {name} " in said for name in names)
 
 
 def test_an_editable_install_has_a_copy_of_the_module(
@@ -205,21 +195,21 @@ def test_a_new_data_set_runs_as_it_is(project: Project, kind: str, language: str
 @pytest.mark.parametrize("language", list(NEW["languages"]))
 @pytest.mark.parametrize("kind", list(NEW["kinds"]))
 def test_a_new_data_set_is_in_its_language(
-    tmp_path: Path, kind: str, language: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, kind: str, language: str, capsys: Captured
 ) -> None:
     """No English row is left where the language's own is known, and every row has all columns."""
     assert new.main(["folk", "--lang", language, "--kind", kind, "--to", str(tmp_path)]) == 0
     assert "translate" not in capsys.readouterr().out
     every = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "folk").iterdir()}
-    english = NEW["languages"]["en"]
-    for text in () if language == "en" else every.values():
-        assert not any(english[key] in text for key in ("question", "expected", "claim"))
-        assert "yes: 'yes'" not in text
+    if language != "en":
+        english = NEW["languages"]["en"]
+        foreign = [english[key] for key in ("question", "expected", "claim")] + ["yes: 'yes'"]
+        assert not [text for text in every.values() if any(one in text for one in foreign)]
     if data := every.get(f"{language}.csv"):
         assert len({len(row) for row in csv.reader(data.splitlines())}) == 1
 
 
-def test_lines_to_translate_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_to_translate_are_named(tmp_path: Path, capsys: Captured) -> None:
     """In a language without texts each English line has its number; so has the rubric a word."""
     new.main(["folk", "--lang", "fr", "--kind", "yes_no", "--to", str(tmp_path)])
     said = capsys.readouterr().out
@@ -248,7 +238,7 @@ def test_git_ignores_what_runs_write(tmp_path: Path, before: str | None) -> None
 
 @tabled("words", "said")
 def test_a_new_data_set_has_a_plain_name(
-    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], said: str, tmp_path: Path, capsys: Captured
 ) -> None:
     """It becomes a folder and part of a function's name: exit 4, and nothing is written."""
     assert qagate.main(["new", *words, "--to", str(tmp_path)]) == 4

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from unittest.mock import Mock
 
 import pytest
 
@@ -31,12 +32,11 @@ def handle(seen: Seen) -> Answer:
     return plausible(lambda asked, name, schema: made.get(name, "fine"))(seen)
 
 
-@pytest.fixture(params=[True, False], ids=["ids", "no ids"])
-def edited(project: Project, request: pytest.FixtureRequest) -> Project:
-    """Return a project whose file is about to get other golds, with ids and without."""
+@pytest.fixture
+def edited(project: Project) -> Project:
+    """Return a project whose file is about to get other golds."""
     project.asked(ITEMS, GATES)
-    project.write("edited.jsonl", rows(["any"] * ITEMS, ids=request.param))
-    project.write("qa/capital/en.jsonl", rows(["old, new"] * 28 + ["old"] * 12, ids=request.param))
+    project.write("qa/capital/en.jsonl", rows(["old, new"] * 28 + ["old"] * 12))
     return project
 
 
@@ -47,19 +47,21 @@ def ran(project: Project, server: Loopback, model: str, *words: str) -> pytest.R
 
 def judged(project: Project, server: Loopback, *words: str) -> pytest.RunResult:
     """Judge the answers of the run ``before`` anew."""
-    judge = specs(server.url)[2:]
-    to = "--report-dir=rejudged"
-    return project.run_in_process("--model=recorded:before", to, *judge, *words, "qa")
+    given = ("--model=recorded:before", "--report-dir=rejudged", *specs(server.url)[2:])
+    return project.run_in_process(*given, *words, "qa")
 
 
-def test_edited_golds_are_answered_by_judging_anew_what_was_said_then(edited: Project) -> None:
+@pytest.mark.parametrize("ids", [True, False])
+def test_edited_golds_are_answered_by_judging_anew_what_was_said_then(
+    edited: Project, ids: bool
+) -> None:
     """No answer is asked for, replies are kept, and the new run compares with all answers."""
+    edited.write("qa/capital/en.jsonl", rows(["old, new"] * 28 + ["old"] * 12, ids=ids))
     with loopback(handler=handle) as server:
         ran(edited, server, "old")
         edited.out.rename(edited.path / "before")
         assert ran(edited, server, "new", "--baseline=before").ret == 1
         golds = ["old, new, x"] * 28 + ["old, x"] * 12
-        ids = '"id"' in (edited.path / "edited.jsonl").read_text()
         edited.write("qa/capital/en.jsonl", rows(golds, ids=ids))
         assert ran(edited, server, "new", "--baseline=before").ret == 6
         planned = judged(edited, server, "--dry-run")
@@ -73,9 +75,8 @@ def test_edited_golds_are_answered_by_judging_anew_what_was_said_then(edited: Pr
         assert len(server.requests) == before + ITEMS
         made = json.loads((edited.path / "rejudged/run.json").read_text())
         assert made["model"] == specs(server.url, "old")[1]
-        assert "the answers of before, judged anew" in " ".join(made["notes"]).replace(
-            str(edited.path) + "/", ""
-        )
+        notes = " ".join(made["notes"]).replace(f"{edited.path}/", "")
+        assert "the answers of before, judged anew" in notes
         lines = (edited.path / "rejudged/records.jsonl").read_text().splitlines()
         first = json.loads(lines[0])
         assert (first["answer"], first["model"]) == ("says old", "old")
@@ -96,10 +97,8 @@ def test_nothing_can_be_chosen_by_judging_anew(edited: Project) -> None:
         judged(edited, server, "--limit=3")
         result = ran(edited, server, "new", "--baseline=rejudged")
         assert result.ret == 6
-        assert (
-            "the baseline has 30% of capital:en's items, and this run does not"
-            in result.outlines[-1]
-        )
+        lost = "the baseline has 30% of capital:en's items, and this run does not"
+        assert lost in result.outlines[-1]
         changed = [line.replace("Asked", "Told") for line in lines[28:]]
         edited.write("qa/capital/en.jsonl", "\n".join([*lines[:28], *changed]))
         judged(edited, server)
@@ -116,20 +115,14 @@ def test_rejudge_is_a_run_by_another_name(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The run may follow options and their values; ``reports/rejudged`` is the default folder."""
-    given: list[Sequence[str]] = []
-
-    def run(words: Sequence[str]) -> int:
-        given.append(words)
-        return 0
-
+    run = Mock(return_value=0)
     monkeypatch.setattr("reports.commands.run.main", run)
+    first, words = "--model=recorded:OLD", ["--judge", "J", "-k=a b", "-n", "2"]
     assert qagate.main(["rejudge", "OLD", "qa"]) == 0
-    words = ["--judge", "J", "-k=a b", "-n", "2", "OLD", "--report-dir", "mine", "qa", "-q"]
-    assert qagate.main(["rejudge", *words]) == 0
-    first = "--model=recorded:OLD"
-    assert given == [
+    assert qagate.main(["rejudge", *words, "OLD", "--report-dir", "mine", "qa", "-q"]) == 0
+    assert [list(call.args[0]) for call in run.call_args_list] == [
         [first, "--report-dir=reports/rejudged", "qa"],
-        [first, "--report-dir=mine", "--judge", "J", "-k=a b", "-n", "2", "qa", "-q"],
+        [first, "--report-dir=mine", *words, "qa", "-q"],
     ]
     assert qagate.main(["rejudge"]) == 4
     assert "RUN" in capsys.readouterr().err

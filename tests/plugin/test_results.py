@@ -24,7 +24,7 @@ def results() -> SessionResults:
         key: PlannedItem(key=key, slice=SLICE, case=make_case(number), repeat=1)
         for number, key in enumerate(KEYS, start=1)
     }
-    dataset = Dataset(name="simpleqa", folder=Path(), kind=kind_of("graded"), slices={"bg": SLICE})
+    dataset = Dataset(name="simpleqa", folder=Path(), kind=SLICE.kind, slices={"bg": SLICE})
     made = SessionResults(Plan(datasets=(dataset,), items=items))
     assert made.select([node(key) for key in KEYS] + ["tests/test_x.py::test_y"]) == KEYS
     return made
@@ -62,8 +62,10 @@ def test_the_key_stands_between_the_last_brackets() -> None:
     assert key_of("tests/test_x.py::test_y") == ""
 
 
-def test_the_engines_outcome_stands(results: SessionResults) -> None:
-    """A test that came to its end has the engine's state; every planned key has one end."""
+def test_the_engines_outcome_stands_where_its_test_ran(results: SessionResults) -> None:
+    """Every planned key has one end; what was done ahead of the tests is only in the ledger."""
+    ends = results.final({KEYS[0]: PASSED}, "interrupted")
+    assert {end.kind for end in ends.values()} == {"interrupted"}
     run(results, KEYS[0])
     ends = results.final({KEYS[0]: PASSED}, "stopped")
     assert set(ends) == set(KEYS)
@@ -72,25 +74,32 @@ def test_the_engines_outcome_stands(results: SessionResults) -> None:
     assert results.other_failures == 0
 
 
-def test_an_outcome_whose_test_never_ran_is_missing(results: SessionResults) -> None:
-    """What the engine did ahead of the tests is kept in the ledger, and is not reported."""
-    ends = results.final({KEYS[0]: PASSED}, "interrupted")
-    assert {end.kind for end in ends.values()} == {"interrupted"}
-
-
 def test_a_miss_is_no_other_failure(results: SessionResults) -> None:
-    """A failure that carries our word is the item's own; one without it is not."""
+    """A failure that carries our word is the item's own; one without it, or a crash, is not."""
     run(results, KEYS[0], "miss", "failed")
     assert results.other_failures == 0
     run(results, KEYS[1], "", "failed")
     assert results.other_failures == 1
+    note(results, "tests/test_x.py::test_y", "???", "failed")
+    assert results.other_failures == 2
 
 
-def test_a_skipped_test_leaves_its_item_missing(results: SessionResults) -> None:
-    """An item that a person skipped is not graded, whatever the engine has of it."""
-    run(results, KEYS[0], "", "skipped")
-    end = results.final({KEYS[0]: PASSED}, "stopped")[KEYS[0]]
-    assert (end.state, end.kind) == ("missing", "skipped")
+@pytest.mark.parametrize(
+    ("ended", "why", "end"),
+    [
+        (("", "skipped"), "stopped", ("missing", "skipped")),  # by a person
+        (("", "passed"), "stopped", ("error", "engine_lost")),  # although nothing was posted
+        (("missing", "skipped"), "ledger", ("missing", "ledger")),  # as the engine had ended
+    ],
+)
+def test_an_item_without_an_outcome_has_its_reason(
+    results: SessionResults, ended: tuple[str, str], why: str, end: tuple[str, str]
+) -> None:
+    """Skipped, lost by the engine, or never reached."""
+    run(results, KEYS[0], *ended)
+    known = {KEYS[0]: PASSED} if end[1] == "skipped" else {}
+    found = results.final(known, why)[KEYS[0]]
+    assert (found.state, found.kind) == end
 
 
 def test_a_dead_worker_is_forgiven_once(results: SessionResults) -> None:
@@ -115,25 +124,6 @@ def test_a_verdict_needs_no_worker(results: SessionResults) -> None:
     assert results.untested(ended) == 1
 
 
-def test_a_crash_in_an_ordinary_test_is_a_failure(results: SessionResults) -> None:
-    """A worker that dies in a test that is no item of ours fails the session."""
-    note(results, "tests/test_x.py::test_y", "???", "failed")
-    assert results.other_failures == 1
-
-
-def test_an_item_without_any_outcome_is_an_error(results: SessionResults) -> None:
-    """A test that ended although the engine posted nothing is shown as the engine's failure."""
-    run(results, KEYS[0])
-    assert results.final({}, "stopped")[KEYS[0]].kind == "engine_lost"
-
-
-def test_an_item_that_the_stopped_engine_never_reached_is_missing(results: SessionResults) -> None:
-    """A test that was skipped because the engine had ended is MISSING, not the engine's loss."""
-    run(results, KEYS[0], "missing", "skipped")
-    end = results.final({}, "ledger")[KEYS[0]]
-    assert (end.state, end.kind) == ("missing", "ledger")
-
-
 def ready(send: Any) -> Any:
     """Return a worker that has become ready, whose commands go out by ``send``."""
     plan = Plan(datasets=(), items={})
@@ -143,7 +133,7 @@ def ready(send: Any) -> Any:
 
 
 def test_work_for_a_worker_that_has_just_died_is_dropped() -> None:
-    """A closed pipe raises nothing: the run goes on to read of the death; other errors are seen."""
+    """A closed pipe raises nothing, other errors do; a living one is told what it was before."""
 
     def send(name: str, error: type[Exception]) -> None:
         raise error(name)
@@ -151,10 +141,6 @@ def test_work_for_a_worker_that_has_just_died_is_dropped() -> None:
     ready(send).sendcommand("steal", error=OSError)
     with pytest.raises(TypeError):
         ready(send).sendcommand("runtests", error=TypeError)
-
-
-def test_a_living_worker_is_told_what_it_was_told_before() -> None:
-    """Name and values of a command arrive unchanged."""
     told: list[tuple[str, dict[str, object]]] = []
     ready(lambda name, **values: told.append((name, values))).sendcommand("runtests", indices=[1])
     assert told == [("runtests", {"indices": [1]})]

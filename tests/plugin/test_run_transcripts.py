@@ -9,6 +9,7 @@ from reports.__main__ import main
 from reports.run.report_folder import TRANSCRIPTS
 from reports.run.run_json import load_report
 from reports.run.transcripts import SentCall, calls_of, of_files
+from tests.support.captured import Captured
 from tests.support.loopback import Answer, Loopback, Seen, good, loopback, reply
 from tests.support.projects import RUBRIC, Project
 
@@ -93,7 +94,7 @@ def test_a_run_from_the_ledger_has_them_too(project: Project, server: Loopback) 
 
 
 def test_without_transcripts_nothing_is_kept_of_prompts(
-    project: Project, server: Loopback, capsys: pytest.CaptureFixture[str]
+    project: Project, server: Loopback, capsys: Captured
 ) -> None:
     """No file, none of the last run's either; and who asks for an item is told so."""
     run(project, server)
@@ -105,7 +106,7 @@ def test_without_transcripts_nothing_is_kept_of_prompts(
 
 
 def test_show_prints_an_item_in_the_words_that_were_sent(
-    project: Project, server: Loopback, capsys: pytest.CaptureFixture[str]
+    project: Project, server: Loopback, capsys: Captured
 ) -> None:
     """By its key, its id or its test's node id; a wrong name is one line that says the right."""
     run(project, server)

@@ -33,31 +33,23 @@ def known(project: Project, *arguments: str) -> bool:
     return takes_everything(config, sorted(project.path.glob("qa/*/dataset.yaml")))
 
 
-@pytest.mark.parametrize("arguments", [("qa",), ("qa/capital",), ("qa", "-x"), ("-v", "qa")])
-def test_whole_folders_are_run_as_they_are(capital: Project, arguments: tuple[str, ...]) -> None:
-    """Folders without a filter hold just what is planned; how a run ends makes no difference."""
-    assert known(capital, *arguments)
-
-
 @pytest.mark.parametrize(
-    "arguments",
+    ("words", "is_known"),
     [
-        ("qa", "-k", "bg"),
-        ("qa", "-m", "capital"),
-        ("qa/capital/test_capital.py",),
-        ("qa/capital/test_capital.py::test_capital",),
-        ("qa", "--deselect", "qa/capital"),
-        ("qa", "--ignore", "qa/capital"),
-        ("qa", "--ignore-glob", "*capital*"),
-        ("qa", "--collect-only"),
-        ("qa", "--setup-plan"),
-        ("qa", "--fixtures"),
+        *((words, True) for words in ("qa", "qa/capital", "qa -x", "-v qa")),
+        *((f"qa {words}", False) for words in ("-k bg", "-m capital", "--deselect qa/capital")),
+        *((f"qa --ignore{words}", False) for words in (" qa/capital", "-glob *capital*")),
+        *((f"qa --{words}", False) for words in ("collect-only", "setup-plan", "fixtures")),
+        ("qa/capital/test_capital.py", False),
+        ("qa/capital/test_capital.py::test_capital", False),
     ],
-    ids=" ".join,
 )
-def test_whatever_narrows_a_run_is_waited_for(capital: Project, arguments: tuple[str, ...]) -> None:
-    """A filter, a single module, or a run without tests: what is selected must be seen first."""
-    assert not known(capital, *arguments)
+def test_only_whole_folders_are_known(capital: Project, words: str, is_known: bool) -> None:
+    """Folders without a filter hold just what is planned; how a run ends makes no difference.
+
+    What a filter, a single module, or a run without tests selects must be seen first.
+    """
+    assert known(capital, *words.split()) is is_known
 
 
 def test_failed_first_may_drop_tests(capital: Project) -> None:
@@ -93,24 +85,6 @@ LABELS = (
 NONE = "no test with @pytest.mark.qa("
 
 
-def labelled(project: Project) -> Project:
-    """Return a project with a data set, and labelled answers for its judge without a test."""
-    gates = "{correct: {min: 0.5}}"
-    project.dataset(
-        "facts",
-        {"en": ["Sofia"] * 20},
-        f"kind: graded\nlanguages: {{en: {{file: en.jsonl, rubric: simpleqa, gates: {gates}}}}}\n",
-    )
-    rows = [
-        {"question": f"Asked {n}?", "gold": "Sofia", "predicted": said, "label": label}
-        for n in range(12)
-        for said, label in (("Sofia", "CORRECT"), ("Plovdiv", "INCORRECT"))
-    ]
-    project.write("qa/labels/dataset.yaml", LABELS)
-    project.write("qa/labels/en.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    return project
-
-
 @pytest.mark.untraced
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_data_set_whose_tests_are_not_collected_is_missed_by_name(
@@ -119,26 +93,23 @@ def test_a_data_set_whose_tests_are_not_collected_is_missed_by_name(
     """Whatever the reason; not where an option, a node id or another folder left it out."""
     for name in ("one", "two"):
         project.dataset(name, {"en": ["Sofia"] * 4}, graded({"en": BAR}))
-    assert project.run_with(workers, "qa").ret == 0
     module = project.path / "qa/two/test_two.py"
     text = module.read_text()
-    for change in (
-        "",
-        text.replace("@pytest.mark.qa", "# "),
-        "import pytest\npytest.skip('', allow_module_level=True)\n",
-    ):
+    skipped = "import pytest\npytest.skip('', allow_module_level=True)\n"
+    changes = ("", text.replace("@pytest.mark.qa", "# "), skipped)
+    for change in changes[: 1 if workers else 3]:
         module.write_text(change)
         result = project.run_with(workers, "qa")
         assert result.ret == 4
         assert f'qa/two/dataset.yaml: {NONE}"two") was collected' in result.stderr.str()
     module.rename(module.with_name("two_cases.py"))
-    module.with_name("two_cases.py").write_text(text)
-    for words in (["qa"], ["qa/two"], ["qa/one", "qa/two"], ["qa", "--dry-run"]):
-        assert f'{NONE}"two")' in project.run_with(workers, *words).stderr.str()
-    chosen = (["qa/one"], ["qa", "-k", "one"], ["qa", "-m", "one"], ["qa", "--ignore=qa/two"])
-    assert [project.run_with(workers, *words).ret for words in chosen] == [0] * 4
-    node = "qa/one/test_one.py::test_one[one-en-q1]"
-    assert project.run_with(workers, node).ret == 6
+    if not workers:
+        for words in (["qa/two"], ["qa/one", "qa/two"], ["qa", "--dry-run"]):
+            assert f'{NONE}"two")' in project.run_in_process(*words).stderr.str()
+        chosen = (["qa/one"], ["qa", "-m", "one"], ["qa", "--ignore=qa/two"])
+        assert [project.run_in_process(*words).ret for words in chosen] == [0] * 3
+    assert project.run_with(workers, "qa", "-k", "one").ret == 0
+    assert project.run_with(workers, "qa/one/test_one.py::test_one[one-en-q1]").ret == 6
 
 
 @pytest.mark.untraced
@@ -147,12 +118,19 @@ def test_labels_without_a_test_measure_the_judge_also_when_named(
     project: Project, workers: int
 ) -> None:
     """Their folder among the paths is no worse than out of them; alone it is missed."""
-    labelled(project)
-    found = []
-    for words in (["qa/facts"], ["qa/facts", "qa/labels"], ["qa"]):
+    yaml = graded({"en": BAR}, "rubric: simpleqa")
+    project.dataset("facts", {"en": ["Sofia"] * 20}, yaml)
+    rows = [
+        {"question": f"Asked {n}?", "gold": "Sofia", "predicted": said, "label": label}
+        for n in range(12)
+        for said, label in (("Sofia", "CORRECT"), ("Plovdiv", "INCORRECT"))
+    ]
+    project.write("qa/labels/dataset.yaml", LABELS)
+    project.write("qa/labels/en.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    for words in (["qa/facts", "qa/labels"], *([] if workers else [["qa/facts"], ["qa"]])):
         assert project.run_with(workers, *words).ret == 0
-        found.append([one["items"] for one in project.report()["judging"]["calibrations"]])
-    assert found == [[24]] * 3
+        found = [one["items"] for one in project.report()["judging"]["calibrations"]]
+        assert found == [24]
     assert f'{NONE}"labels")' in project.run_with(workers, "qa/labels").stderr.str()
 
 

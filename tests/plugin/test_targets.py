@@ -31,8 +31,14 @@ def calls(project: Project) -> int:
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_function_is_asked_once_an_item(capitals: Project, workers: int) -> None:
-    """Through the ledger: a second run asks nothing; other code, or another version, all anew."""
+    """Through the ledger: a second run asks nothing; other code, or another version, all anew.
+
+    A dry run makes no call, and says that its price is unknown.
+    """
     model = ("--model", "python:app_under_test:answer")
+    planned = capitals.run_in_process("qa", *model, "--dry-run")
+    assert (planned.ret, calls(capitals)) == (0, 0)
+    assert "price unknown: python:app_under_test:answer" in planned.stdout.str()
     first = capitals.run_with(workers, "qa", *model)
     assert first.ret == 0, first.stdout.str()
     assert calls(capitals) == 3
@@ -49,16 +55,8 @@ def test_a_function_is_asked_once_an_item(capitals: Project, workers: int) -> No
     assert calls(capitals) == 9
 
 
-def test_a_dry_run_counts_its_calls_and_makes_none(capitals: Project) -> None:
-    """Its price is unknown, which is said."""
-    done = capitals.run_in_process("qa", "--model", "python:app_under_test:answer", "--dry-run")
-    assert done.ret == 0, done.stdout.str()
-    assert "price unknown: python:app_under_test:answer" in done.stdout.str()
-    assert calls(capitals) == 0
-
-
 def test_an_exception_is_an_error_of_its_item(capitals: Project) -> None:
-    """Never a grade: the gate passes only as two of three would be enough without it."""
+    """Never a grade; where three calls fail alike nothing can be: exit 4 with the cause."""
     done = capitals.run_in_process("qa", "--model", "python:app_under_test:picky")
     assert [record["outcome"] for record in capitals.records()] == ["passed", "error", "passed"]
     (error,) = [record for record in capitals.records() if record["outcome"] == "error"]
@@ -66,10 +64,6 @@ def test_an_exception_is_an_error_of_its_item(capitals: Project) -> None:
     assert done.ret == 0, done.stdout.str()
     capitals.write("qa/capital/dataset.yaml", YAML.replace("0.5", "0.9"))
     assert capitals.run_in_process("qa", "--model", "python:app_under_test:picky").ret == 6
-
-
-def test_a_function_that_always_fails_ends_the_run(capitals: Project) -> None:
-    """After three calls alike nothing can be graded: exit 4 with the cause in the last line."""
     done = capitals.run_in_process("qa", "--model", "python:app_under_test:broken")
     assert done.ret == 4
     assert "LookupError: no index for en (app_under_test.py:" in done.outlines[-1]

@@ -76,26 +76,18 @@ def worker_input(plan: Plan, store: Path) -> dict[str, str]:
 
 
 def test_a_worker_has_the_very_plan_of_the_controller(plan: Plan, tmp_path: Path) -> None:
-    """Same items in the same order, equal in every field; an item still belongs to its dataset."""
+    """The same items in order, equal in every field; one file for all, or a usage error."""
     given = read_worker_input(worker_input(plan, tmp_path / "store"))
     assert given is not None
     assert given.plan == plan
     assert list(given.plan.items) == list(plan.items)
     assert [len(given.plan.of(dataset)) for dataset in given.plan.datasets] == [6]
     assert given.outcome_store == tmp_path / "store"
-
-
-def test_the_plan_is_written_once(plan: Plan, tmp_path: Path) -> None:
-    """However many workers there are, and where one is started anew, all read one file."""
     first = worker_input(plan, tmp_path / "store")
     path = Path(first[INPUT_KEY])
     path.write_bytes(path.read_bytes() + b"end")
     assert worker_input(plan, tmp_path / "store") == first
     assert path.read_bytes().endswith(b"end")
-
-
-def test_a_plan_that_cannot_be_written_is_a_usage_error(plan: Plan, tmp_path: Path) -> None:
-    """A full or missing temporary folder: the file, the reason, what to do."""
     with pytest.raises(pytest.UsageError, match=r"the plan cannot be written .*; free space there"):
         worker_input(plan, tmp_path / "absent" / "store")
 

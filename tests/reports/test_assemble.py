@@ -15,8 +15,9 @@ from reports.gates.power import ceiling_notes
 from reports.run.baseline import Baseline
 from reports.run.report import Report
 from reports.verdict.assemble import Facts, assemble
-from tests.support.made_runs import before
+from tests.support.made_runs import before, facts_dataset
 from tests.support.scripted import make_case
+from tests.support.tables import tabled
 
 RUBRIC = Rubric(
     name="plain", language="bg", protocol="tool", system="", user="", version="plain.bg@1#a"
@@ -40,12 +41,7 @@ JUDGED = Slice(
 
 
 def dataset(slice_: Slice, **changes: object) -> Dataset:
-    made = Dataset(
-        name=slice_.dataset,
-        folder=Path(),
-        kind=slice_.kind,
-        slices={slice_.language: slice_},
-    )
+    made = facts_dataset(slice_, name=slice_.dataset, kind=slice_.kind, judge_unmeasured=False)
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
@@ -108,12 +104,16 @@ def simple(states: Sequence[bool], **changes: object) -> Report:
 
 
 def test_counts_tokens_and_gates_come_together() -> None:
-    """One slice, one gate, exit 0; the miss is counted."""
+    """One slice, one gate, exit 0; the miss is counted. A sum that lacks a price is unknown."""
     made = simple([True, True, False])
     assert made.decision.code == 0
     assert (made.counts.planned, made.counts.passed, made.counts.failed) == (3, 2, 1)
     assert made.tokens == 9
     assert "1 item missed" in made.decision.line
+    items = items_of(GRADED, 2)
+    first, second = items
+    outcomes = {first: outcome(first, True, cost=0.5), second: outcome(second, True, cost=None)}
+    assert report([dataset(GRADED)], items, outcomes).cost is None
 
 
 @pytest.mark.parametrize(
@@ -127,28 +127,17 @@ def test_a_gate_that_chance_decides_is_named(count: int, evidence: Evidence, sai
     assert any(f"few items: simpleqa:bg ({count})" in note for note in notes) is said
 
 
-@pytest.mark.parametrize(
-    ("right", "count", "bar", "said"),
-    [
-        (97, 100, Threshold(measure="correct", min=0.48), "0.970: a fall to 0.48 would"),
-        (100, 100, Threshold(measure="correct", min=0.95), "1.000: a fall to 0.95 would"),
-        (70, 100, Threshold(measure="correct", min=0.3), "0.700: a fall to 0.3 would"),
-        (70, 100, Threshold(measure="correct", min=0.4), ""),  # its lower end is 0.60
-        (3, 3, Threshold(measure="correct", min=0.3), ""),  # so few show nothing
-        (97, 100, Threshold(measure="correct", min=0.99), ""),  # it fails
-        (97, 100, Threshold(measure="incorrect", max=0.4), "0.030: a rise to 0.4 would"),
-        (60, 100, Threshold(measure="incorrect", max=0.5), ""),
-    ],
-)
+@tabled("right", "count", "bar", "said")
 def test_a_bar_that_a_large_loss_would_pass_is_named(
-    right: int, count: int, bar: Threshold, said: str
+    right: int, count: int, bar: dict[str, float], said: str
 ) -> None:
     """A slice at its ceiling says what it cannot see, and what would."""
+    measure, change = ("incorrect", "rise") if "max" in bar else ("correct", "drop")
+    rule = Threshold(measure=measure, **bar)  # type: ignore[arg-type]
     states = [number < right for number in range(count)]
-    found = [note for note in simple(states, thresholds=(bar,)).notes if "still pass" in note]
-    change = "drop" if bar.max is None else "rise"
+    found = [note for note in simple(states, thresholds=(rule,)).notes if "still pass" in note]
     advice = f"still pass this bar; set `{change}` with a baseline"
-    assert [f"simpleqa:bg {bar.measure} {said} {advice}"] * bool(said) == found
+    assert [f"simpleqa:bg {measure} {said} {advice}"] * bool(said) == found
 
 
 @pytest.mark.parametrize("language", ["bg", ""])
@@ -164,32 +153,18 @@ def test_a_paired_gate_watches_in_place_of_the_bar(language: str) -> None:
     assert note.endswith("would still pass this bar; give --baseline")
 
 
-def test_an_unknown_price_makes_the_total_unknown() -> None:
-    """A sum that lacks a part is not shown as the sum."""
-    items = items_of(GRADED, 2)
-    first, second = items
-    outcomes = {first: outcome(first, True, cost=0.5), second: outcome(second, True, cost=None)}
-    assert report([dataset(GRADED)], items, outcomes).cost is None
-
-
-def test_a_part_of_a_slice_decides_nothing() -> None:
-    """Items that the plan has and the run has not make the slice PARTIAL."""
+def test_a_part_of_a_slice_and_an_unmeasured_judge_decide_nothing() -> None:
+    """Items that the plan has and the run has not make it PARTIAL; calibration may be required."""
     items = items_of(GRADED, 3)
     first = next(iter(items))
     made = report([dataset(GRADED)], items, {first: outcome(first, True)})
     assert made.slices[0].partial
-    assert made.decision.gates[0].state == "INCONCLUSIVE"
-    assert made.decision.code == 6
-
-
-def test_a_judge_that_was_not_measured_may_be_required_to_be() -> None:
-    """Without labelled items in the run, required calibration leaves the gate undecided."""
-    items = items_of(GRADED, 2)
+    assert (made.decision.gates[0].state, made.decision.code) == ("INCONCLUSIVE", 6)
     outcomes = {key: outcome(key, True) for key in items}
     strict = dataset(JUDGED, require_calibration=True)
-    made = report([dataset(GRADED), strict], items, outcomes)
-    assert "judge not measured in bg" in made.decision.gates[0].reason
-    assert made.decision.gates[0].remedy == "a measured judge"
+    (gate,) = report([dataset(GRADED), strict], items, outcomes).decision.gates
+    assert "judge not measured in bg" in gate.reason
+    assert gate.remedy == "a measured judge"
 
 
 DROP = Threshold(measure="drop", max=0.1, evidence="confident")
@@ -199,14 +174,11 @@ def with_baseline(judge: str = "lexical", rubric: str = RUBRIC.version) -> Repor
     """Return a run of 200 right items, compared with the same run by another judge."""
     slice_ = replace(GRADED, thresholds=(DROP,))
     items = items_of(slice_, 200)
-    new = report([dataset(slice_)], items, {key: outcome(key, True) for key in items})
     old = report([dataset(slice_)], items, {key: outcome(key, True, judge) for key in items})
     origin = {"slices": {"simpleqa:bg": {"rubric": rubric}}}
     run = {**before(old).run, "judge": judge, "provenance": origin}
     baseline = replace(before(old), run=run)
-    outcomes = {key: outcome(key, True) for key in items}
-    assert [gate.threshold.measure for gate in new.decision.gates] == []
-    return report([dataset(slice_)], items, outcomes, baseline)
+    return report([dataset(slice_)], items, {key: outcome(key, True) for key in items}, baseline)
 
 
 @pytest.mark.parametrize(
@@ -253,17 +225,12 @@ def test_labels_need_no_gate_where_the_judge_reaches_its_floor(
     assert ("NO GATE for judges:en" in made.decision.line) is bool(code)
 
 
-def test_gates_off_leaves_the_code_to_pytest() -> None:
-    """With --gates off no gate is shown and pytest's own code stands."""
+def test_a_run_without_gates_passes_only_where_they_are_off() -> None:
+    """With --gates off pytest's own code stands; a slice without rules is said in the report."""
     items = items_of(GRADED, 1)
     outcomes = {key: outcome(key, False) for key in items}
     made = report([dataset(GRADED)], items, outcomes, gates_off=True, pytest_code=1)
-    assert made.decision.gates == ()
-    assert made.decision.code == 1
-
-
-def test_a_slice_without_gates_is_named() -> None:
-    """A slice that languages.default serves, or without rules, is said in the report."""
+    assert (made.decision.gates, made.decision.code) == ((), 1)
     made = simple([True], thresholds=(), declared=False)
     assert made.slices[0].note
     none = "WARNING: simpleqa:bg: no gate of its own; a run passes only over slices that have one"

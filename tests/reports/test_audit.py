@@ -22,7 +22,6 @@ from reports.gates.audited import AuditedGate, audited_gates
 from reports.gates.sequential import BROKEN
 from reports.render.html import render
 from reports.run.record import Record
-from reports.run.report import GateResult, Report
 from reports.run.run_json import load_report
 from tests.support.auditing import answers, audited, verdicts, with_noise
 from tests.support.declaring import declared, refusal
@@ -66,14 +65,11 @@ def test_a_pool_fails_by_the_name_of_a_language_that_lost(lost: int) -> None:
     sides = []
     for language in LANGUAGES:
         wrong = lost if language == "pl" else 0
-        letters = "i" * wrong + "c" * (300 - wrong)
-        old, new = (
-            answers(text, run, language=language, metadata={})
-            for text, run in (("c" * 300, "old"), (letters, "new"))
-        )
-        people = {**verdicts(old, "c" * 300), **verdicts(new, letters)}
-        pairing = pair_records(new, old)
-        sides.append(PairedSlice(slice_=graded_slice(language), pairing=pairing, people=people))
+        runs = (("c" * 300, "old"), ("i" * wrong + "c" * (300 - wrong), "new"))
+        old, new = (answers(*one, language=language, metadata={}) for one in runs)
+        people = {**verdicts(old, runs[0][0]), **verdicts(new, runs[1][0])}
+        part = graded_slice(language)
+        sides.append(PairedSlice(slice_=part, pairing=pair_records(new, old), people=people))
     dataset = facts_dataset(*(one.slice_ for one in sides), pooled=(audited(0.2, pool=True),))
     (gate,) = audited_gates(dataset, sides)
     found = gate.result()
@@ -84,12 +80,16 @@ def test_a_pool_fails_by_the_name_of_a_language_that_lost(lost: int) -> None:
 
 
 def test_what_stands_out_is_always_looked_at_and_the_same_text_never() -> None:
-    """Flips, split votes on either side, no verdict; all others by chance, of a known size."""
+    """Flips, split votes on either side, no verdict; all others by chance, of a known size.
+
+    What stood in place of a masked key may have differed.
+    """
     old, new = answers("ccccc" + "c" * 2000, "old"), answers("icccc" + "c" * 2000, "new")
     old[1] = replace(old[1], votes=VOTES)
     new[2] = replace(new[2], votes=VOTES)
     new[3] = replace(new[3], outcome="error", grade=None)
     new[4] = replace(new[4], answer=old[4].answer)
+    old[5], new[5] = (replace(run[5], answer="[key masked]") for run in (old, new))
     found = by_id(side(new, old))
     whys = ["flipped", "judges_differ", "judges_differ", "no_verdict", ""]
     first = [found[f"i{n}"] for n in range(5)]
@@ -98,14 +98,6 @@ def test_what_stands_out_is_always_looked_at_and_the_same_text_never() -> None:
     others = [found[f"i{n}"] for n in range(5, 2005)]
     assert {(one.plan.why, one.plan.probability) for one in others} == {("sample", SHARE)}
     assert sum(one.drawn for one in others) / 2000 == pytest.approx(SHARE, abs=0.03)
-
-
-def test_masked_answers_are_not_taken_for_the_same() -> None:
-    """What stood in place of a masked key may have differed."""
-    (old,), (new,) = answers("c", "m"), answers("c", "m")
-    masked = "[key masked]"
-    found = by_id(side([replace(new, answer=masked)], [replace(old, answer=masked)]))
-    assert found["i0"].plan.why == "sample"
 
 
 @settings(max_examples=30, deadline=None)
@@ -159,16 +151,12 @@ def test_a_verdict_less_never_decides(old: set[int], new: set[int], share: int) 
 
 
 def test_without_verdicts_nothing_is_decided() -> None:
-    """Neither on no pair at all, nor on pairs that nobody has looked at."""
+    """Neither on no pair, nor on pairs that nobody has looked at, but on the same text."""
     nothing = gate_of(side([], [])).result()
     assert (nothing.state, nothing.estimate.value) == ("INCONCLUSIVE", None)
     unseen = gate_of(side(answers("c" * 300, "new"), answers("c" * 300, "old"))).result()
     assert unseen.state == "INCONCLUSIVE"
     assert "more pairs to read: qagate review RUN" in unseen.reason
-
-
-def test_answers_of_the_same_text_decide_without_anybody() -> None:
-    """The same model asked again at temperature 0."""
     records = answers("ci" * 200, "same")
     result = gate_of(side(records, records)).result()
     assert result.state == "PASS"
@@ -222,11 +210,8 @@ def test_a_pairs_own_verdict_keeps_its_probability() -> None:
     }
     graded = [replace(one, grade=INCORRECT, outcome="failed", adjudicated_by="Ана") for one in new]
     again = by_id(side(graded, old, kept))
-    for pair in drawn:
-        assert (again[pair.pair.new.id].lowest(), again[pair.pair.new.id].plan.why) == (
-            -4,
-            "sample",
-        )
+    found = {(again[one.pair.new.id].lowest(), again[one.pair.new.id].plan.why) for one in drawn}
+    assert found == {(-4, "sample")}
 
 
 def looked_at(one: PairedSlice, share: float) -> PairedSlice:
@@ -262,13 +247,10 @@ def test_with_all_pairs_looked_at_the_estimate_is_the_plain_mean(
     for share, judge in [*history, (1.0, "")]:
         judged = with_noise(old, 0.3, f"{judge} old"), with_noise(new, 0.3, f"{judge} new")
         people = looked_at(replace(truths(old, new, *judged), people=people), share).people
-    every = [
-        one.lowest()
-        for one in audit_of([replace(truths(old, new, *judged), people=people)], 1.0).pairs
-    ]
-    gate = gate_of(
-        side(answers(new, "new"), answers(old, "old"), people, replace(audited(), share=1.0))
-    )
+    last = replace(truths(old, new, *judged), people=people)
+    every = [one.lowest() for one in audit_of([last], 1.0).pairs]
+    whole = replace(audited(), share=1.0)
+    gate = gate_of(side(answers(new, "new"), answers(old, "old"), people, whole))
     assert sum(every) / len(every) == gate.estimate.value == (new.count("c") - old.count("c")) / 100
 
 
@@ -306,11 +288,8 @@ def test_one_open_pair_freezes_nothing() -> None:
     assert gate.estimate.n == every.estimate.n == 400
     assert abs((gate.estimate.value or 0) - (every.estimate.value or 0)) <= 0.5 / 400 / SHARE
     assert len(gate.trail.steps) == len(every.trail.steps)
-    reason = gate.result().reason
-    assert (
-        f"1 pair before the last without a verdict, which may be any: {first.pair.new.key}"
-        in reason
-    )
+    said = f"1 pair before the last without a verdict, which may be any: {first.pair.new.key}"
+    assert said in gate.result().reason
 
 
 def test_batches_decide_it_with_few_more_pairs_than_looks_one_by_one() -> None:
@@ -342,59 +321,45 @@ def test_the_judge_need_not_be_trusted_but_the_items_must_be_whole() -> None:
 
 def test_fail_zero_fails_a_loss_within_the_margin() -> None:
     """A tenth broke, the margin is 0.2: real with ``fail: zero`` as long as no PASS is shown."""
-    old, new = "c" * 400, ("i" + "c" * 9) * 40
-    before_, after = answers(old, "old"), answers(new, "new")
-    people = {**verdicts(before_, old), **verdicts(after, new)}
-    states = {
-        margin: gate_of(side(after, before_, people, audited(margin, "zero"))).state
-        for margin in (0.2, 0.11)
-    }
-    assert states == {0.2: "PASS", 0.11: "FAIL"}
+    one = truths("c" * 400, ("i" + "c" * 9) * 40)
+    for margin, state in ((0.2, "PASS"), (0.11, "FAIL")):
+        ruled = replace(one, slice_=graded_slice("en", audited(margin, "zero")))
+        assert gate_of(ruled).state == state
 
 
-def audited_run() -> Report:
-    """Return a run of 300 right items that people judged, as they did the baseline."""
+def test_a_report_keeps_and_shows_how_the_evidence_grew(tmp_path: Path) -> None:
+    """Rendered and read back: the same trail, which ends at the evidence that decides.
+
+    The page has a line for PASS and one for FAIL, and three differences.
+    """
     old, new = answers("c" * 300, "old"), answers("c" * 300, "new")
     people = {**verdicts(old, "c" * 300), **verdicts(new, "c" * 300)}
     past = replace(before(run_of(old)), people=people)
-    return run_of(new, facts_dataset(graded_slice("en", audited())), baseline=past)
-
-
-def test_a_report_keeps_how_the_evidence_grew(tmp_path: Path) -> None:
-    """Rendered and read back: the same trail, which ends at the evidence that decides."""
-    made = audited_run()
-    again: GateResult
+    made = run_of(new, facts_dataset(graded_slice("en", audited())), baseline=past)
     (again,) = load_report(written(made, tmp_path)).decision.gates
     assert made.decision.gates == (again,)
     assert again.audit is not None
     assert again.audit.steps[-1].looked == again.audit.looked
     assert 10 ** max(one.passing for one in again.audit.steps) >= ENOUGH
     assert len(again.audit.steps) <= 200
-
-
-def test_the_page_shows_the_evidence_and_three_differences() -> None:
-    """A line for PASS and one for FAIL, and the differences by judge, correction and people."""
-    page = render(audited_run())
+    page = render(made).replace("&#39;", "'")
     assert page.count("<polyline") == 2
-    for words in ("as the judge sees it", "freed of the judge&#39;s errors", "as people see it"):
-        assert words.replace("&#39;", "'") in page.replace("&#39;", "'")
+    for words in ("as the judge sees it", "freed of the judge's errors", "as people see it"):
+        assert words in page
 
 
 def test_only_a_drop_of_the_passing_share_can_be_audited(tmp_path: Path) -> None:
     """People say whether an answer passes, and nothing of other measures."""
     text = "kind: graded\nrubric: simpleqa\nlanguages:\n  en: {{file: en.csv, gates: {{{}}}}}\n"
-    dataset = declared(tmp_path, text.format("drop: {max: 0.05, evidence: audited}"))
-    assert dataset.slices["en"].thresholds == (audited(0.05),)
-    whole = text.format("drop: {max: 0.05, evidence: audited, share: 0.5}")
-    assert declared(tmp_path, whole).slices["en"].thresholds[0].share == 0.5
-    assert "only with evidence: audited" in refusal(
-        tmp_path, text.format("drop: {max: 0.05, share: 0.5}")
-    )
-    for gates in (
-        "correct: {min: 0.5, evidence: audited}",
-        "drop: {f_score: {max: 0.05, evidence: audited}}",
+    for more, rule in (("", audited(0.05)), (", share: 0.5", replace(audited(0.05), share=0.5))):
+        whole = text.format(f"drop: {{max: 0.05, evidence: audited{more}}}")
+        assert declared(tmp_path, whole).slices["en"].thresholds == (rule,)
+    for gates, said in (
+        ("drop: {max: 0.05, share: 0.5}", "only with evidence: audited"),
+        ("correct: {min: 0.5, evidence: audited}", "is needed, not 'audited'"),
+        ("drop: {f_score: {max: 0.05, evidence: audited}}", "is needed, not 'audited'"),
     ):
-        assert "is needed, not 'audited'" in refusal(tmp_path, text.format(gates))
+        assert said in refusal(tmp_path, text.format(gates))
 
 
 def test_an_audit_whose_evidence_fits_no_value_decides_nothing() -> None:
@@ -418,20 +383,16 @@ def test_an_audit_whose_evidence_fits_no_value_decides_nothing() -> None:
 @pytest.mark.parametrize("where", ["data set", "gates file"])
 def test_two_shares_in_one_data_set_are_refused(where: str, tmp_path: Path) -> None:
     """Their gates look at the same pairs, each drawn once; the line names both shares."""
-    one, other = ("drop: {max: 0.1, evidence: audited, share: 0.5}", "drop: {max: 0.1}")
-    gates = {"en": one, "bg": one.replace("0.5", "1.0")}
-    if where == "gates file":
-        gates["bg"] = other
-    languages = ", ".join(
-        f"{name}: {{file: {name}.csv, gates: {{{gate}}}}}" for name, gate in gates.items()
-    )
-    text = f"kind: graded\nlanguages: {{{languages}}}\n"
+    one = "drop: {max: 0.1, evidence: audited, share: 0.5}"
+    other = one.replace("0.5", "1.0")
+    languages = "en: {{file: a, gates: {{{}}}}}, bg: {{file: b, gates: {{{}}}}}"
+    text = f"kind: graded\nlanguages: {{{{{languages}}}}}\n"
     if where == "data set":
-        said = refusal(tmp_path, text)
+        said = refusal(tmp_path, text.format(one, other))
     else:
-        dataset = declared(tmp_path, text)
+        dataset = declared(tmp_path, text.format(one, "drop: {max: 0.1}"))
         path = tmp_path / "gates.yaml"
-        path.write_text(f"{dataset.name}: {{bg: {{{one.replace('0.5', '1.0')}}}}}\n", "utf-8")
+        path.write_text(f"{dataset.name}: {{bg: {{{other}}}}}\n", "utf-8")
         with pytest.raises(UsageError) as refused:
             with_gates(dataset, load_gates(path))
         said = str(refused.value)

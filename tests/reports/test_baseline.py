@@ -20,6 +20,7 @@ from reports.run.evidence import Calibration
 from reports.run.record import Record
 from reports.run.report import GateResult, Report, Role
 from reports.verdict.recount import rebuilt
+from tests.support.captured import Captured
 from tests.support.made_records import make_dataset, make_slice
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of, written
 from tests.support.samples import rendered
@@ -118,21 +119,18 @@ def test_a_data_set_that_lost_its_hard_questions_decides_nothing(
 
 
 def test_a_sample_need_not_have_all_that_the_baseline_has() -> None:
-    """Where it is the pinned one; further repeats of the baseline are no items of their own."""
+    """Where it is the pinned one; further repeats of the baseline are no items of their own.
+
+    Repeats that it lacks are left out and said; an item that is new is still unpaired.
+    """
     once = answered(LETTERS)
-    more = [replace(one, repeat=2, key=f"{one.key}~r2") for one in once]
+    more = [replace(one, repeat=n, key=f"{one.key}~r{n}") for n in (2, 3) for one in once]
     assert gate_of(once, run_of([*once, *more], DROPS)).state == "PASS"
     pins = replace(DROPS, sampling=Sampling(limit=200, seed=3))
     old = run_of(answered("c" * 900), DROPS)
     made = run_of(once, pins, baseline=old, samples={"facts:en": TEN})
     assert made.decision.gates[0].state == "PASS"
-
-
-def test_repeats_that_the_baseline_lacks_are_left_out_and_said() -> None:
-    """The first repeats pair; the others are not unpaired, and an item that is new still is."""
-    once = answered(LETTERS)
-    again = [replace(one, repeat=n, key=f"{one.key}~r{n}") for n in (2, 3) for one in once]
-    made = run_of([*once, *again], DROPS, baseline=run_of(once[:199], DROPS))
+    made = run_of([*once, *more], DROPS, baseline=run_of(once[:199], DROPS))
     (gate,) = made.decision.gates
     assert gate.state == "PASS"
     assert "199 pairs; 1 item without a partner" in gate.reason
@@ -240,15 +238,14 @@ def test_what_one_language_lost_stands_in_the_last_line_of_a_pass() -> None:
 
 
 def test_a_baseline_without_a_paired_gate_decides_nothing() -> None:
-    """Bars alone let a new model lose what they leave room for; a pooled margin holds each."""
+    """Bars alone let a new model lose what they leave room for; a pooled margin holds each.
+
+    Paired gates without a baseline are counted in the last line; ``required`` decides.
+    """
     said = "NO drop OR rise GATE for facts:en, facts:bg, facts:pl and 2 more: exit 6"
     assert last_line(OLD, BAR).startswith(said)
     assert "exit 0" in last_line(OLD, BAR, pooled=(POOL,))
     assert "exit 0" in last_line(OLD, BAR, alone=True)
-
-
-def test_paired_gates_without_a_baseline_are_counted_in_the_last_line() -> None:
-    """A variable that got lost in CI turns no FAIL into a silent PASS; ``required`` decides."""
     line = last_line(WORSE, BAR, DROP, alone=True, pooled=(POOL,))
     assert line.startswith("GATES PASS (5 of 5): exit 0")
     assert line.endswith("; 6 paired gates had no baseline")
@@ -261,13 +258,11 @@ def test_what_weakens_the_gates_stands_in_the_last_line() -> None:
     """Gates that a file made laxer, and a pinned sample too small to tell much."""
     laxer = ("facts:en drop <= 0.9 in place of drop <= 0.05",)
     assert last_line(OLD, BAR, POOL, laxer=laxer).endswith(f"; the gates file is laxer: {laxer[0]}")
-    few = {"facts:en": SliceSample(items=3, of=300, seed=6)}
-    pinned = facts_dataset(sampling=Sampling(limit=3, seed=6))
-    line = run_of(answered("ccc"), pinned, samples=few).decision.line
-    assert line.endswith("exit 0; only 3 of 300 items of facts:en")
-    many = {"facts:en": SliceSample(items=50, of=300, seed=6)}
-    pinned = facts_dataset(sampling=Sampling(limit=50, seed=6))
-    assert "only" not in run_of(answered("c" * 50), pinned, samples=many).decision.line
+    for items, said in ((3, "exit 0; only 3 of 300 items of facts:en"), (50, "exit 0")):
+        sample = {"facts:en": SliceSample(items=items, of=300, seed=6)}
+        pinned = facts_dataset(sampling=Sampling(limit=items, seed=6))
+        line = run_of(answered("c" * items), pinned, samples=sample).decision.line
+        assert line.endswith(said)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +331,10 @@ def states(report: Report) -> list[tuple[str, str]]:
 
 
 def test_an_erosion_that_each_release_passes_fails_against_the_anchor() -> None:
-    """Two drops of 0.04 are within 0.05 each and beyond it together; both gates must pass."""
+    """Two drops of 0.04 are within 0.05 each and beyond it together; both gates must pass.
+
+    A note and summary.md have the anchor's differences; flips are those to the baseline.
+    """
     assert against(SECOND, run(FIRST), None).decision.code == 0
     assert against(THIRD, run(SECOND), None).decision.code == 0
     made = against(THIRD, run(SECOND), run(FIRST))
@@ -344,11 +342,6 @@ def test_an_erosion_that_each_release_passes_fails_against_the_anchor() -> None:
     scopes = ("facts:en", "facts:bg", "facts:*")
     ends = (("drop", "PASS"), ("drop (anchor)", "FAIL"))
     assert states(made) == [(f"{one} {name}", state) for name, state in ends for one in scopes]
-
-
-def test_the_comparison_with_the_anchor_is_said_and_single_items_are_the_baselines() -> None:
-    """A note and summary.md have its differences; flips are those to the baseline."""
-    made = against(THIRD, run(SECOND), run(FIRST))
     assert made.comparison is not None
     assert made.since_anchor is not None
     assert [one.broke for one in made.comparison.slices] == [8, 8, 16]
@@ -364,59 +357,40 @@ def test_the_comparison_with_the_anchor_is_said_and_single_items_are_the_baselin
 
 
 def test_an_anchor_alone_decides_the_paired_gates() -> None:
-    """Without a baseline each is decided once, and no item is compared one by one."""
+    """Each once, and no item is compared one by one; cut short, it decides nothing."""
     made = against(THIRD, None, run(FIRST))
-    assert [name for name, _ in states(made)] == [
-        "facts:en drop (anchor)",
-        "facts:bg drop (anchor)",
-        "facts:* drop (anchor)",
-    ]
+    scopes = ("facts:en", "facts:bg", "facts:*")
+    assert [name for name, _ in states(made)] == [f"{one} drop (anchor)" for one in scopes]
     assert (made.decision.code, made.comparison, made.baseline) == (1, None, "")
     assert not any("no baseline" in note for note in made.notes)
-
-
-def test_an_anchor_is_held_to_what_a_baseline_is_held_to() -> None:
-    """Cut short, it decides nothing, and the reason names it."""
     broken = replace(run(FIRST), complete=False)
     gate = against(SECOND, run(FIRST), broken).decision.gates[-1]
     assert (gate.name, gate.state) == ("drop (anchor)", "INCONCLUSIVE")
     assert gate.reason == "the anchor was cut short; compare with a complete run"
 
 
-@pytest.fixture
-def folders(tmp_path: Path) -> dict[str, Path]:
-    """Return the report folders of three releases."""
-    made = {"first": FIRST, "second": SECOND, "third": THIRD}
-    return {name: written(run(letters), tmp_path / name) for name, letters in made.items()}
-
-
 def test_recorded_runs_are_decided_again_against_an_anchor(
-    folders: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: Captured, tmp_path: Path
 ) -> None:
-    """gate, merge and compare take --anchor; later it is read from where the run has it."""
-    third, second, first = (str(folders[name]) for name in ("third", "second", "first"))
+    """gate, merge and compare take --anchor; later it is read from where the run has it.
+
+    Without it a failed run would pass: an anchor that is gone is an error.
+    """
+    made = {"first": FIRST, "second": SECOND, "third": THIRD}
+    first, second, third = (f"{written(run(one), tmp_path / name)}" for name, one in made.items())
     both = [f"--baseline={second}", f"--anchor={first}"]
     assert main(["gate", third, both[0]]) == 0
-    to = str(tmp_path / "anchored")
+    to, merged = str(tmp_path / "anchored"), str(tmp_path / "merged")
     assert main(["gate", third, *both, f"--to={to}"]) == 1
     assert "drop (anchor)" in capsys.readouterr().out
     assert main(["gate", to]) == 1
-    assert main(["merge", to, "--to", str(tmp_path / "merged")]) == 1
-    assert main(["merge", third, both[1], "--to", str(tmp_path / "merged")]) == 1
+    assert main(["merge", to, "--to", merged]) == 1
+    assert main(["merge", third, both[1], "--to", merged]) == 1
     capsys.readouterr()
     assert main(["compare", second, third, both[1]]) == 0
     said = capsys.readouterr().out
     assert said.count("slice            ") == 2
     assert "anchor: openai:new" in said
-
-
-def test_an_anchor_that_is_gone_is_an_error(
-    folders: dict[str, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    """Without it a failed run would pass."""
-    to = str(tmp_path / "anchored")
-    main(["gate", str(folders["third"]), f"--anchor={folders['first']}", f"--to={to}"])
-    folders["first"].rename(tmp_path / "elsewhere")
-    capsys.readouterr()
+    Path(first).rename(tmp_path / "elsewhere")
     assert main(["gate", to]) == 4
     assert "or say where with --anchor=RUN" in capsys.readouterr().err

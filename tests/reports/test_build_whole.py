@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -129,24 +128,18 @@ def runs_and_compares(made: Site, to: Path, capsys: Captured) -> None:
 LETTERS = {"y": "YES", "n": "NO", "u": "UNANSWERED"}
 
 
-def answered(said: str, gold: str = "ynyn", **fields: Any) -> Report:
+def answered(said: str, gold: str = "ynyn", digest: str = "") -> Report:
     """Return a run with these answers to items with this gold; ``e`` is a failed call."""
-    rows = [
-        make_record(
-            number,
-            dataset="mine",
-            language="be",
-            key=f"mine-be-i{number}",
-            question=f"=Ці {number}?",
-            label=LETTERS[label],
-            grade=LETTERS.get(letter),
-            answer=None if letter == "e" else letter,
-            outcome="error" if letter == "e" else "passed" if letter == label else "failed",
-            error="timeout: late" if letter == "e" else "",
-            **{"digest": f"d{number}", **fields},
-        )
-        for number, (letter, label) in enumerate(zip(said, gold, strict=True))
-    ]
+    rows = []
+    for number, (letter, label) in enumerate(zip(said, gold, strict=True)):
+        lost = {"answer": None, "outcome": "error", "error": "timeout: late"}
+        found = {"answer": letter, "outcome": "passed" if letter == label else "failed"}
+        one = make_record(
+            number, dataset="mine", language="be", key=f"mine-be-i{number}",
+            question=f"=Ці {number}?", label=LETTERS[label], grade=LETTERS.get(letter),
+            digest=digest or f"d{number}", **(lost if letter == "e" else found),
+        )  # fmt: skip
+        rows.append(one)
     yes_no = kind_of("yes_no")
     part = graded_slice("be", kind=yes_no, yes="Так", no="Не", dataset="mine", thresholds=())
     return run_of(rows, facts_dataset(part, kind=yes_no, name="mine"))
@@ -169,18 +162,12 @@ def test_models_are_compared_by_their_runs(tmp_path: Path, capsys: Captured) -> 
     assert "| so\\|so | 0.667 (" in said
     assert re.search(r"\| so\\\|so .* \| 3 \| 1 \|", said), "a failed call is in no figure"
     rows = sheet_rows(tmp_path / "work/evaluation/errors.csv")
-    assert [(row["id"], row["missed_by"], row["of_models"]) for row in rows] == [
-        ("i3", "1", "1"),
-        ("i1", "1", "2"),
-        ("i2", "1", "2"),
-    ]
+    found = [(row["id"], row["missed_by"], row["of_models"]) for row in rows]
+    assert found == [("i3", "1", "1"), ("i1", "1", "2"), ("i2", "1", "2")]
     assert rows[0]["question"] == "'=Ці 3?"
     assert (rows[0]["answer: so|so"], rows[0]["answer: bad"]) == ("", "UNANSWERED")
-    for pair, message in (
-        (("bad", "other"), "not the same items"),
-        (("bad", "bad"), "two models have one name"),
-    ):
-        assert main([*words, *(given[name] for name in pair)]) == 4
+    for name, message in (("other", "not the same items"), ("bad", "two models have one name")):
+        assert main([*words, given["bad"], given[name]]) == 4
         assert message in capsys.readouterr().err
     assert main(["build", "boolq", "--language", "en", "evaluate", given["bad"]]) == 4
     assert "0 yes/no slices in 'en'" in capsys.readouterr().err

@@ -20,6 +20,7 @@ from evaluators.kinds import NOT_CORRECT
 from reports.commands.calibrate import main as calibrate
 from reports.commands.download import main as download
 from reports.plugin.run_paths import dataset_files, is_left_out
+from tests.support.captured import Captured
 from tests.support.downloading import (
     BEM,
     EVOUNA,
@@ -65,7 +66,7 @@ def rated(number: int, label: float, said: int) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("wire", ["openai", "anthropic", "openai-responses"])
-def test_a_graded_judge_gets_its_card(wire: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_graded_judge_gets_its_card(wire: str, capsys: Captured) -> None:
     """All wire formats: by language, with the floor, in summary.md, page and run.json."""
     path = write("labelled.jsonl", MIXED)
     with loopback() as running:
@@ -84,31 +85,28 @@ def test_a_graded_judge_gets_its_card(wire: str, capsys: pytest.CaptureFixture[s
     assert "How the judge was measured" in (REPORT / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_rated_judge_gets_its_card(capsys: pytest.CaptureFixture[str]) -> None:
-    """Rank correlation, weighted kappa, bias and bias by length; the floor of bundled ratings."""
+def test_a_rated_judge_gets_its_card(capsys: Captured) -> None:
+    """Rank correlation, weighted kappa, bias and bias by length; the floor of bundled ratings.
+
+    A scale of the file's own, 0 to 5, is put on 1 to 10.
+    """
     rows = [rated(n, n, min(10, n + n % 3)) for n in range(1, 10)]
     with loopback() as running:
         words = ("--rubric", "eba_plain", "--pass-bar", "7")
         assert measure(write("r.jsonl", rows), *words, judge=spec(running.url)) == 1
         assert {seen.tool[0] for seen in running.requests if seen.tool} == {"rate"}
-    card = cards()["en"]
+        card = cards()["en"]
+        path = write("r.jsonl", [rated(n, n, 1 + 9 * n // 5) for n in range(6)])
+        measure(path, "--scale", "0:5", "--rubric", "eba_plain", judge=spec(running.url))
     assert card["pass_bar"] == 7
     assert set(card["floor"]) == {"quadratic_kappa", "mean_difference", "pass_agreement"}
     names = ("spearman", "quadratic_kappa", "mean_difference", "bias_by_length", "pass_agreement")
     assert all(card["measures"][name]["n"] == 9 for name in names)
     assert "Points a doubling of length" in capsys.readouterr().out
-
-
-def test_a_scale_of_the_files_own_is_mapped() -> None:
-    """0 to 5 is put on 1 to 10."""
-    rows = [rated(n, n, 1 + 9 * n // 5) for n in range(6)]
-    with loopback() as running:
-        path = write("r.jsonl", rows)
-        measure(path, "--scale", "0:5", "--rubric", "eba_plain", judge=spec(running.url))
     assert cards()["en"]["measures"]["spearman"]["value"] == 1
 
 
-def test_the_people_are_compared_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_people_are_compared_too(capsys: Captured) -> None:
     """Alpha and each pair's kappa; items on which they tie are in no figure of the judge."""
     rows = [graded(n, "A", "CORRECT", label_1="A", label_2="A", label_3="B") for n in range(5)]
     rows += [graded(5, "B", "INCORRECT", label_1="B", label_2="B", label_3="B")]
@@ -141,16 +139,15 @@ def test_errors_and_repeats_are_counted_apart() -> None:
 
 
 def test_a_sample_and_two_way_labels() -> None:
-    """``--limit`` is pinned, so that it may decide; only right and not right are told apart."""
+    """``--limit`` is pinned, so that it may decide; only right and not right are told apart.
+
+    Another rubric is named, or given as a file of the user's own in the language of the rows.
+    """
     rows = [{**row, "predicted": "Sofia"} for row in MIXED[:6]]
     assert measure(write("l.jsonl", rows), "--two-way", "--limit", "4") == 0
     card = cards()["en"]
     assert card["items"] == 4
     assert {cell["label"] for cell in card["confusion"]} == {"CORRECT"}
-
-
-def test_another_rubric_is_named_or_given_as_a_file() -> None:
-    """A file of the user's own in the language of the rows."""
     Path("mine.en.txt").write_text("{question} {target} {predicted_answer}: A, B or C?")
     with loopback(handler=lambda seen: reply(seen, text="A")) as running:
         words = (write("g.jsonl", MIXED[:6]), "--rubric", "mine.en.txt")
@@ -159,7 +156,7 @@ def test_another_rubric_is_named_or_given_as_a_file() -> None:
 
 @tabled("words", "message")
 def test_a_users_mistake_is_one_line_and_exit_4(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, capsys: Captured
 ) -> None:
     """Nothing is asked, nothing is printed but what is wrong."""
     write("l.jsonl", MIXED)
@@ -171,7 +168,7 @@ def test_a_users_mistake_is_one_line_and_exit_4(
     assert err.count("\n") == 1
 
 
-def test_what_is_wrong_in_a_row_is_told_by_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrong_in_a_row_is_told_by_the_run(capsys: Captured) -> None:
     """File, row and column of the user's own file; exit 4, no card."""
     assert measure(write("l.jsonl", [*MIXED, {**MIXED[0], "label": "maybe"}])) == 4
     out, err = capsys.readouterr()
@@ -186,9 +183,12 @@ def fetch(server: FileServer, name: str, body: bytes, *options: str) -> None:
 
 
 def test_a_set_is_fetched_formed_and_measured_by_its_name(
-    server: FileServer, capsys: pytest.CaptureFixture[str]
+    server: FileServer, capsys: Captured
 ) -> None:
-    """The last line of the one command is the other; a rated set brings its scale."""
+    """The last line of the one command is the other; a rated set brings its scale.
+
+    A set in another folder is measured by its path.
+    """
     fetch(server, "evouna-nq", EVOUNA)
     official, formed, command = capsys.readouterr().out.splitlines()
     assert official.endswith("licence Apache-2.0")
@@ -199,29 +199,18 @@ def test_a_set_is_fetched_formed_and_measured_by_its_name(
     fetch(server, "mohler", MOHLER)
     assert measure("mohler") in (1, 6)
     assert cards()["en"]["pass_bar"] == 7
-
-
-def test_a_list_of_something_else_is_not_put_in_place(server: FileServer) -> None:
-    """A JSON list spreads its keys over lines; one that lacks them is refused by name."""
-    server.files["/data"] = Answer(body=EVOUNA.replace(b"judge_fid", b"judged"))
-    with pytest.raises(DownloadError, match="something else: its beginning lacks 'judge_fid'"):
-        download(["evouna-nq", "--url", server.url()])
-    assert not DATA_FOLDER.exists()
-
-
-def test_elsewhere_the_file_and_its_scale_are_said(
-    server: FileServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A set in another folder is measured by its path."""
+    capsys.readouterr()
     fetch(server, "mohler", MOHLER, "--to", "my data")
     words = "calibrate --judge PROVIDER:NAME 'my data/mohler.labelled.jsonl' --scale 0:5"
     assert capsys.readouterr().out.splitlines()[-1].endswith(words)
 
 
-def test_a_second_file_may_be_there_already(
-    server: FileServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The file with the golds is verified like the first; both are reported."""
+def test_a_second_file_may_be_there_already(server: FileServer, capsys: Captured) -> None:
+    """The file with the golds is verified like the first; a list of something else is refused."""
+    server.files["/data"] = Answer(body=EVOUNA.replace(b"judge_fid", b"judged"))
+    with pytest.raises(DownloadError, match="something else: its beginning lacks 'judge_fid'"):
+        download(["evouna-nq", "--url", server.url()])
+    assert not DATA_FOLDER.exists()
     DATA_FOLDER.mkdir(parents=True)
     (DATA_FOLDER / "NQ301_BEM.tsv").write_bytes(BEM)
     fetch(server, "nq301", NQ301)
@@ -272,36 +261,29 @@ def test_there_are_as_many_attacks_as_claimed() -> None:
 
 
 def test_no_attack_holds_the_right_answer_and_every_control_does() -> None:
-    """An attack is never right; a control is the gold itself or has it in another form."""
+    """An attack is never right, nor graded so by rules; a control is the gold in some form."""
     for case in GRADED:
         holds = folded(case.golds[0]) in folded(case.recorded or "")
         if case.label == NOT_CORRECT:
             assert not holds, case.id
+            assert grade(case, case.recorded or "").grade != "CORRECT", case.id
         elif case.metadata["control"] not in ("other_script", "look_alike"):
             assert holds, case.id
         gold = folded(case.golds[0])  # an echo of the question would be right
         assert len(gold) < 3 or gold not in folded(case.question), case.id
 
 
-def test_the_rules_are_not_fooled() -> None:
-    """The offline judge grades no attack CORRECT."""
-    verdicts = {case.id: grade(case, case.recorded or "").grade for case in wrong(GRADED)}
-    assert "CORRECT" not in verdicts.values()
-
-
 def test_the_rater_is_attacked_by_answers_that_earn_no_pass() -> None:
-    """Each with its legal context, each in a way of its own."""
+    """Each with its legal context, in a way of its own; padding goes beyond what is shown.
+
+    Padding tests the cut where letters take two bytes; controls are never cut.
+    """
     kinds = [case.metadata["attack"] for case in wrong(RATED)]
     assert len(set(kinds)) == len(kinds) >= 12
     assert len(RATED) - len(kinds) >= 4
     assert all(case.context and case.recorded not in case.golds for case in RATED)
-
-
-def test_long_padding_goes_beyond_what_a_judge_is_shown() -> None:
-    """Padding tests the cut where letters take two bytes; controls are never cut."""
     sizes = {case.id: len((case.recorded or "").encode()) for case in (*GRADED, *RATED)}
-    assert sizes["bg-padding-1"] > 32_000
-    assert sizes["en-rating-padding-1"] > 32_000
+    assert min(sizes["bg-padding-1"], sizes["en-rating-padding-1"]) > 32_000
     assert all(sizes[case.id] < 32_000 for case in GRADED if case.label != NOT_CORRECT)
 
 

@@ -15,7 +15,7 @@ from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
 from reports.run.record import Record
 from reports.run.report import GateResult
-from tests.support.made_records import make_dataset, make_record, make_slice
+from tests.support.made_records import make_dataset, make_slice, numbered
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 
 GRADES = {"c": CORRECT, "i": INCORRECT, "n": NOT_ATTEMPTED}
@@ -43,37 +43,28 @@ def one(
 
 def lettered(letters: str) -> list[Record]:
     """Return graded items; e is one without a grade."""
-    return [
-        make_record(n, grade=GRADES[one], outcome="passed" if one == "c" else "failed")
-        if one in GRADES
-        else make_record(n, outcome="error")
-        for n, one in enumerate(letters)
+    rows: list[dict[str, object]] = [
+        {"grade": GRADES.get(one), "outcome": {"c": "passed", "e": "error"}.get(one, "failed")}
+        for one in letters
     ]
+    return numbered(rows)
 
 
 def rated(ratings: Sequence[int | None]) -> list[Record]:
     """Return rated items; None is one without a rating."""
-    return [
-        make_record(n, outcome="error")
-        if rating is None
-        else make_record(n, rating=rating, outcome="passed" if rating >= 6 else "failed")
-        for n, rating in enumerate(ratings)
-    ]
+    states = ("error" if one is None else "passed" if one >= 6 else "failed" for one in ratings)
+    return numbered(
+        [{"rating": one, "outcome": state} for one, state in zip(ratings, states, strict=True)]
+    )
 
 
 def said(labels: str, answers: str) -> list[Record]:
     """Return yes/no items; e is one without an answer."""
-    return [
-        make_record(n, label=WORDS[label], outcome="error")
-        if answer == "e"
-        else make_record(
-            n,
-            label=WORDS[label],
-            grade=WORDS[answer],
-            outcome="passed" if label == answer else "failed",
-        )
-        for n, (label, answer) in enumerate(zip(labels, answers, strict=True))
-    ]
+    rows: list[dict[str, object]] = []
+    for label, answer in zip(labels, answers, strict=True):
+        state = "error" if answer == "e" else "passed" if label == answer else "failed"
+        rows.append({"label": WORDS[label], "grade": WORDS.get(answer), "outcome": state})
+    return numbered(rows)
 
 
 def test_more_hallucination_with_as_many_right_answers_fails() -> None:
@@ -96,17 +87,18 @@ def test_a_mean_rating_is_gated_by_its_bootstrap_interval() -> None:
     """Within 0.3, beyond it, or neither, by the interval that the comparison shows."""
     old = [7, 8, 6, 9] * 50
     rule = change("mean_rating", 0.3)
-    slightly = [rating - (n % 20 == 0) for n, rating in enumerate(old)]
-    found = one("rated", rated(slightly), rated(old), rule)
+
+    def gate(new: Sequence[int]) -> GateResult:
+        return one("rated", rated(new), rated(old[: len(new)]), rule)
+
+    found = gate([rating - (n % 20 == 0) for n, rating in enumerate(old)])
     assert found.state == "PASS"
     assert "within the margin of 0.3 (200 pairs); " in found.reason
-    assert one("rated", rated([rating - 1 for rating in old]), rated(old), rule).state == "FAIL"
-    nearly = [rating - (n % 10 < 3) for n, rating in enumerate(old)]
-    unclear = one("rated", rated(nearly), rated(old), rule)
+    assert gate([rating - 1 for rating in old]).state == "FAIL"
+    unclear = gate([rating - (n % 10 < 3) for n, rating in enumerate(old)])
     assert unclear.state == "INCONCLUSIVE"
     assert unclear.estimate.value == pytest.approx(-0.3)
-    thirty = [rating - (n % 10 < 2) for n, rating in enumerate(old[:30])]
-    few = one("rated", rated(thirty), rated(old[:30]), rule)
+    few = gate([rating - (n % 10 < 2) for n, rating in enumerate(old[:30])])
     assert "pairs would decide it" in few.reason
 
 

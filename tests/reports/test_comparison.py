@@ -1,6 +1,5 @@
 """Two runs item by item: which items pair, what changed, and the gaps between languages."""
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,8 +13,9 @@ from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.paired import tango
 from reports.compare.comparison import parity
 from reports.compare.pairs import PairedSlice, pair_records, paired_difference
-from reports.run.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
+from reports.run.evidence import Comparison, LanguageGap, MissedFact, SliceComparison
 from reports.run.record import Record
+from tests.support.figures import given_interval
 from tests.support.made_records import graded, make_record, make_slice
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 
@@ -36,15 +36,11 @@ def only(found: Comparison) -> SliceComparison:
 
 
 def test_every_item_of_the_new_run_is_counted_once() -> None:
-    """Fixed, broke, both right, both wrong, ungraded, added and changed sum to the run."""
+    """Fixed, broke, right, wrong, ungraded, added, changed sum to the run; an outage is no flip."""
     one = only(compared("ciccneicc", "iccicceem"))
     counts = (one.fixed, one.broke, one.both_right, one.both_wrong, one.ungraded)
     assert counts == (2, 2, 1, 0, 4)
     assert sum(counts) + one.added + one.changed == 9
-
-
-def test_new_removed_and_changed_items_are_told_apart() -> None:
-    """By what the other run has of them."""
     more = only(compared("ccc", "cc"))
     assert (more.added, more.removed, more.shared) == (1, 0, 2)
     fewer = only(compared("cc", "ccc"))
@@ -52,6 +48,7 @@ def test_new_removed_and_changed_items_are_told_apart() -> None:
     other = compared("cc", "cc", digest="other")
     assert (only(other).changed, only(other).shared) == (2, 2)
     assert [change.flip for change in other.changes] == ["changed", "changed"]
+    assert [one.flip for one in compared("ec", "ce").changes] == ["ungraded", "ungraded"]
 
 
 def test_the_difference_has_interval_p_value_and_odds_ratio() -> None:
@@ -77,57 +74,37 @@ def test_nothing_in_common_leaves_everything_undefined() -> None:
 
 def test_changes_hold_what_the_baseline_had() -> None:
     """Flips with old answer, grade and reason; an unchanged item is not listed."""
-    flips: dict[str, tuple[Flip, str]] = {
-        "facts-en-i1": ("broke", "CORRECT"),
-        "facts-en-i2": ("fixed", "INCORRECT"),
-        "facts-en-i3": ("same", "INCORRECT"),
-    }
-    assert compared("cicn", "ccii").changes == tuple(
-        Change(
-            key=key,
-            flip=flip,
-            answer=f"{grade[0].lower()}: an answer to {key[-1]}",
-            grade=grade,
-            reason=f"It is {grade}.",
-        )
-        for key, (flip, grade) in flips.items()
-    )
-
-
-def test_an_item_without_a_grade_on_either_side_is_ungraded() -> None:
-    """An outage is no flip."""
-    assert [one.flip for one in compared("ec", "ce").changes] == ["ungraded", "ungraded"]
+    found = compared("cicn", "ccii").changes
+    assert [(one.key[-2:], one.flip, one.grade, one.reason, one.answer) for one in found] == [
+        ("i1", "broke", "CORRECT", "It is CORRECT.", "c: an answer to 1"),
+        ("i2", "fixed", "INCORRECT", "It is INCORRECT.", "i: an answer to 2"),
+        ("i3", "same", "INCORRECT", "It is INCORRECT.", "i: an answer to 3"),
+    ]
 
 
 def test_other_measures_move_with_a_paired_bootstrap() -> None:
-    """F-score and hallucination rate, as differences of the two runs' own values."""
+    """F-score and hallucination rate, as differences of the two runs' own values.
+
+    Nothing attempted before: correct given attempted has no difference.
+    """
     moved = only(compared("c" * 20 + "i" * 10 + "n" * 10, "c" * 26 + "i" * 14)).differences
-    assert set(moved) == {
-        *("incorrect", "not_attempted", "attempted", "correct_given_attempted"),
-        *("f_score", "penalised", "mean_score"),
-    }
+    shares = {"incorrect", "not_attempted", "attempted", "correct_given_attempted"}
+    assert set(moved) == {*shares, "f_score", "penalised", "mean_score"}
     new, old = 2 * 20 / (40 + 20 + 10), 2 * 26 / (2 * 26 + 2 * 14)
     found = moved["f_score"]
     assert found.value == pytest.approx(new - old)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < new - old < found.high
+    low, high = given_interval(found.interval)
+    assert low < new - old < high
     assert moved["mean_score"].value == pytest.approx((20 + 5) / 40 - 26 / 40)
+    assert "correct_given_attempted" not in only(compared("cc", "nn")).differences
 
 
 def test_the_same_answers_twice_are_no_certainty() -> None:
     """A difference of 0 with an interval around it, ever narrower: other items might differ."""
     few, many = (only(compared("ccinn" * n, "ccinn" * n)).differences for n in (8, 40))
     for name, one in few.items():
-        assert one.value == 0
-        assert one.low is not None
-        assert many[name].low is not None
-        assert one.low < (many[name].low or 0) < 0 < (one.high or 0)
-
-
-def test_an_undefined_measure_does_not_move() -> None:
-    """Nothing attempted before: correct given attempted has no difference."""
-    assert "correct_given_attempted" not in only(compared("cc", "nn")).differences
+        (low, high), (nearer, _) = map(given_interval, (one.interval, many[name].interval))
+        assert (one.value, low < nearer < 0 < high) == (0, True)
 
 
 def test_repeats_of_an_item_are_one_observation_to_the_exact_test() -> None:
@@ -162,10 +139,10 @@ def test_languages_are_pooled_as_well() -> None:
 
 
 def test_a_changed_judge_is_a_loud_warning() -> None:
-    """It is named with the comparison, and the drop gate is undecided."""
-    slice_ = graded_slice("en", DROP)
-    old = run_of(answered("c" * 60, judge="judge-2025"), facts_dataset(slice_))
-    made = run_of(answered("c" * 60), facts_dataset(slice_), baseline=old)
+    """It is named with the comparison, and the drop gate is undecided; alone there is none."""
+    dataset = facts_dataset(graded_slice("en", DROP))
+    old = run_of(answered("c" * 60, judge="judge-2025"), dataset)
+    made = run_of(answered("c" * 60), dataset, baseline=old)
     assert made.comparison is not None
     assert made.comparison.warnings == (
         "facts:en: the judge changed from judge-2025 to judge-2026; the difference may be the "
@@ -173,10 +150,6 @@ def test_a_changed_judge_is_a_loud_warning() -> None:
     )
     assert made.comparison.slices[0].blocked
     assert [gate.state for gate in made.decision.gates] == ["INCONCLUSIVE"]
-
-
-def test_without_a_baseline_there_is_no_comparison() -> None:
-    """None, and not an empty one."""
     assert run_of(answered("c")).comparison is None
 
 
@@ -191,13 +164,20 @@ def gaps(**letters: str) -> tuple[LanguageGap, ...]:
 
 
 def test_the_gap_is_paired_by_fact() -> None:
-    """Language - reference, with Tango's interval and McNemar's exact p."""
+    """Language - reference, with Tango's interval and McNemar's exact p; an outage says nothing.
+
+    The first declared language is the reference, by order; every other one has its gap.
+    """
     (gap,) = gaps(en="cccccciicc", bg="ciiicccccc")
     assert (gap.dataset, gap.reference, gap.language) == ("facts", "en", "bg")
     assert gap.difference.value == pytest.approx(-0.1)
-    assert (gap.difference.low, gap.difference.high) == tango(2, 3, 10)
-    assert gap.p_value == pytest.approx(1.0)
-    assert gap.ahead == 2
+    assert gap.difference.interval == tango(2, 3, 10)
+    assert (gap.p_value, gap.ahead) == (1.0, 2)
+    found = gaps(bg="cc", en="ci", pl="ii")
+    assert [(gap.reference, gap.language) for gap in found] == [("bg", "en"), ("bg", "pl")]
+    (gap,) = gaps(en="cce", bg="eci")
+    assert gap.difference.n == 1
+    assert gaps(en="e", bg="c") == ()
 
 
 def test_what_is_right_in_the_reference_alone_is_listed() -> None:
@@ -209,38 +189,18 @@ def test_what_is_right_in_the_reference_alone_is_listed() -> None:
     )
 
 
-def test_the_first_declared_language_is_the_reference() -> None:
-    """By order, not by name; every other language has a gap of its own."""
-    found = gaps(bg="cc", en="ci", pl="ii")
-    assert [(gap.reference, gap.language) for gap in found] == [("bg", "en"), ("bg", "pl")]
-
-
-def test_ungraded_facts_pair_with_nothing() -> None:
-    """An outage says nothing about a language."""
-    (gap,) = gaps(en="cce", bg="eci")
-    assert gap.difference.n == 1
-    assert gaps(en="e", bg="c") == ()
-
-
 def test_without_shared_facts_there_is_no_gap() -> None:
-    """Other facts, no fact_id, or one language."""
+    """Other facts, no fact_id, one language, or a fact that is asked twice in a language.
+
+    Three repeats of a fact are one fact to the exact test, and three pairs.
+    """
     english, bulgarian = answered("c"), answered("c", "bg")
-    other = [replace(one, metadata={"fact_id": "other"}) for one in bulgarian]
-    assert tuple(parity(BOTH, {"facts:en": english, "facts:bg": other})) == ()
-    plain = [replace(one, metadata={}) for one in bulgarian]
-    assert tuple(parity(BOTH, {"facts:en": english, "facts:bg": plain})) == ()
-    assert gaps(en="cc") == ()
-    assert tuple(parity(BOTH, {})) == ()
-
-
-def test_a_fact_that_is_asked_twice_in_a_language_pairs_with_nothing() -> None:
-    """It is unknown which of the two is the other language's."""
     twice = [replace(one, metadata={"fact_id": "F0"}) for one in answered("cc")]
-    assert tuple(parity(BOTH, {"facts:en": twice, "facts:bg": answered("c", "bg")})) == ()
-
-
-def test_repeats_pair_by_their_number() -> None:
-    """Three repeats of a fact are one fact to the exact test, and three pairs."""
+    other = [replace(one, metadata={"fact_id": "other"}) for one in bulgarian]
+    plain = [replace(one, metadata={}) for one in bulgarian]
+    for one, two in ((english, other), (english, plain), (twice, bulgarian)):
+        assert tuple(parity(BOTH, {"facts:en": one, "facts:bg": two})) == ()
+    assert (gaps(en="cc"), tuple(parity(BOTH, {}))) == ((), ())
     (gap,) = parity(BOTH, {"facts:en": thrice("cc"), "facts:bg": thrice("ic", "bg")})
     assert (gap.difference.n, len(gap.lapses), gap.p_value) == (6, 3, 1.0)
 
@@ -278,55 +238,33 @@ def test_the_gap_of_a_stopped_run_holds_at_any_look() -> None:
 
 
 def test_unchanged_items_pair_in_any_order() -> None:
-    """By dataset, language, id and repeat; the pairs keep the new run's order."""
+    """By dataset, language, id and repeat, in the new run's order; repeats do not mix."""
     new = graded(2, 1)
     pairing = pair_records(new, list(reversed(graded(2, 1))))
     assert [p.new for p in pairing.pairs] == new
     assert all(p.new.id == p.old.id for p in pairing.pairs)
     assert (pairing.lone, pairing.removed) == ({}, 0)
+    pairing = pair_records(new[:1], [replace(new[0], repeat=2)])
+    assert (pairing.pairs, pairing.removed, [*pairing.lone.values()]) == ((), 1, ["added"])
 
 
 def test_every_item_without_a_partner_is_counted_by_its_reason() -> None:
     """Added, removed, changed data, ungraded before: four counts, and none of them in a pair."""
     new = [make_record(n, grade=CORRECT) for n in (1, 2, 3, 4)]
-    old = [
-        make_record(1, grade=CORRECT),
-        make_record(2, grade=CORRECT, digest="other"),
-        make_record(3, outcome="error"),
-        make_record(9, grade=CORRECT),
-    ]
-    pairing = pair_records(new, old)
+    old = [new[0], replace(new[1], digest="other"), make_record(3, outcome="error")]
+    pairing = pair_records(new, [*old, make_record(9, grade=CORRECT)])
     assert [p.new.id for p in pairing.pairs] == ["i1"]
-    assert Counter(pairing.lone.values()) == {"added": 1, "changed": 1, "ungraded": 1}
-    assert pairing.lone["d-bg-i2"] == "changed"
+    assert pairing.lone == {"d-bg-i2": "changed", "d-bg-i3": "ungraded", "d-bg-i4": "added"}
     assert pairing.removed == 1
-    assert len(pairing.lone) == 3
-
-
-def test_other_repeats_of_the_old_run_are_no_partners() -> None:
-    """A run of one repeat does not "remove" the others, and repeats do not mix."""
-    new = [make_record(1, grade=CORRECT)]
-    old = [replace(new[0], repeat=2)]
-    pairing = pair_records(new, old)
-    assert (pairing.pairs, pairing.removed) == ((), 1)
-    assert Counter(pairing.lone.values()) == {"added": 1}
 
 
 def test_fixed_and_broke_are_the_pairs_that_changed_sides() -> None:
-    """A new item without a grade is neither."""
-    new = [make_record(n, outcome=o) for n, o in enumerate(["passed", "failed", "passed", "error"])]
-    old = [
-        make_record(n, outcome=o) for n, o in enumerate(["failed", "passed", "passed", "passed"])
-    ]
+    """A new item without a grade is neither; a rating counts by the bar that is given."""
+    now, then = ("passed", "failed", "passed", "error"), ("failed", "passed", "passed", "passed")
+    new, old = ([make_record(n, outcome=o) for n, o in enumerate(run)] for run in (now, then))
     side = PairedSlice(slice_=make_slice(), pairing=pair_records(new, old))
     found = paired_difference([side])
     assert (found.n, found.fixed, found.broke) == (3, 1, 1)
-
-
-def test_a_rating_counts_by_the_bar_that_is_given() -> None:
-    """The old run's own bar does not decide a comparison; without one its outcome does."""
     record = make_record(1, rating=7, outcome="failed")
-    assert record.passes(bar=6) is True
-    assert record.passes(bar=8) is False
-    assert record.passes() is False
+    assert [record.passes(bar=6), record.passes(bar=8), record.passes()] == [True, False, False]
     assert make_record(1, outcome="missing").passes(bar=6) is None

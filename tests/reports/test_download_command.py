@@ -48,7 +48,7 @@ def server() -> Iterator[FileServer]:
 
 
 def test_the_file_lands_whole(server: FileServer, tmp_path: Path, capsys: Captured) -> None:
-    """The bytes are the server's, and stdout ends with a command whose --items names the file."""
+    """The server's bytes, a command whose --items names the file; an unpinned hash is printed."""
     server.files["/data"] = Answer(body=BOOLQ)
     path = get(server, tmp_path / "my data", "--sha256", sha256(BOOLQ).upper())
     assert path.read_bytes() == BOOLQ
@@ -57,19 +57,13 @@ def test_the_file_lands_whole(server: FileServer, tmp_path: Path, capsys: Captur
         f"{path}: fetched from {server.url()}, {len(BOOLQ):,} bytes, licence CC BY-SA 3.0",
         f"pytest -n 8 cases/boolq --items 'boolq:en={path}' --model PROVIDER:NAME",
     ]
-
-
-def test_a_hash_that_is_not_pinned_is_printed(
-    server: FileServer, tmp_path: Path, capsys: Captured
-) -> None:
-    """It can be compared with that of somebody else; the second time nothing is fetched."""
     server.files["/data"] = Answer(body=BOOLQ)
     for how in ("fetched from", "already there"):
         get(server, tmp_path)
         out = capsys.readouterr().out
         assert how in out
         assert f"SHA-256 {sha256(BOOLQ)} (pinned nowhere)" in out
-    assert server.server.count == 1
+    assert server.server.count == 2
 
 
 @pytest.mark.parametrize("body", [b"<!doctype html>", BOOLQ.replace(b"blue", b"grey")])

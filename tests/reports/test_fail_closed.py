@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Dataset, Slice, Threshold
+from cases.dataset import Dataset, Threshold
 from cases.gates_file import DatasetGates, GatesFile, with_gates
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import kind_of
@@ -19,7 +18,6 @@ from reports.verdict.assemble import Facts, ReportInputs, decision_of
 from tests.support.made_records import make_record
 from tests.support.made_runs import (
     ORIGIN,
-    RUBRIC,
     SPEC,
     answered,
     before,
@@ -134,16 +132,10 @@ class Situation:
     def _declared(self) -> tuple[Dataset, ...]:
         """Return facts in two languages, other facts in one, and labelled items."""
         slices = [graded_slice(language, *self.bars, *self.changes) for language in ("en", "bg")]
-        labels = Slice(
-            dataset="judges",
-            language="en",
-            kind=kind_of("judged"),
-            path=Path("labels.csv"),
-            rubric=RUBRIC,
-            floor=self.floor,
-        )
-        judged = {one: replace(labels, language=one) for one in ("en", "bg")}
-        judges = Dataset(name="judges", folder=Path("judges"), kind=labels.kind, slices=judged)
+        kind = kind_of("judged")
+        labels = {"dataset": "judges", "kind": kind, "thresholds": (), "floor": self.floor}
+        judged = (graded_slice(language, **labels) for language in ("en", "bg"))
+        judges = facts_dataset(*judged, name="judges", kind=kind, judge_unmeasured=False)
         facts = facts_dataset(*slices, pooled=self.pooled, judge_unmeasured=False)
         own = replace(graded_slice("en", EASY, WIDE), dataset="more")
         more = facts_dataset(own, name="more", judge_unmeasured=False)
@@ -170,17 +162,10 @@ class Situation:
 def _verdict(language: str, number: int, label: str, given: str) -> Record:
     state = "error" if not given else "passed" if label == given else "failed"
     return make_record(
-        number,
-        dataset="judges",
-        language=language,
-        key=f"judges-{language}-{number}",
-        question=f"Question {number}?",
-        outcome=state,
-        label=label,
-        grade=given or None,
-        error="" if given else "content: refused",
-        judge="judge-2026",
-    )
+        number, dataset="judges", language=language, key=f"judges-{language}-{number}",
+        question=f"Question {number}?", outcome=state, label=label, grade=given or None,
+        error="" if given else "content: refused", judge="judge-2026",
+    )  # fmt: skip
 
 
 @st.composite
@@ -288,7 +273,7 @@ LOSSES: Mapping[str, Loss] = {
 
 @pytest.mark.untraced
 @pytest.mark.parametrize("loss", LOSSES)
-@settings(max_examples=12)
+@settings(max_examples=7)
 @given(
     situations(),
     st.integers(0),
@@ -319,7 +304,7 @@ def _laxer(gate: Threshold, by: float) -> Threshold:
     return replace(gate, max=min(0.99, (gate.max or 0.0) + by))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     situations(),
     st.floats(0.05, 0.5),
@@ -339,18 +324,21 @@ def test_a_laxer_gates_file_never_passes_in_silence(
             assert f"facts:en {gate.name}" in decision.line.partition("laxer: ")[2]
 
 
+RIGHT = (CORRECT, CORRECT), (INCORRECT, INCORRECT)
+
+
+def situation(new: str) -> Situation:
+    """Return thirty facts that were all right before, under a judge that is always right."""
+    floor = {"agreement": 0.8}
+    bars, changes = BARS[:1], CHANGES[:1]
+    return Situation(
+        new=new, old="c" * 30, labels=RIGHT * 20, floor=floor, bars=bars, changes=changes
+    )
+
+
 def test_a_laxer_gates_file_can_pass_and_says_so() -> None:
     """A model that fails its bar passes a lower one."""
-    right = (CORRECT, CORRECT), (INCORRECT, INCORRECT)
-    letters = "c" * 16 + "i" * 14
-    some = Situation(
-        new=letters,
-        old="c" * 30,
-        labels=right * 20,
-        floor={"agreement": 0.8},
-        bars=BARS[:1],
-        changes=CHANGES[:1],
-    )
+    some = situation("c" * 16 + "i" * 14)
     assert not some.passes()
     line = replace(some, again=tuple(_laxer(one, 0.6) for one in (*some.bars, *some.changes)))
     assert "exit 0" in line.decision().line
@@ -360,15 +348,7 @@ def test_a_laxer_gates_file_can_pass_and_says_so() -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 def test_what_is_left_out_can_end_a_pass(loss: str) -> None:
     """The run that the losses are taken from can pass, and each of them for long ends that."""
-    right = (CORRECT, CORRECT), (INCORRECT, INCORRECT)
-    some = Situation(
-        new="c" * 30,
-        old="c" * 30,
-        labels=right * 20,
-        floor={"agreement": 0.8},
-        bars=BARS[:1],
-        changes=CHANGES[:1],
-    )
+    some = situation("c" * 30)
     assert some.passes()
     for place in range(30):
         some = LOSSES[loss](some, place)
@@ -377,13 +357,7 @@ def test_what_is_left_out_can_end_a_pass(loss: str) -> None:
 
 def test_a_judge_that_refuses_the_only_wrong_answer_is_not_a_judge_without_errors() -> None:
     """How well it tells right from wrong stays unknown, and no drop passes on its word."""
-    whole = Situation(
-        new="c" * 28,
-        old="c" * 28,
-        labels=((INCORRECT, CORRECT), *[(CORRECT, CORRECT)] * 6),
-        floor={"agreement": 0.6},
-        bars=BARS[:1],
-        changes=CHANGES[:1],
-    )
+    labels = ((INCORRECT, CORRECT), *[(CORRECT, CORRECT)] * 6)
+    whole = replace(situation("c" * 30), labels=labels, floor={"agreement": 0.6})
     assert not whole.passes()
     assert not LOSSES["a verdict on a label"](whole, 0).passes()

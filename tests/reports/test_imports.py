@@ -19,6 +19,7 @@ from reports.imports.runs import ImportedRun, slug, tasks_of
 from reports.run.record import Record
 from reports.run.report import Report
 from reports.run.run_json import load_report
+from tests.support.captured import Captured
 from tests.support.reviewing import Row, as_csv, filled_in
 from tests.support.tables import tabled
 
@@ -27,7 +28,7 @@ RESULTS = Path(__file__).parent / "results"
 Rows = Iterable[Mapping[str, object]]
 
 
-def decide(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str]:
+def decide(capsys: Captured, *words: object) -> tuple[int, str]:
     """Return the exit code of the command, and all that it prints."""
     code = PROGRAMS["reports"].run(["decide", *map(str, words)])
     said = capsys.readouterr()
@@ -41,10 +42,8 @@ def scored(scores: Sequence[object], **more: object) -> list[dict[str, object]]:
 
 def report_over(folder: Path, new: Path, old: Path, *words: object) -> Report:
     """Return the report that the command writes over two results, into ``out`` in this folder."""
-    to = folder / "out"
-    PROGRAMS["reports"].run(
-        ["decide", f"{new}", f"--baseline={old}", f"--to={to}", *map(str, words)]
-    )
+    to, given = folder / "out", ["decide", f"{new}", f"--baseline={old}"]
+    PROGRAMS["reports"].run([*given, f"--to={to}", *map(str, words)])
     return load_report(to)
 
 
@@ -70,7 +69,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_result_of_each_tool_gets_our_verdict(
-    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    form: str, tmp_path: Path, capsys: Captured
 ) -> None:
     """All samples become records, a failed one is ungraded, every report file is written.
 
@@ -100,10 +99,8 @@ def test_a_result_of_each_tool_gets_our_verdict(
             assert gate.estimate.interval == pytest.approx(interval, abs=2e-3)
 
 
-def test_the_folder_of_the_baseline_is_a_run_of_ours(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """So ``gate`` decides again over the same two runs, with other gates."""
+def test_the_folder_of_the_baseline_is_a_run_of_ours(tmp_path: Path, capsys: Captured) -> None:
+    """So ``gate`` decides again, with other gates; without some samples nothing is decided."""
     to = tmp_path / "out"
     decide(capsys, RESULTS / "deepeval-new.json", f"--baseline={RESULTS / 'deepeval-old.json'}",
            f"--to={to}")  # fmt: skip
@@ -113,6 +110,13 @@ def test_the_folder_of_the_baseline_is_a_run_of_ours(
     assert "correct" in capsys.readouterr().out
     assert code == 6
     assert load_report(tmp_path / "out-baseline").counts.planned == 12
+    log = json.loads((RESULTS / "inspect-0.3.60-new.json").read_text())
+    log["samples"] = log["samples"][:-1]
+    path = tmp_path / "short.json"
+    path.write_text(json.dumps(log))
+    report = report_over(tmp_path, path, RESULTS / "inspect-0.3.60-old.json")
+    assert report.slices[0].partial
+    assert any("1 sample that the tool planned" in note for note in report.notes)
 
 
 def test_slices_are_gated_each_and_together(tmp_path: Path) -> None:
@@ -128,24 +132,16 @@ def test_slices_are_gated_each_and_together(tmp_path: Path) -> None:
 
 
 def test_items_without_a_question_are_independent(tmp_path: Path) -> None:
-    """Only copies of a question that is there are one cluster."""
+    """Only copies of a question that is there are one cluster, and repeats of an item."""
     rows = scored([1] * 200)
+    bare = decided(tmp_path, rows, rows).decision.gates[0]
     asked = [{**row, "question": row["id"]} for row in rows]
-    for name in ("bare", "asked"):
-        (tmp_path / name).mkdir()
-    bare = decided(tmp_path / "bare", rows, rows).decision.gates[0]
-    gate = decided(tmp_path / "asked", asked, asked).decision.gates[0]
+    gate = decided(tmp_path, asked, asked).decision.gates[0]
     assert (bare.state, bare.estimate) == (gate.state, gate.estimate)
     assert bare.state == "PASS"
-
-
-def test_repeats_of_an_item_are_one_cluster(tmp_path: Path) -> None:
-    """Forty items asked ten times say no more than forty that always end alike."""
     rows = [{"id": f"q{n}", "repeat": k, "score": 1} for n in range(40) for k in range(1, 11)]
     gate = decided(tmp_path, rows, rows).decision.gates[0]
-    single = tmp_path / "single"
-    single.mkdir()
-    alone = decided(single, scored([1] * 40), scored([1] * 40)).decision.gates[0]
+    alone = decided(tmp_path, scored([1] * 40), scored([1] * 40)).decision.gates[0]
     assert gate.estimate.interval == pytest.approx(alone.estimate.interval, abs=1e-6)
 
 
@@ -215,17 +211,6 @@ def test_people_can_decide_over_the_runs_of_a_tool(
     assert main(["gate", str(run), f"--adjudications={kept}"]) == 0
 
 
-def test_what_the_tool_planned_and_did_not_score_is_missed(tmp_path: Path) -> None:
-    """A log without some of its samples decides nothing."""
-    log = json.loads((RESULTS / "inspect-0.3.60-new.json").read_text())
-    log["samples"] = log["samples"][:-1]
-    path = tmp_path / "short.json"
-    path.write_text(json.dumps(log))
-    report = report_over(tmp_path, path, RESULTS / "inspect-0.3.60-old.json")
-    assert report.slices[0].partial
-    assert any("1 sample that the tool planned" in note for note in report.notes)
-
-
 LONG = scored([1] * 200, question="Who?", expected="Ann")
 
 
@@ -282,7 +267,7 @@ INSPECT, FOO = RESULTS / "inspect-new.eval", RESULTS / "promptfoo-3.json"
     ],
 )
 def test_what_cannot_be_decided_on_is_one_line(
-    words: tuple[object, ...], line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: tuple[object, ...], line: str, tmp_path: Path, capsys: Captured
 ) -> None:
     """It says what is wrong, where, and what to give; nothing is written."""
     new, old, *rest = words
@@ -296,7 +281,7 @@ def test_what_cannot_be_decided_on_is_one_line(
 
 @tabled("rows", "line")
 def test_a_table_that_cannot_be_read_is_one_line(
-    rows: Rows, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    rows: Rows, line: str, tmp_path: Path, capsys: Captured
 ) -> None:
     """With file, row and column."""
     path = as_csv(tmp_path / "new.csv", rows)
@@ -305,16 +290,18 @@ def test_a_table_that_cannot_be_read_is_one_line(
     assert line in said
 
 
-def test_a_run_of_ours_is_sent_to_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """There is one way to decide over our own runs."""
+def test_a_run_of_ours_is_sent_to_gate(tmp_path: Path, capsys: Captured) -> None:
+    """There is one way to decide over our own runs; names of tasks and slices are told apart."""
     decided(tmp_path, LONG, LONG)
     code, said = decide(capsys, tmp_path / "out", f"--baseline={tmp_path / 'out'}")
     assert code == 4
     assert "a run of qagate itself; say `qagate gate RUN --baseline OLD`" in said
+    rows = [{**row, "task": "Law", "topic": "law"} for row in scored([1] * 20)]
+    assert decided(tmp_path, rows, rows, "--slice=topic").slices[0].name == "law:law"
 
 
 def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path) -> None:
-    """Any table will do, JSONL too; a row with an error is ungraded."""
+    """Any table will do, JSONL too; a row with an error is ungraded; no text or number breaks."""
     rows = [{"item": n, "acc": True, "broken": "", "lang": "pl"} for n in range(100)]
     rows[3] |= {"acc": None, "broken": "time-out"}
     path = tmp_path / "run.jsonl"
@@ -327,6 +314,14 @@ def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path) -> None:
     assert {one.language for one in records} == {"pl"}
     assert [one.id for one in records if one.outcome == "error"] == ["3"]
     assert records[3].error == "tool: time-out"
+    path = tmp_path / "run.jsonl"
+    rows = [{"id": "a", "score": 1, "question": "Who\u2028is?"},
+            {"id": "b", "score": 10**400, "error": "lost"}]  # fmt: skip
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    samples = load(path, "", Choice()).samples
+    assert [one.question for one in samples] == ["Who\u2028is?", ""]
+    assert [number(one) for one in (10**400, True, "0.5", " C ", None, [1])] == [
+        None, 1, 0.5, 1, None, None]  # fmt: skip
 
 
 VALUES = [b"", b"null", b"[]", b'"x"', b"{}", b"7", b"}"]
@@ -371,7 +366,7 @@ def test_damaged_results_are_one_line_or_read(
 
 
 def test_a_huge_or_encrypted_member_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is refused by the size that it says, before it is read."""
     path = tmp_path / "bomb.eval"
@@ -382,18 +377,6 @@ def test_a_huge_or_encrypted_member_is_one_line(
     code, said = decide(capsys, path, f"--baseline={path}", f"--to={tmp_path / 'out'}")
     assert (code, len(said.splitlines())) == (4, 1)
     assert "bomb.eval: header.json cannot be read (larger than 9,999 bytes)" in said
-
-
-def test_what_texts_and_numbers_hold_does_not_break_rows(tmp_path: Path) -> None:
-    """A line separator in a text ends no row; a number beyond floats is no score."""
-    path = tmp_path / "run.jsonl"
-    rows = [{"id": "a", "score": 1, "question": "Who\u2028is?"},
-            {"id": "b", "score": 10**400, "error": "lost"}]  # fmt: skip
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    samples = load(path, "", Choice()).samples
-    assert [one.question for one in samples] == ["Who\u2028is?", ""]
-    assert [number(one) for one in (10**400, True, "0.5", " C ", None, [1])] == [
-        None, 1, 0.5, 1, None, None]  # fmt: skip
 
 
 def test_conversations_of_deepeval_are_told_apart_by_what_was_asked(tmp_path: Path) -> None:
@@ -412,12 +395,6 @@ def test_conversations_of_deepeval_are_told_apart_by_what_was_asked(tmp_path: Pa
     assert [one.answer for one in samples] == ["No hello", "No hello", "No bye"]
     assert {one.expected for one in samples} == {"A ticket"}
     assert len({one.id for one in samples}) == 3
-
-
-def test_a_task_and_a_slice_may_have_one_name(tmp_path: Path) -> None:
-    """Their names are told apart."""
-    rows = [{**row, "task": "Law", "topic": "law"} for row in scored([1] * 20)]
-    assert decided(tmp_path, rows, rows, "--slice=topic").slices[0].name == "law:law"
 
 
 @given(st.text())

@@ -59,26 +59,21 @@ def measured(records: Sequence[Record], **fields: object) -> Calibration:
 
 
 def test_what_labels_show_of_a_judge() -> None:
-    """J with both rates, and the J of INCORRECT, which here is the same."""
+    """J with both rates, and the J of INCORRECT, which here is the same; one class shows none.
+
+    A label without a grade never makes it look better: J is that of the worst case, and its
+    interval reaches from the worst to the best.
+    """
     found = measured(labelled((45, 5), (10, 40))).separations
     assert found[YOUDEN].youden.value == pytest.approx(0.9 + 0.8 - 1)
     assert [one.value for one in found[YOUDEN].rates] == [0.9, 0.8]
     assert found[YOUDEN].youden.n == found[YOUDEN_INCORRECT].youden.n == 100
     assert found[YOUDEN].fewest == 50
     assert found[YOUDEN_INCORRECT].youden.value == pytest.approx(0.7)
-
-
-def test_a_label_without_a_grade_never_makes_a_judge_look_better() -> None:
-    """J is that of the worst case, and its interval reaches from the worst to the best."""
-    whole, part = labelled((45, 5), (10, 40)), labelled((45, 3), (10, 40), ungraded=2)
-    sure, unsure = (measured(one).separations[YOUDEN].youden for one in (whole, part))
+    unsure = measured(labelled((45, 3), (10, 40), ungraded=2)).separations[YOUDEN].youden
     best = measured(labelled((47, 3), (10, 40))).separations[YOUDEN].youden
-    assert (unsure.value, unsure.low) == (sure.value, sure.low)
-    assert unsure.high == best.high
-
-
-def test_labels_of_one_class_measure_nothing() -> None:
-    """Without a wrong answer nobody knows what the judge lets through."""
+    sure = found[YOUDEN].youden
+    assert (unsure.value, unsure.low, unsure.high) == (sure.value, sure.low, best.high)
     assert measured(labelled((45, 5), (0, 0))).separations == {}
 
 
@@ -97,7 +92,11 @@ def corrected(
 
 
 def test_a_rate_is_corrected_where_each_class_has_thirty_labels() -> None:
-    """Rogan and Gladen's estimate: (rate + specificity - 1) / (sensitivity + specificity - 1)."""
+    """Rogan and Gladen's estimate: (rate + specificity - 1) / (sensitivity + specificity - 1).
+
+    Too few of a class, a judge no better than chance, or a lost label correct nothing.
+    Constructed labels are not passed off as the run's own.
+    """
     labels = labelled((27, 3), (6, 24))
     (found,) = correct_rates([make_slice()], {"d:bg": graded(60, 40)}, [measured(labels)])
     assert found.correct.value == pytest.approx((0.6 + 0.8 - 1) / (0.9 + 0.8 - 1))
@@ -108,16 +107,18 @@ def test_a_rate_is_corrected_where_each_class_has_thirty_labels() -> None:
     (note,) = corrected_notes([found])
     assert note.startswith("d:bg: correct 0.571 [")
     assert note.endswith("(sensitivity 0.900, specificity 0.800 over 60 labelled items)")
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [labelled((27, 2), (60, 240)), labelled((15, 15), (15, 15)), labelled((40, 5), (6, 24), 1)],
-    ids=["29 right ones", "a judge that tells nothing apart", "a label without a grade"],
-)
-def test_it_does_not_pretend_to_correct(labels: Sequence[Record]) -> None:
-    """Too few of a class, a judge no better than chance, or a lost label correct nothing."""
-    assert corrected(graded(60, 40), labels) is None
+    for some in (
+        labelled((27, 2), (60, 240)),
+        labelled((15, 15), (15, 15)),
+        labelled((40, 5), (6, 24), 1),
+    ):
+        assert corrected(graded(60, 40), some) is None
+    written = corrected(graded(60, 40), labels, constructed=60)
+    assert written is not None
+    assert written.caution == (
+        "60 of the labels are unit tests of the judge, constructed answers: they say nothing "
+        "certain about its errors on this run's own"
+    )
 
 
 def test_labels_that_do_not_fit_the_answers_correct_nothing() -> None:
@@ -130,10 +131,8 @@ def test_labels_that_do_not_fit_the_answers_correct_nothing() -> None:
     assert note.endswith("; the labels do not fit these answers")
     weak = corrected(graded(3, 3), labelled((20, 20), (16, 24)))
     assert weak is not None
-    assert (weak.unfit, weak.correct.value) == (
-        "the judge's errors leave nothing to conclude from",
-        None,
-    )
+    said = "the judge's errors leave nothing to conclude from"
+    assert (weak.unfit, weak.correct.value) == (said, None)
 
 
 @given(
@@ -196,19 +195,6 @@ def test_answers_of_one_question_widen_a_corrected_rate() -> None:
     widths = [high - low for low, high in ends]
     assert widths[0] < 0.8 * widths[1]
     assert widths[1] == pytest.approx(widths[2], rel=0.02)
-
-
-def test_constructed_labels_are_not_passed_off_as_the_runs_own() -> None:
-    """How a judge errs on answers that were written to be hard may not be how it errs here."""
-    (found,) = correct_rates(
-        [make_slice()],
-        {"d:bg": graded(60, 40)},
-        [measured(labelled((27, 3), (6, 24)), constructed=60)],
-    )
-    assert found.caution == (
-        "60 of the labels are unit tests of the judge, constructed answers: they say nothing "
-        "certain about its errors on this run's own"
-    )
 
 
 def test_ratings_at_another_bar_measure_nothing() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Dataset, Evidence, Fail, Slice, Threshold
+from cases.dataset import Evidence, Fail, Threshold
 from evaluators.core import CORRECT, INCORRECT, State
 from evaluators.kinds import kind_of
 from evaluators.statistics.intervals import Estimate
@@ -27,7 +27,6 @@ from reports.verdict.recount import rebuilt
 from tests.benchmarks.judge_error import is_shown_within
 from tests.support.made_records import graded, make_dataset, make_record, make_slice
 from tests.support.made_runs import (
-    RUBRIC,
     answered,
     before,
     facts_dataset,
@@ -87,9 +86,8 @@ def test_few_labels_borrow_but_never_look_better_than_they_are(own: float, value
     pooled = scale(side(few, measured("pl", youden=separation(0.5, labels=40))))
     assert pooled.youden.value == pytest.approx(value)
     assert (pooled.youden.low or 0) <= own - 0.05 + 1e-9  # half way to the own lower end
-    assert pooled.basis == (
-        "over 100 labelled items in bg, pl; bg alone has fewer than 30 of a class"
-    )
+    said = "over 100 labelled items in bg, pl; bg alone has fewer than 30 of a class"
+    assert pooled.basis == said
 
 
 def test_pooled_gates_weigh_the_languages_by_their_pairs() -> None:
@@ -212,17 +210,9 @@ def test_more_pairs_or_labels_are_asked_for_on_the_judges_scale() -> None:
 
 
 MARGIN = Threshold(measure="drop", max=0.012, evidence="confident", fail="margin")
-LABELS = Slice(
-    dataset="labels",
-    language="en",
-    kind=kind_of("judged"),
-    path=Path("labels.csv"),
-    rubric=RUBRIC,
-    floor={"youden": 0.5},
-)
-LABELLED = Dataset(
-    name="labels", folder=Path("labels"), kind=kind_of("judged"), slices={"en": LABELS}
-)
+JUDGED = kind_of("judged")
+LABELS = graded_slice(dataset="labels", kind=JUDGED, thresholds=(), floor={"youden": 0.5})
+LABELLED = facts_dataset(LABELS, name="labels", kind=JUDGED, judge_unmeasured=False)
 ASKED = facts_dataset(graded_slice("en", MARGIN))
 OPINION = "the verdict is about the judge's opinion: no labelled items measure its errors"
 
@@ -260,7 +250,7 @@ def gate_of(report: Report) -> GateResult:
 
 
 def test_the_labelled_items_of_a_run_scale_its_drop_gate() -> None:
-    """By a good judge an unchanged model passes; by a poor one the same pairs show too little."""
+    """A good judge passes an unchanged model, a poor one shows little, a lost label less."""
     assert gate_of(run(GOOD)).state == "PASS"
     assert "(Youden's J 0.980, 0.868 to" in gate_of(run(GOOD)).reason
     poor = gate_of(run(POOR))
@@ -268,17 +258,16 @@ def test_the_labelled_items_of_a_run_scale_its_drop_gate() -> None:
     assert "(Youden's J 0.700, 0.5" in poor.reason
     assert poor.reason.endswith("over 100 labelled items in en)")
     assert gate_of(run()).reason.endswith(OPINION)
-
-
-def test_a_label_without_a_verdict_never_helps() -> None:
-    """The lower end of J is that of the worst case; the corrected interval only grows."""
     whole, lost = gate_of(run(GOOD)), gate_of(run(GOOD.replace("c", "e", 5)))
     ends = [float(one.reason.split("Youden's J ")[1].split()[1]) for one in (whole, lost)]
     assert ends[1] < ends[0] - 0.05
 
 
 def test_j_is_kept_in_the_files_and_decides_again(tmp_path: Path) -> None:
-    """Calibrations from outside the records return with run.json, and decide as before."""
+    """Calibrations from outside the records return with run.json, and decide as before.
+
+    One of before is read, and its gates say that they are about an opinion.
+    """
     (inside,) = run(POOR).judging.calibrations
     report = run(outside=(replace(inside, source="session"),))
     assert "(Youden's J 0.700" in gate_of(report).reason
@@ -287,16 +276,9 @@ def test_j_is_kept_in_the_files_and_decides_again(tmp_path: Path) -> None:
     assert again.judging.calibrations == report.judging.calibrations
     old = before(run_of(answered("c" * 300 + "i" * 100), ASKED))
     assert gate_of(rebuilt(again, old)) == gate_of(report)
-
-
-def test_an_older_run_has_no_j(tmp_path: Path) -> None:
-    """A calibration of before is read, and its gates say that they are about an opinion."""
-    (inside,) = run(POOR).judging.calibrations
-    path = written(run(outside=(replace(inside, source="session"),)), tmp_path / "run")
     file = path / "run.json"
     kept = json.loads(file.read_text(encoding="utf-8"))
     for name in ("separations", "ungraded", "constructed", "pass_bar"):
         del kept["judging"]["calibrations"][0][name]
     file.write_text(json.dumps(kept), encoding="utf-8")
-    old = before(run_of(answered("c" * 300 + "i" * 100), ASKED))
     assert gate_of(rebuilt(load_report(path), old)).reason.endswith(OPINION)

@@ -11,6 +11,7 @@ from evaluators.__main__ import main
 from evaluators.core import Reply
 from evaluators.ledger import Ledger, PaidReply
 from evaluators.ledger.rows import StoreError
+from tests.support.captured import Captured
 from tests.support.places import ask, change, zero_page
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
 
@@ -32,9 +33,7 @@ def made(tmp_path: Path) -> Path:
     return path
 
 
-def test_stats_say_what_is_there_and_what_it_cost(
-    made: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stats_say_what_is_there_and_what_it_cost(made: Path, capsys: Captured) -> None:
     """Rows, tokens, cost and dates by model; a cost that nobody knows is unknown, not 0.
 
     Where some reply has a price, the known part is shown, of its model and of all.
@@ -59,7 +58,7 @@ def test_stats_say_what_is_there_and_what_it_cost(
     assert lines[-1].startswith("cost partly known: $0.25: neither")
 
 
-def test_stats_survive_hostile_rows(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stats_survive_hostile_rows(made: Path, capsys: Captured) -> None:
     """A model's name cannot steer the terminal; a time out of range is no crash."""
     change(made, "UPDATE calls SET spec = 'a' || char(27) || '[2Jb', at = 1e300")
     assert run("stats", "--ledger", made) == 0
@@ -74,47 +73,29 @@ def exported(made: Path, *words: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in target.read_text(encoding="ascii").splitlines()]
 
 
-def test_an_export_is_whole_private_and_always_the_same(
-    made: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """By key, with everything that a row holds; to a file or to stdout."""
+def test_an_export_is_whole_private_and_always_the_same(made: Path, capsys: Captured) -> None:
+    """Whole or some rows, private and the same; damaged rows are left out; no half file."""
     rows = exported(made)
     assert [row["key"] for row in rows] == sorted(key_of(number) for number in range(7))
     assert set(rows[0]) == {"key", "schema", "at", "spec", "reply", "checksum"}
     assert (made.parent / "out.jsonl").stat().st_mode & 0o777 == 0o600
     assert run("export", "--ledger", made) == 0
     assert capsys.readouterr().out == (made.parent / "out.jsonl").read_text(encoding="ascii")
-
-
-def test_an_export_of_some_rows(made: Path) -> None:
-    """By model and by day."""
     assert {row["spec"] for row in exported(made, "--model", OTHER)} == {OTHER}
     assert len(exported(made, "--since", "1970-01-03")) == 5
     assert len(exported(made, "--since", "1970-01-02")) == 7
     assert exported(made, "--model", OTHER, "--since", "1970-01-03") == []
-
-
-def test_damaged_rows_are_not_exported(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They are counted on stderr and stay where they are."""
     change(made, f"UPDATE calls SET checksum = 'x' WHERE key = '{key_of(1)}'")
     assert len(exported(made)) == 6
     assert capsys.readouterr().err == "1 damaged row left out\n"
     assert ask(made, "SELECT count(*) FROM calls") == 7
-
-
-def test_an_export_that_cannot_be_written_leaves_no_trace(
-    made: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Exit code 1, one line, no half file."""
     assert run("export", "--ledger", made, made.parent / "none" / "out.jsonl") == 1
     assert "could not be done (No such file or directory)" in capsys.readouterr().err
-    assert {file.name for file in made.parent.iterdir()} == {"l", "l-claims"}
+    assert {file.name for file in made.parent.iterdir()} == {"l", "l-claims", "out.jsonl"}
 
 
-def test_what_was_exported_can_be_imported_elsewhere(
-    made: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Every row arrives with its time; a second import finds all known."""
+def test_what_was_exported_can_be_imported_elsewhere(made: Path, capsys: Captured) -> None:
+    """Every row arrives with its time; the first reply stands, however the second came."""
     exported(made)
     elsewhere = made.parent / "new" / "l"
     for said in ("7 new, 0 known, 0 refused\n", "0 new, 7 known, 0 refused\n"):
@@ -123,6 +104,15 @@ def test_what_was_exported_can_be_imported_elsewhere(
     with Ledger(elsewhere) as ledger:
         assert all(ledger.get(key_of(number)) == reply_of(number) for number in range(7))
     assert ask(elsewhere, "SELECT min(at) FROM calls") == 86_400.0
+    exported(made)
+    elsewhere = made.parent / "m"
+    with Ledger(elsewhere) as ledger:
+        put(ledger, [PaidReply(key=key_of(3), spec="m", reply=Reply(text="first"))])
+    assert run("import", made.parent / "out.jsonl", "--ledger", elsewhere) == 0
+    assert capsys.readouterr().out == "6 new, 1 known, 0 refused\n"
+    with Ledger(elsewhere) as ledger:
+        assert ledger.get(key_of(3)) == Reply(text="first")
+        assert ledger.get(key_of(2)) == reply_of(2)
 
 
 NO_ROW, CHANGED = "not a row of a ledger", "the row is not what was exported: its checksum is wrong"
@@ -143,7 +133,7 @@ BAD: list[tuple[bytes | dict[str, object], str]] = [
 
 @pytest.mark.parametrize(("bad", "message"), BAD)
 def test_a_bad_line_is_named_and_left_out(
-    made: Path, capsys: pytest.CaptureFixture[str], bad: bytes | dict[str, object], message: str
+    made: Path, capsys: Captured, bad: bytes | dict[str, object], message: str
 ) -> None:
     """Line and reason on stderr, exit code 4; the others are imported."""
     rows = exported(made)
@@ -159,22 +149,7 @@ def test_a_bad_line_is_named_and_left_out(
     assert ask(elsewhere, "SELECT count(*) FROM calls") == 6
 
 
-def test_another_reply_for_a_known_key_changes_nothing(
-    made: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The first reply stands, however the second came."""
-    exported(made)
-    elsewhere = made.parent / "m"
-    with Ledger(elsewhere) as ledger:
-        put(ledger, [PaidReply(key=key_of(3), spec="m", reply=Reply(text="first"))])
-    assert run("import", made.parent / "out.jsonl", "--ledger", elsewhere) == 0
-    assert capsys.readouterr().out == "6 new, 1 known, 0 refused\n"
-    with Ledger(elsewhere) as ledger:
-        assert ledger.get(key_of(3)) == Reply(text="first")
-        assert ledger.get(key_of(2)) == reply_of(2)
-
-
-def test_many_bad_lines_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_bad_lines_are_counted(tmp_path: Path, capsys: Captured) -> None:
     """Twenty are named, the others counted."""
     (tmp_path / "x").write_text("nothing\n" * 50, encoding="utf-8")
     assert run("import", tmp_path / "x", "--ledger", tmp_path / "l") == 4
@@ -183,9 +158,7 @@ def test_many_bad_lines_are_counted(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "50 bad lines; the first 20 are named" in err
 
 
-def test_pruning_counts_first_and_removes_on_request(
-    made: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_pruning_counts_first_and_removes_on_request(made: Path, capsys: Captured) -> None:
     """Without --yes nothing goes; with it, rows by age and model, and the file gets smaller."""
     fill(made, 400, spec="big", size=900)
     before = made.stat().st_size
@@ -204,18 +177,14 @@ def test_pruning_counts_first_and_removes_on_request(
         assert ledger.notes == ()
 
 
-def test_a_ledger_in_use_is_not_pruned(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A run must not lose what it has just been given."""
+def test_a_ledger_in_use_is_not_pruned(
+    made: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run must not lose what it was given; an error of SQLite is exit 1, no traceback."""
     with Ledger(made):
         assert run("prune", "--ledger", made, "--model", SPEC, "--yes") == 4
     assert "prune it once the run has ended" in capsys.readouterr().err
     assert ask(made, "SELECT count(*) FROM calls") == 7
-
-
-def test_a_disk_that_refuses_is_one_line(
-    made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """An error of SQLite is exit code 1 and no traceback."""
 
     def refuse(*_: object) -> None:
         raise StoreError("database or disk is full", is_full=True)
@@ -225,9 +194,7 @@ def test_a_disk_that_refuses_is_one_line(
     assert "prune could not be done (database or disk is full)" in capsys.readouterr().err
 
 
-def test_a_damaged_ledger_is_read_as_far_as_it_goes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_ledger_is_read_as_far_as_it_goes(tmp_path: Path, capsys: Captured) -> None:
     """stats says that the file is damaged and does not end in a traceback."""
     path = tmp_path / "l"
     fill(path, 2000, size=5)

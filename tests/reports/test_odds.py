@@ -81,7 +81,7 @@ def test_a_worse_model_loses_so_much_more() -> None:
 @pytest.mark.untraced
 def test_one_language_alone_is_worse_in_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pooled margin with room for it passes, its own one does not; the line names the slice."""
-    monkeypatch.setattr("reports.verdict.odds.RUNS", 40)
+    monkeypatch.setattr("reports.verdict.odds.RUNS", 20)
     letters = {"en": "c" * 180 + "i" * 120, "bg": "c" * 280 + "i" * 20}
     records = [one for name, text in letters.items() for one in answered(text, name)]
 

@@ -13,6 +13,7 @@ from reports.run.report import Report
 from reports.run.run_json import load_report
 from reports.verdict.promoted import BASELINES, find_run, with_trend
 from tests.conftest import MODULE, ROOT, Project
+from tests.support.captured import Captured
 from tests.support.made_runs import answered, run_of, written
 from tests.support.samples import rendered
 from tests.support.tables import kept, tabled
@@ -31,9 +32,7 @@ def began(report: Report, started: str) -> Report:
     return replace(report, run={**report.run, "started": started})
 
 
-def test_a_promoted_run_is_found_by_its_name(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_promoted_run_is_found_by_its_name(home: Path, capsys: Captured) -> None:
     """The next run does not change it, and a path of that name comes first."""
     assert main(["promote", "v1"]) == 0
     assert "reports/baselines/v1: PASS, 40 items; --baseline=v1" in capsys.readouterr().out
@@ -48,7 +47,7 @@ def test_a_promoted_run_is_found_by_its_name(
 
 @tabled("given", "said")
 def test_what_cannot_be_kept_or_found_is_one_line(
-    home: Path, given: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    home: Path, given: list[str], said: str, capsys: Captured
 ) -> None:
     """Exit 4, and nothing is written over."""
     main(["promote", "v1"])
@@ -66,9 +65,7 @@ def test_a_run_is_replaced_or_kept_although_it_failed_where_that_is_said(home: P
     assert load_report(find_run("v1", home)).counts.passed == 0
 
 
-def test_the_list_names_every_run_and_what_cannot_be_read(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_list_names_every_run_and_what_cannot_be_read(home: Path, capsys: Captured) -> None:
     """Promoted runs by name, then the last one; a broken one has its reason."""
     main(["promote", "v1"])
     broken = home / BASELINES / "v0"
@@ -83,7 +80,7 @@ def test_the_list_names_every_run_and_what_cannot_be_read(
 
 
 def test_an_empty_list_says_how_runs_come_to_be(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     """A newcomer sees the two commands."""
     monkeypatch.chdir(tmp_path)
@@ -156,7 +153,7 @@ PARROT: str = kept(__file__, "parrot")
 
 
 def test_a_promoted_run_is_small_and_compares_like_the_whole(
-    project: Project, capsys: pytest.CaptureFixture[str]
+    project: Project, capsys: Captured
 ) -> None:
     """Of 360 bundled items with answers and reasons at most 200 kB stay; no verdict differs."""
     for language in LANGUAGES:
@@ -203,7 +200,7 @@ def test_a_promoted_run_is_small_and_compares_like_the_whole(
     ],
 )
 def test_packed_records_that_are_not_the_runs_are_refused(
-    home: Path, content: bytes, said: str, capsys: pytest.CaptureFixture[str]
+    home: Path, content: bytes, said: str, capsys: Captured
 ) -> None:
     """A cut, a foreign or another file is exit 4 in one line."""
     main(["promote", "v1"])

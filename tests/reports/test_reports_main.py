@@ -14,6 +14,7 @@ from reports.run.record import Record
 from reports.run.report import Report
 from reports.run.run_json import load_report
 from tests.conftest import Project
+from tests.support.captured import Captured
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.recorded import fill
 from tests.support.tables import tabled
@@ -63,7 +64,7 @@ def test_wrong_words_are_one_line_and_exit_4(
     words: list[str],
     message: str,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Captured,
 ) -> None:
     """Of every command: what is wrong and what to give, never a traceback."""
     monkeypatch.chdir(place)
@@ -81,9 +82,7 @@ def test_render_writes_the_same_bytes(old: Path, tmp_path: Path) -> None:
     assert before == {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
 
 
-def test_render_writes_what_is_asked_for_beside_the_run(
-    old: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_render_writes_what_is_asked_for_beside_the_run(old: Path, capsys: Captured) -> None:
     """Only the files of the formats named, in place; the rest is left alone."""
     for path in old.glob("*"):
         if path.name not in ("run.json", "records.jsonl"):
@@ -95,7 +94,7 @@ def test_render_writes_what_is_asked_for_beside_the_run(
 
 
 def test_compare_prints_the_table_and_what_broke(
-    old: Path, new: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    old: Path, new: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     """Exit 0 although the new run is worse: comparing is not gating."""
     assert main(["compare", str(old), str(new), "--to", str(tmp_path / "out")]) == 0
@@ -108,7 +107,7 @@ def test_compare_prints_the_table_and_what_broke(
 
 
 def test_compare_refuses_runs_without_a_common_item(
-    old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    old: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     """An empty table would look like "nothing changed"."""
     dataset = facts_dataset(graded_slice("bg"))
@@ -127,7 +126,7 @@ def test_gate_decides_as_the_run_would_have(
 
 
 def test_gate_prints_why_and_writes_a_whole_report(
-    new: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    new: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     """The gate table, where the report is, and last the line that says the exit code."""
     gates = gates_file(tmp_path, "facts: {en: {correct: {min: 0.9}}}")
@@ -142,7 +141,7 @@ def test_gate_prints_why_and_writes_a_whole_report(
 
 
 def test_the_runs_own_baseline_is_found_again_or_asked_for(
-    old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    old: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     """A run that was compared is never decided on without: its drop gate would be gone."""
     dataset = facts_dataset(graded_slice("en", DROP))
@@ -160,9 +159,7 @@ def test_the_runs_own_baseline_is_found_again_or_asked_for(
     assert "is no longer what the run was compared with" in capsys.readouterr().err
 
 
-def test_merge_writes_the_whole_and_ends_as_it_would(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_merge_writes_the_whole_and_ends_as_it_would(tmp_path: Path, capsys: Captured) -> None:
     """Two shards of a language each; the counts sum."""
     parts = {"en": "ccc", "bg": "cii"}
     folders = [
@@ -199,7 +196,7 @@ def test_shards_of_real_sessions_make_one_run(project: Project) -> None:
 
 
 def test_shards_of_different_baselines_need_to_be_told_which(
-    old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    old: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     """The error names both."""
     runs = []
@@ -215,7 +212,7 @@ def test_shards_of_different_baselines_need_to_be_told_which(
 
 
 def test_a_folder_that_cannot_be_written_is_exit_3(
-    old: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    old: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     """Said in one line, as for a run; no gate failed."""
     (tmp_path / "file").write_text("x", encoding="utf-8")
