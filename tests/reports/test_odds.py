@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from evaluators.statistics.paired import power
 from reports.gates.decide import SessionFacts
 from reports.gates.power import DISCORDANCES, expected_shares, power_lines, units_needed
 from reports.judge.scale import JudgeScale
+from reports.run.baseline import Baseline
 from reports.run.record import Record
 from reports.verdict.assemble import Facts, ReportInputs, account, decision_of, known_run
 from reports.verdict.odds import (
@@ -28,22 +30,36 @@ from reports.verdict.odds import (
 )
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of
+from tests.support.tables import tabled
 
 DROP = Threshold(measure="drop", max=0.1, evidence="confident")
 
 CORRECT_BAR = Threshold(measure="correct", min=0.5)
 
 
+def inputs_of(
+    records: Sequence[Record], *rules: Threshold, pool: Threshold | None = None
+) -> ReportInputs:
+    """Return what a run over these records is made of."""
+    names = dict.fromkeys(one.language for one in records)
+    slices = [graded_slice(name, *rules) for name in names]
+    dataset = facts_dataset(*slices, pooled=(pool,) if pool else ())
+    whole = {f"facts:{name}": sum(one.language == name for one in records) for name in names}
+    return ReportInputs(datasets=(dataset,), records=tuple(records), whole=whole)
+
+
+FACTS = Facts(model="m", judge="lexical", session=SessionFacts(), provenance={}, run={})
+
+
+def earlier(inputs: ReportInputs) -> Baseline:
+    """Return the same run as its baseline."""
+    return before(run_of(inputs.records, *inputs.datasets, judge="lexical"))
+
+
 def simulation(letters: str, *rules: Threshold, baseline: bool = True) -> Simulation:
     """Return the simulation of a run like this one, judged by rules."""
-    dataset = facts_dataset(graded_slice("en", *rules))
-    records = answered(letters, judge="lexical")
-    inputs = ReportInputs(
-        datasets=(dataset,), records=tuple(records), whole={"facts:en": len(records)}
-    )
-    facts = Facts(model="m", judge="lexical", session=SessionFacts(), provenance={}, run={})
-    old = before(run_of(records, dataset, judge="lexical")) if baseline else None
-    return Simulation(inputs, facts, old)
+    inputs = inputs_of(answered(letters, judge="lexical"), *rules)
+    return Simulation(inputs, FACTS, earlier(inputs) if baseline else None)
 
 
 def again(records: Sequence[Record], discordance: float, worse: float = 0.0) -> list[list[Record]]:
@@ -54,28 +70,27 @@ def again(records: Sequence[Record], discordance: float, worse: float = 0.0) -> 
 
 
 def test_an_unchanged_model_keeps_every_mean_and_changes_so_many_items() -> None:
-    """Of 60 % right, 25 % wrong and 15 % silent, 20 % change sides and all shares stay."""
+    """Of 60 % right, 25 % wrong and 15 % silent, 20 % change sides and all shares stay.
+
+    A worse model loses so much more; items without a grade are drawn from the slice's grades.
+    """
     records = answered("c" * 60 + "i" * 25 + "n" * 15)
     runs = again(records, 0.2)
     shares = Counter(one.grade for run in runs for one in run)
     found = [shares[grade] / 40_000 for grade in ("CORRECT", "INCORRECT", "NOT_ATTEMPTED")]
     assert found == pytest.approx([0.6, 0.25, 0.15], abs=0.006)
-    flips = [
-        (new.grade == CORRECT) != (old.grade == CORRECT)
-        for run in runs
-        for new, old in zip(run, records, strict=True)
-    ]
+    pairs = [pair for run in runs for pair in zip(run, records, strict=True)]
+    flips = [(new.grade == CORRECT) != (old.grade == CORRECT) for new, old in pairs]
     assert np.mean(flips) == pytest.approx(0.2, abs=0.006)
     spread = np.std([sum(one.grade == CORRECT for one in run) for run in runs])
     assert spread == pytest.approx(np.sqrt(100 * 0.2), rel=0.1)
-
-
-def test_a_worse_model_loses_so_much_more() -> None:
-    """Twice a margin of 0.1 takes 20 of 100 right answers away, on average."""
-    runs = again(answered("c" * 60 + "i" * 40), 0.1, worse=2.0)
-    assert np.mean([one.grade == CORRECT for run in runs for one in run]) == pytest.approx(
-        0.4, abs=0.01
-    )
+    worse = again(answered("c" * 60 + "i" * 40), 0.1, worse=2.0)  # twice a margin of 0.1
+    right = [one.grade == CORRECT for run in worse for one in run]
+    assert np.mean(right) == pytest.approx(0.4, abs=0.01)
+    runs = again(answered("c" * 30 + "i" * 10 + "e" * 60), 0.0)
+    assert all(one.is_graded and not one.error for run in runs for one in run)
+    drawn = [one.grade == CORRECT for run in runs for one in run[40:]]
+    assert np.mean(drawn) == pytest.approx(0.75, abs=0.02)
 
 
 @pytest.mark.untraced
@@ -84,36 +99,21 @@ def test_one_language_alone_is_worse_in_each_run(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("reports.verdict.odds.RUNS", 20)
     letters = {"en": "c" * 180 + "i" * 120, "bg": "c" * 280 + "i" * 20}
     records = [one for name, text in letters.items() for one in answered(text, name)]
+    differ = Discordance(shares=(0.1,), source="")
 
-    def line(*rules: Threshold) -> str:
-        bar = replace(CORRECT_BAR, min=0.1)
-        dataset = facts_dataset(*(graded_slice(name, bar, *rules) for name in letters))
-        inputs = ReportInputs(
-            datasets=(dataset,), records=tuple(records), whole={"facts:en": 300, "facts:bg": 300}
-        )
-        facts = Facts(model="m", judge="lexical", session=SessionFacts(), provenance={}, run={})
-        old = before(run_of(records, dataset, judge="lexical"))
-        differ = Discordance(shares=(0.1,), source="")
-        (found,) = [
-            one for one in Simulation(inputs, facts, old).lines(differ) if "language alone" in one
-        ]
+    def alone(run: Simulation) -> list[str]:
+        return [one for one in run.lines(differ) if "language alone" in one]
+
+    def line(rule: Threshold) -> str:
+        inputs = inputs_of(records, replace(CORRECT_BAR, min=0.1), rule)
+        (found,) = alone(Simulation(inputs, FACTS, earlier(inputs)))
         return found
 
     assert "exit 0 with 0.00" in line(DROP)
     said = line(replace(DROP, max=0.45))
     assert "exit 0 with 1.00" in said
     assert said.endswith("20 points, another in each run; most often passed: facts:en")
-    assert not any("alone" in one for one in simulation("c" * 50 + "i").lines(
-        Discordance(shares=(0.1,), source="")))  # fmt: skip
-
-
-def test_items_without_a_grade_come_out_like_the_others() -> None:
-    """They are drawn from the slice's grades each time."""
-    runs = again(answered("c" * 30 + "i" * 10 + "e" * 60), 0.0)
-    assert all(one.is_graded and not one.error for run in runs for one in run)
-    assert np.mean([one.grade == CORRECT for run in runs for one in run[40:]]) == pytest.approx(
-        0.75, abs=0.02
-    )
+    assert not alone(simulation("c" * 50 + "i"))
 
 
 def test_an_outcome_is_taken_from_an_item_with_the_same_gold_label() -> None:
@@ -143,22 +143,21 @@ def test_labelled_items_stay_as_they_are() -> None:
 @given(st.integers(0, 10**6), st.sampled_from(["c" * 30 + "i" * 20, "c" * 40 + "n" * 5 + "e" * 5]))
 def test_the_gates_decide_as_those_of_a_report(seed: int, letters: str) -> None:
     """The same gates, states, figures and exit code as in the report of the same records."""
-    dataset = facts_dataset(
-        graded_slice("en", CORRECT_BAR, DROP), pooled=(replace(DROP, pool=True),)
-    )
     old = answered(letters, judge="lexical")
-    baseline = before(run_of(old, dataset, judge="lexical"))
-    random = np.random.default_rng(seed)
-    inputs = ReportInputs(datasets=(dataset,), records=tuple(old), whole={"facts:en": len(old)})
-    facts = Facts(model="m", judge="lexical", session=SessionFacts(), provenance={}, run={})
-    known = known_run(inputs, facts, (baseline, None))
-    new = SimulatedSlice(dataset.slices["en"], old, 0.1).records(random, 0.3, 1.0)
+    inputs = inputs_of(old, CORRECT_BAR, DROP, pool=replace(DROP, pool=True))
+    baseline = earlier(inputs)
+    known = known_run(inputs, FACTS, (baseline, None))
+    part = inputs.datasets[0].slices["en"]
+    new = SimulatedSlice(part, old, 0.1).records(np.random.default_rng(seed), 0.3, 1.0)
     inputs = replace(inputs, records=tuple(new))
-    decided = decision_of(inputs, facts, baseline, known=known)
-    whole = account(inputs, facts, baseline).decision
-    silent = [replace(one, reason="", remedy="", needs="") for one in whole.gates]
+    decided = decision_of(inputs, FACTS, baseline, known=known)
+    whole = account(inputs, FACTS, baseline).decision
     assert decided.code == whole.code
-    assert [replace(one, reason="", remedy="", needs="") for one in decided.gates] == silent
+    silent, said = (
+        [replace(one, reason="", remedy="", needs="") for one in each.gates]
+        for each in (decided, whole)
+    )
+    assert silent == said
 
 
 @pytest.mark.untraced
@@ -173,23 +172,17 @@ def test_a_drop_gate_alone_ends_as_its_exact_power_says() -> None:
     assert run.odds(0.2, worse=1.0, runs=60).codes.get(0, 0) <= 0.06
 
 
-def test_the_same_figures_every_time() -> None:
-    """The seed is fixed."""
+def test_without_a_baseline_there_is_no_drop_gate() -> None:
+    """The gates are those of the run to come: a bar far off decides each time.
+
+    A model's usage is unknown before it is asked: such gates have no forecast. The seed is fixed.
+    """
+    certain = Odds(runs=20, codes={0: 1.0}, blame=(), stuck={})
+    for rule in (DROP, Threshold(measure="seconds_p95", max=1.0)):
+        run = simulation("c" * 36 + "i" * 4, CORRECT_BAR, rule, baseline=False)
+        assert run.odds(0.1, runs=20) == certain
     found = [simulation("c" * 20 + "i" * 20, CORRECT_BAR).odds(0.1, runs=20) for _ in range(2)]
     assert found[0] == found[1]
-
-
-def test_without_a_baseline_there_is_no_drop_gate() -> None:
-    """The gates are those of the run to come: a bar far off decides each time."""
-    run = simulation("c" * 36 + "i" * 4, DROP, CORRECT_BAR, baseline=False)
-    assert run.odds(0.1, runs=20) == Odds(runs=20, codes={0: 1.0}, blame=(), stuck={})
-
-
-def test_gates_on_what_answers_take_have_no_forecast() -> None:
-    """A model's usage is unknown before it is asked; the odds are of the other gates."""
-    slow = Threshold(measure="seconds_p95", max=1.0)
-    run = simulation("c" * 36 + "i" * 4, CORRECT_BAR, slow, baseline=False)
-    assert run.odds(0.1, runs=20) == Odds(runs=20, codes={0: 1.0}, blame=(), stuck={})
 
 
 def test_the_margin_is_that_of_the_drop_gate() -> None:
@@ -224,33 +217,12 @@ def said(rule: Threshold, count: int, *, baseline: bool = True) -> str:
     return line
 
 
-@pytest.mark.parametrize(
-    ("rule", "text"),
-    [
-        (
-            Threshold(measure="drop", max=0.05, evidence="confident"),
-            "400 independent pairs exclude a drop of 0.046, 0.063 or 0.077 with a chance of 0.8 if "
-            "10, 20 or 30 % of them differ",
-        ),
-        (
-            Threshold(measure="rise", of="incorrect", max=0.05, evidence="confident"),
-            "exclude a drop of 0.046, 0.063 or 0.077",
-        ),
-        (
-            Threshold(measure="drop", of="f_score", max=0.05, evidence="confident"),
-            "no forecast for this gate alone",
-        ),
-        (Threshold(measure="drop", max=0.1), "no forecast for this gate alone"),
-        (
-            Threshold(measure="drop", max=0.0, evidence="confident"),
-            "no forecast for this gate alone",
-        ),
-    ],
-)
-def test_each_gate_has_its_sentence(rule: Threshold, text: str) -> None:
+@tabled("rule", "text")
+def test_each_gate_has_its_sentence(rule: dict[str, Any], text: str) -> None:
     """The smallest drop that so many pairs exclude for an unchanged model."""
-    line = said(rule, 400)
-    assert line.startswith(f"d:bg {rule.name} ")
+    gate = Threshold(**rule)
+    line = said(gate, 400)
+    assert line.startswith(f"d:bg {gate.name} ")
     assert text in line
 
 

@@ -22,7 +22,7 @@ from reports.run.run_json import load_report, load_run
 from tests.support.made_runs import RUBRIC, answered, facts_dataset, graded_slice, run_of, written
 from tests.support.samples import full, record, rendered, report
 from tests.support.scripted import make_case
-from tests.support.tables import tabled
+from tests.support.tables import grown, tabled
 
 DROP = Threshold(measure="drop", max=0.1, evidence="confident")
 
@@ -52,29 +52,12 @@ def test_a_report_comes_back_as_it_was(make: Callable[[], Report], tmp_path: Pat
     )
 
 
-Change = Callable[[dict[str, object]], object]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda run: run.pop("slices"),
-        lambda run: run.update(gates=5),
-        lambda run: run.update(counts=[]),
-        lambda run: run.update(counts={"plan": "many"}),
-        lambda run: run.update(session={"pytest_code": True}),
-        lambda run: run.update(parity=[{"dataset": "d"}]),
-        lambda run: run.update(comparison={"model": "m", "judge": "j", "more": 1}),
-        lambda run: run.update(datasets=[{"name": "d", "kind": "odd", "slices": []}]),
-        lambda run: run.update(judging={"by_judge": ["a"]}),
-    ],
-)
-def test_an_altered_run_is_a_usage_problem(change: Change, tmp_path: Path) -> None:
+@tabled("change")
+def test_an_altered_run_is_a_usage_problem(change: dict[str, object], tmp_path: Path) -> None:
     """The checksum is that of the records; run.json itself may be edited, and is then refused."""
     path = written(rich(), tmp_path) / "run.json"
     run = json.loads(path.read_text(encoding="utf-8"))
-    change(run)
-    path.write_text(json.dumps(run), encoding="utf-8")
+    path.write_text(json.dumps({**run, **change}), encoding="utf-8")
     with pytest.raises(UsageError, match=r"run\.json is not as it was written") as caught:
         load_report(tmp_path)
     assert "\n" not in str(caught.value)
@@ -117,20 +100,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def rewrite(folder: Path, records: str) -> None:
-    """Put other records beside run.json, with the checksum that goes with them."""
-    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    (folder / "records.jsonl").write_text(records, encoding="utf-8")
-    run["records"]["sha256"] = hashlib.sha256(records.encode()).hexdigest()
-    (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
-
-
-@pytest.mark.parametrize("name", ["", "run.json"])
-def test_a_run_comes_back_from_the_folder_or_the_file(folder: Path, name: str) -> None:
-    """Both ways of naming it read the same."""
-    run, records = load_run(folder / name)
-    assert run["model"] == "openai:new"
-    assert records == (record(),)
+def test_a_run_comes_back_from_the_folder_or_the_file(folder: Path) -> None:
+    """Both ways of naming it read the same; one altered byte of its records is refused."""
+    for name in ("", "run.json"):
+        run, records = load_run(folder / name)
+        assert (run["model"], records) == ("openai:new", (record(),))
+    path = folder / "records.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"CORRECT", b"CORRECt"))
+    with pytest.raises(UsageError, match=r"records.jsonl: altered since run.json was written"):
+        load_run(folder)
 
 
 def test_records_come_back_exactly(tmp_path: Path) -> None:
@@ -144,49 +122,28 @@ def test_records_come_back_exactly(tmp_path: Path) -> None:
     assert load_run(tmp_path)[1][1].votes == votes
 
 
-@pytest.mark.parametrize("name", ["run.json", "records.jsonl"])
-def test_a_missing_file_is_named(folder: Path, name: str) -> None:
-    """Half a report is no baseline."""
-    (folder / name).unlink()
-    with pytest.raises(UsageError, match=name):
-        load_run(folder)
-
-
-def test_altered_records_are_refused(folder: Path) -> None:
-    """One byte is enough."""
-    path = folder / "records.jsonl"
-    path.write_bytes(path.read_bytes().replace(b"CORRECT", b"CORRECt"))
-    with pytest.raises(UsageError, match=r"records.jsonl: altered since run.json was written"):
-        load_run(folder)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "not valid JSON"),
-        ("[" * 100_000, "not valid JSON"),
-        ("[]", "a JSON list, not an object"),
-        ("{}", "'schema_version' is None"),
-        ('{"schema_version": 99}', "'schema_version' is 99"),
-        ('{"schema_version": 2}', "'records.sha256' is None"),
-        ('{"schema_version": 2, "records": {"sha256": 5}}', "'records.sha256' is 5"),
-    ],
-)
+@tabled("text", "message")
 def test_what_is_no_run_is_refused(folder: Path, text: str, message: str) -> None:
-    """The error names the file and what was found in it."""
-    (folder / "run.json").write_text(text, encoding="utf-8")
+    """The error names the file and what was found in it; half a report is no baseline."""
+    (folder / "run.json").write_text(grown(text), encoding="utf-8")
     with pytest.raises(UsageError, match=message):
         load_run(folder)
+    write(report(), folder)
+    for name in ("records.jsonl", "run.json"):
+        (folder / name).unlink()
+        with pytest.raises(UsageError, match=name):
+            load_run(folder)
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [("{}", r"records.jsonl:2: fields \["), ("nonsense", r"records.jsonl:2: not valid JSON")],
-)
-def test_a_line_of_another_version_is_named(folder: Path, line: str, message: str) -> None:
-    """File and line stand in the error."""
-    rewrite(folder, (folder / "records.jsonl").read_text(encoding="utf-8") + line + "\n")
-    with pytest.raises(UsageError, match=message):
+@pytest.mark.parametrize(("line", "said"), [("{}", r"fields \["), ("nonsense", "not valid JSON")])
+def test_a_line_of_another_version_is_named(folder: Path, line: str, said: str) -> None:
+    """File and line stand in the error, where the checksum is that of the altered records."""
+    file, run = folder / "records.jsonl", json.loads((folder / "run.json").read_text("utf-8"))
+    text = f"{file.read_text(encoding='utf-8')}{line}\n"
+    file.write_text(text, encoding="utf-8")
+    run["records"]["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    with pytest.raises(UsageError, match=f"records.jsonl:2: {said}"):
         load_run(folder)
 
 
@@ -205,17 +162,9 @@ def test_a_run_names_what_could_change_its_numbers(monkeypatch: pytest.MonkeyPat
     found = made.provenance(plan, Selection(seed=7), facts, {"model": {"name": "new"}})
     assert found["models_returned"] == ["new-1"]
     assert found["judges_returned"] == ["judge-1"]
-    assert found["slices"] == {
-        "facts:en": {
-            "file": "en.csv",
-            "data_sha256": "ab",
-            "prompt": "",
-            "rubric": RUBRIC.version,
-            "pass_bar": None,
-            "metrics": [],
-            "checks": [],
-        }
-    }
+    nothing: dict[str, object] = {"prompt": "", "pass_bar": None, "metrics": [], "checks": []}
+    one = {"file": "en.csv", "data_sha256": "ab", "rubric": RUBRIC.version, **nothing}
+    assert found["slices"] == {"facts:en": one}
     assert (found["model"], found["seed"], found["limit"]) == ({"name": "new"}, 7, None)
     assert found["packages"] == {"pytest": version("pytest"), "no-such-package": "not installed"}
 

@@ -14,7 +14,7 @@ from reports.render.html import listed
 from reports.run import clean
 from reports.run.evidence import Change, Comparison, ConfusionCell, Judging, RulesAudit
 from reports.run.record import Record
-from reports.run.report import Decision, Report
+from reports.run.report import Decision, GateResult, Report
 from tests.reports.test_votes import judged_dataset, labelled
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
@@ -30,35 +30,33 @@ def active(text: str) -> list[str]:
 
 
 def test_hostile_text_adds_no_active_tag() -> None:
-    """A page with hostile texts has the same active tags as one without; all are ours."""
-    assert active(html.render(report(hostile()))) == active(html.render(report()))
+    """A page with hostile texts has the same active tags as one without; all are ours.
+
+    Nor do old answers, reasons, names of facts or votes add any.
+    """
+    plain = active(html.render(report()))
+    assert active(html.render(report(hostile()))) == plain
     for tag, attributes in Page(html.render(full(3))).tags:
-        assert not any(name.startswith("on") or name in ("style", "src") for name in attributes), (
-            tag
-        )
+        odd = [name for name in attributes if name.startswith("on") or name in ("style", "src")]
+        assert not odd, tag
         assert (attributes.get("href") or "#").startswith("#")
-
-
-def test_hostile_text_beside_the_baseline_adds_no_active_tag() -> None:
-    """Nor does it as an old answer, a reason, a fact's name or a vote."""
     old = [
         replace(one, answer=text, reason=text, question=text)
         for one, text in zip(answered("c" * len(HOSTILE)), HOSTILE, strict=True)
     ]
     new = [replace(one, grade="INCORRECT", outcome="failed") for one in old]
-    english, bulgarian = graded_slice(), graded_slice("bg")
     away = [
         replace(one, language="bg", key=f"bg{one.key}", metadata={"fact_id": text or "f"})
         for one, text in zip(new, HOSTILE, strict=True)
     ]
     home = [replace(one, metadata=other.metadata) for one, other in zip(old, away, strict=True)]
     beside = run_of(new, baseline=run_of(old))
-    languages = run_of([*home, *away], facts_dataset(english, bulgarian))
+    languages = run_of([*home, *away], facts_dataset(graded_slice(), graded_slice("bg")))
     assert beside.comparison is not None
     assert beside.comparison.changes
     assert languages.parity[0].lapses
     for made in (beside, languages):
-        assert active(html.render(made)) == active(html.render(report()))
+        assert active(html.render(made)) == plain
 
 
 def test_the_policy_lets_in_only_our_script_and_style() -> None:
@@ -150,33 +148,27 @@ def test_odd_records_have_a_row(item: Record) -> None:
     assert found["kind"] == ("model: x" if item.error else "")
 
 
-def test_a_partial_report_says_so_at_the_top() -> None:
-    """INCOMPLETE is the verdict, with the number of missing items."""
+def test_what_a_page_says_of_its_verdict() -> None:
+    """INCOMPLETE with what is missing; no gates; five reasons; the nearest bar; one is one."""
     text = html.render(report(complete=False))
     assert "INCOMPLETE: this is a partial report. 0 of 1 planned items are missing." in text
     assert "<title>INCOMPLETE" in text
 
+    def page(code: int, *gates: GateResult, notes: tuple[str, ...] = ()) -> str:
+        made = report(decision=Decision(gates=gates, code=code, line="-"), notes=notes)
+        return Page(html.render(made)).text
 
-def test_without_gates_the_page_says_that_nothing_is_decided() -> None:
-    """No thresholds, no verdict."""
-    text = html.render(report(decision=Decision(gates=(), code=6, line="-")))
-    assert "No gate was declared" in text
-    assert report().verdict == "PASS"
-
-
-def test_reasons_beside_the_verdict_are_few() -> None:
-    """The first five gates that do not pass, and how many more there are."""
-    gates = tuple(gate("FAIL", language=f"l{number}") for number in range(7))
-    text = Page(html.render(report(decision=Decision(gates=gates, code=1, line="-")))).text
-    assert "2 more gates do not pass" in text
-
-
-def test_where_all_pass_the_nearest_bar_is_named() -> None:
-    """What a reader asks next: how close was it."""
+    assert "No gate was declared" in page(6)
+    failing = [gate("FAIL", language=f"l{number}") for number in range(7)]
+    assert "2 more gates do not pass" in page(1, *failing)
+    assert "1 more gate does not pass" in page(1, *failing[:6])
     near = gate("PASS", worst=0.61, best=0.61)
-    gates = (near, gate("PASS", threshold=Threshold(measure="f_score", min=0.1)))
-    text = Page(html.render(report(decision=Decision(gates=gates, code=0, line="-")))).text
+    text = page(0, near, gate("PASS", threshold=Threshold(measure="f_score", min=0.1)))
     assert "Nearest to its bar: simpleqa:en correct, which would fail" in text
+    text = page(0, near, notes=("a",))
+    assert "simpleqa:en correct, which would fail with 17 items" in text
+    assert "1 note on this run" in text
+    assert "1 items" not in text
 
 
 def test_equal_reports_give_equal_pages() -> None:
@@ -193,36 +185,34 @@ def test_equal_reports_give_equal_pages() -> None:
     assert html.render(made) == html.render(other)
 
 
-def test_one_of_a_thing_is_not_several() -> None:
-    """The smallest run reads as well as a large one."""
-    near = gate("PASS", worst=0.61, best=0.61)
-    made = report(decision=Decision(gates=(near,), code=0, line="-"), notes=("a",))
-    text = Page(html.render(made)).text
-    assert "simpleqa:en correct, which would fail with 17 items" in text
-    assert "1 note on this run" in text
-    assert "1 items" not in text
-    many = tuple(gate("FAIL", language=f"l{number}") for number in range(6))
-    text = Page(html.render(report(decision=Decision(gates=many, code=1, line="-")))).text
-    assert "1 more gate does not pass" in text
-
-
 def compared(new: str, old: str) -> Report:
     """Return the report of a run beside a baseline; both are given by letters of grades."""
     return run_of(answered(new), baseline=run_of(answered(old)))
 
 
 def test_an_item_beside_the_baseline_says_what_became_of_it() -> None:
-    """Its flip, and the baseline's answer, grade and reason where they differ."""
-    made = compared("cic", "cc")
-    found = items(html.render(made))
+    """Its flip, and the baseline's answer, grade and reason where they differ.
+
+    A comparison without a change says so, and one without known items too; links lead somewhere.
+    """
+    found = items(html.render(compared("cic", "cc")))
     assert [item["flip"] for item in found] == ["same", "broke", "new"]
-    assert found[0]["before"] is None
-    assert found[1]["before"] == ["c: an answer to 1", "CORRECT", "It is CORRECT."]
-    assert found[2]["before"] is None
+    then = ["c: an answer to 1", "CORRECT", "It is CORRECT."]
+    assert [item["before"] for item in found] == [None, then, None]
+    assert "No item passes now that failed then" in html.render(compared("ci", "ci"))
+    assert "the comparison decides nothing" in html.render(report(baseline="last/"))
+    page = Page(html.render(compared("ic", "ci")))
+    ids = [found["id"] for _, found in page.tags if "id" in found]
+    assert len(ids) == len(set(ids))
+    anchors = {(found["href"] or "")[1:] for found in page.named("a") if found.get("href")}
+    assert {one for one in anchors if not one.startswith(("item-", "items?"))} <= set(ids)
 
 
 def test_changed_items_stand_side_by_side() -> None:
-    """Those that broke first, a few at once, the others to unfold; each leads to its item."""
+    """Those that broke first, a few at once, the others to unfold; each leads to its item.
+
+    Difference with interval, McNemar's p, odds ratio and counts.
+    """
     text = html.render(compared("i" * 10 + "c" * 6, "c" * 10 + "i" * 6))
     page = Page(text)
     assert "Right then, wrong now: 10" in page.text
@@ -232,37 +222,25 @@ def test_changed_items_stand_side_by_side() -> None:
     assert page.named("a", href="#item-facts-en-i0")
     assert "c: an answer to 0" in page.text
     assert "i: an answer to 0" in page.text
-
-
-def test_a_slice_beside_the_baseline_has_effect_sizes() -> None:
-    """Difference with interval, McNemar's p, odds ratio and counts."""
     text = Page(html.render(compared("i" * 8 + "c" * 12, "c" * 20))).text
     for word in ("-0.400 [", "▲ 0", "▼ 8", "0.008", "0.00 [", "12 right in both", "20 pairs"):
         assert word in text, word
 
 
 def test_another_judge_is_said_loudly_three_times() -> None:
-    """Beside the verdict, in the comparison and where the judge is described."""
+    """Beside the verdict, in the comparison and where the judge is described.
+
+    The gap of languages has its interval, and both answers beside each other.
+    """
     old = run_of([replace(one, judge="judge-2025") for one in answered("cc")])
     text = html.render(run_of(answered("ci"), baseline=old))
     assert text.count('class="alarm"') == 3
     assert "the judge changed from judge-2025 to judge-2026" in Page(text).text
-
-
-def test_nothing_that_flipped_is_said() -> None:
-    """A comparison without a change says so, and one without known items too."""
-    assert "No item passes now that failed then" in html.render(compared("ci", "ci"))
-    assert "the comparison decides nothing" in html.render(report(baseline="last/"))
-
-
-def test_parity_lists_what_is_right_in_one_language_alone() -> None:
-    """The gap with its interval, and both answers beside each other."""
     records = [*answered("ccc"), *answered("cii", "bg")]
     made = run_of(records, facts_dataset(graded_slice(), graded_slice("bg")))
     text = Page(html.render(made)).text
-    assert "facts: bg − en -0.667 [" in text
-    assert "2 right in en, wrong in bg" in text
-    assert "F1" in text
+    for word in ("facts: bg − en -0.667 [", "2 right in en, wrong in bg", "F1"):
+        assert word in text, word
 
 
 def test_the_judge_is_described() -> None:
@@ -307,15 +285,6 @@ def test_calibration_stands_against_its_floor() -> None:
     assert "badge INCONCLUSIVE" in badges
 
 
-def test_every_id_is_there_once() -> None:
-    """Links and labels lead to one place."""
-    page = Page(html.render(compared("ic", "ci")))
-    ids = [found["id"] for _, found in page.tags if "id" in found]
-    assert len(ids) == len(set(ids))
-    anchors = {(found["href"] or "")[1:] for found in page.named("a") if found.get("href")}
-    assert {one for one in anchors if not one.startswith(("item-", "items?"))} <= set(ids)
-
-
 STATES: tuple[State, ...] = ("passed", "failed", "error")
 
 
@@ -324,23 +293,19 @@ def many(count: int) -> tuple[Record, ...]:
     return tuple(ended(number, "en", STATES[number % 3]) for number in range(1, count + 1))
 
 
-def test_a_page_lists_all_items_that_it_can_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Up to the limit nothing is left out, and the page says nothing of it."""
+def test_a_page_lists_what_matters_of_a_large_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to the limit nothing is left out, and the page says nothing of it.
+
+    Above: flips, ungraded, misses and others, so many of each; the same for the same run.
+    """
     monkeypatch.setattr(html, "LISTED", 30)
+    monkeypatch.setattr(html, "DRAWN", 4)
     made = report(many(30))
     assert len(listed(made)) == 30
     assert "Items that matter" not in html.render(made)
-
-
-def test_above_it_those_that_matter_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Flips, ungraded, misses and others, so many of each; the same ones for the same run."""
-    monkeypatch.setattr(html, "LISTED", 30)
-    monkeypatch.setattr(html, "DRAWN", 4)
     records = many(33)
-    flips = [Change(key=one.key, flip="broke", grade="CORRECT") for one in records[1:9:3]]
-    compared = Comparison(
-        model="old", judge="judge", sha256="ab", slices=(), changes=tuple(flips), warnings=()
-    )
+    flips = tuple(Change(key=one.key, flip="broke", grade="CORRECT") for one in records[1:9:3])
+    compared = Comparison(model="old", judge="judge", sha256="ab", changes=flips)
     made = report(records, comparison=compared)
     found = listed(made)
     assert {one.key for one in flips} <= {one.key for one in found}

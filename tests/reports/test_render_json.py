@@ -51,20 +51,8 @@ def test_text_round_trips_with_a_lone_surrogate(text: str, surrogate: str) -> No
     assert json.loads(dump(exact)) == exact
 
 
-def test_values_of_other_types_are_plain() -> None:
-    """Numbers of other libraries are numbers, undefined ones null, paths their text."""
-
-    class Odd(float):
-        """A float of another library."""
-
-    value = {"n": Odd(0.5), "nan": math.nan, "t": (True, None), "p": PurePosixPath("a/b"), 3: 1}
-    assert strict(dump(value)) == {
-        "n": 0.5, "nan": None, "t": [True, None], "p": "a/b", "3": 1,
-    }  # fmt: skip
-
-
 def test_run_json_says_what_the_run_came_to() -> None:
-    """Decision, counts, slices with measures and intervals, gates, cost, tokens, provenance."""
+    """Decision, counts, slices, gates, cost, origin; INCOMPLETE; the checksum of the records."""
     made = full()
     run = strict(rendered(made)["run.json"])
     assert run["schema_version"] == run_json.SCHEMA_VERSION
@@ -83,20 +71,9 @@ def test_run_json_says_what_the_run_came_to() -> None:
     assert run["gates"][3]["max"] == 0.03
     assert (run["cost"], run["tokens"], run["model"]) == (1.2345, 1_234_567, "openai:new")
     assert run["provenance"]["data"] == {"simpleqa:en": "ab" * 32}
-
-
-def test_undefined_measures_are_null() -> None:
-    """Neither 0 nor NaN stands for a measure that cannot be computed."""
-    slices = (part("graded", (record(),), {"correct": None}),)
-    odd = replace(slices[0], measures={"correct": replace(estimate(None), value=math.nan)})
-    for one in (slices[0], odd):
-        run = strict(rendered(report(slices=(one,)))["run.json"])
-        assert run["slices"][0]["measures"]["correct"]["value"] is None
-
-
-def test_the_checksum_is_that_of_records_jsonl() -> None:
-    """``run.json`` vouches for the bytes of the file beside it."""
-    made = full()
+    counts = Counts(planned=3, passed=1, failed=0, error=0, missing=2)
+    run = strict(rendered(report(complete=False, counts=counts))["run.json"])
+    assert (run["complete"], run["verdict"], run["counts"]["missing"]) == (False, "INCOMPLETE", 2)
     block = strict(rendered(made)["run.json"])["records"]
     raw = "".join(run_json.records(made)).encode()
     assert block == {
@@ -104,6 +81,23 @@ def test_the_checksum_is_that_of_records_jsonl() -> None:
         "count": len(made.records),
         "sha256": hashlib.sha256(raw).hexdigest(),
     }
+
+
+def test_undefined_measures_are_null() -> None:
+    """Neither 0 nor NaN stands for what is undefined; other types' numbers and paths are plain."""
+    slices = (part("graded", (record(),), {"correct": None}),)
+    odd = replace(slices[0], measures={"correct": replace(estimate(None), value=math.nan)})
+    for one in (slices[0], odd):
+        run = strict(rendered(report(slices=(one,)))["run.json"])
+        assert run["slices"][0]["measures"]["correct"]["value"] is None
+
+    class Odd(float):
+        """A float of another library."""
+
+    value = {"n": Odd(0.5), "nan": math.nan, "t": (True, None), "p": PurePosixPath("a/b"), 3: 1}
+    assert strict(dump(value)) == {
+        "n": 0.5, "nan": None, "t": [True, None], "p": "a/b", "3": 1,
+    }  # fmt: skip
 
 
 def test_only_the_run_block_tells_two_runs_apart() -> None:
@@ -129,10 +123,3 @@ def test_records_are_sorted_one_a_line_with_every_field() -> None:
         ("bg", 1, 1), ("en", 2, 1), ("en", 2, 2), ("en", 10, 1),
     ]  # fmt: skip
     assert set(lines[0]) == {field.name for field in fields(Record)}
-
-
-def test_a_partial_run_says_so() -> None:
-    """An interrupted run is INCOMPLETE, whatever its code and gates."""
-    counts = Counts(planned=3, passed=1, failed=0, error=0, missing=2)
-    run = strict(rendered(report(complete=False, counts=counts))["run.json"])
-    assert (run["complete"], run["verdict"], run["counts"]["missing"]) == (False, "INCOMPLETE", 2)

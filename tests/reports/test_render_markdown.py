@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from evaluators.statistics.intervals import Estimate, number
+from evaluators.statistics.intervals import UNDEFINED, Estimate, number
 from reports.render import console, markdown, words
 from reports.run import clean
 from reports.run.evidence import Change, Comparison
@@ -14,13 +14,25 @@ from tests.support.hostile import HOSTILE
 from tests.support.made_records import make_record
 from tests.support.made_runs import answered, run_of
 from tests.support.samples import ended, full, gate, part, record, report
+from tests.support.tables import tabled
 
 
 def test_the_verdict_comes_first() -> None:
-    """One glance says whether the model may ship."""
+    """One glance says whether the model may ship; no gates is not a pass.
+
+    FAIL, then INCONCLUSIVE, then PASS; what limits the verdict is said beside it.
+    """
     text = markdown.render(full())
     assert text.startswith("## FAIL (exit code 1)\n\nGATES FAIL")
     assert "compared with ` last-release `" in text
+    states = re.findall(r"\| (FAIL|INCONCLUSIVE|PASS) \|", text)
+    assert states == ["FAIL"] * 2 + ["INCONCLUSIVE"] * 2 + ["PASS"] * 3
+    for word in ("boolq:be (partial)", "- 23 error: ` model: timeout `",
+                 "- The judge was not measured for hu.",
+                 "- eba:en: overlap: an offline stand-in"):  # fmt: skip
+        assert word in text
+    made = report(decision=Decision(gates=(), code=0, line="no gates"))
+    assert markdown.render(made).startswith("## NO GATES")
 
 
 def test_no_measure_stands_without_its_interval() -> None:
@@ -46,32 +58,13 @@ def test_recorded_answers_are_named_by_their_file(files: tuple[str, ...], shown:
     assert "Model ` openai:new `," in markdown.render(live)
 
 
-def test_gates_are_listed_by_urgency() -> None:
-    """FAIL, then INCONCLUSIVE, then PASS."""
-    states = re.findall(r"\| (FAIL|INCONCLUSIVE|PASS) \|", markdown.render(full()))
-    assert states == ["FAIL"] * 2 + ["INCONCLUSIVE"] * 2 + ["PASS"] * 3
-
-
 def test_every_table_row_has_the_columns_of_its_header() -> None:
     """Also where names and reasons hold pipes and line ends."""
     odd = gate("FAIL", dataset="a|b\nc", reason="x | y\n| z |")
     text = markdown.render(report(decision=Decision(gates=(odd,), code=1, line="")))
-    widths = {len(re.findall(r"(?<!\\)\|", line)) for line in _table(text, "<summary>Gates (")}
-    assert widths == {8}
-
-
-def _table(text: str, title: str) -> list[str]:
-    section = text.partition(title)[2].partition("</details>")[0]
-    return [line for line in section.splitlines() if line.startswith("|")]
-
-
-def test_partial_slices_notes_and_ungraded_items_are_shown() -> None:
-    """Whatever limits the verdict is said beside it."""
-    text = markdown.render(full())
-    assert "boolq:be (partial)" in text
-    assert "- 23 error: ` model: timeout `" in text
-    assert "- The judge was not measured for hu." in text
-    assert "- eba:en: overlap: an offline stand-in" in text
+    table = text.partition("<summary>Gates (")[2].partition("</details>")[0].splitlines()
+    lines = [line for line in table if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {8}
 
 
 def test_misses_are_few_and_wrong_ones_come_first() -> None:
@@ -100,24 +93,22 @@ def test_hostile_text_stays_in_its_span(hostile: str) -> None:
 
 
 def test_the_summary_fits_a_comment_however_large_the_run() -> None:
-    """Below 60,000 bytes, cut at a line end, and said."""
+    """Below 60,000 bytes, cut at a line end, and said; however long answers are."""
     gates = tuple(gate("FAIL", reason="я" * 5000) for _ in range(300))
     wide = tuple(
         record(n, dataset=f"d{n}", outcome="failed", question="😀" * 300, answer="`" * 300)
         for n in range(200)
     )
-    made = report(wide, decision=Decision(gates=gates, code=1, line="x"))
-    made = replace(made, slices=tuple(part("graded", (item,), {"correct": 0.5}) for item in wide))
+    slices = tuple(part("graded", (item,), {"correct": 0.5}) for item in wide)
+    made = report(wide, decision=Decision(gates=gates, code=1, line="x"), slices=slices)
     text = markdown.render(made)
     assert len(text.encode()) <= markdown.MAX_BYTES
     assert "240 more in the report." in text
     assert text.rstrip().endswith("have it all.*")
-
-
-def test_no_gates_is_not_a_pass() -> None:
-    """Without thresholds, exit code 0 means only that nothing broke."""
-    made = report(decision=Decision(gates=(), code=0, line="no gates"))
-    assert markdown.render(made).startswith("## NO GATES")
+    old = run_of(answered("c" * 400, answer="x" * 5000))
+    text = markdown.render(run_of(answered("i" * 400, answer="щ" * 5000), baseline=old))
+    assert len(text) < 65_536
+    assert len(text.encode()) <= markdown.MAX_BYTES
 
 
 @pytest.mark.parametrize(
@@ -170,7 +161,10 @@ def regressed() -> Report:
 
 
 def test_the_worst_regressions_come_first_and_are_few() -> None:
-    """Wrong answers before silent ones, five at most, each with both answers; no other misses."""
+    """Wrong answers before silent ones, five at most, each with both answers; no other misses.
+
+    Pairs, fixed, broke, difference with interval, p-value and odds ratio, a row a slice.
+    """
     text = markdown.render(regressed())
     part = text.partition("### Worst regressions")[2].partition("<details>")[0]
     lines = [line for line in part.splitlines() if line.startswith("- ")]
@@ -178,46 +172,29 @@ def test_the_worst_regressions_come_first_and_are_few() -> None:
     assert all("CORRECT → INCORRECT" in line for line in lines)
     assert "2 more in the report." in part
     assert "Some of the misses" not in text
-
-
-def test_the_comparison_stands_in_the_summary() -> None:
-    """Pairs, fixed, broke, difference with interval, p-value and odds ratio, a row a slice."""
-    text = markdown.render(regressed())
     assert "| facts:en | 9 | 1 | 7 | -0.667 \\[-0.907, -0.053\\] | 0.070 | 0.14" in text
     assert "Compared with the baseline" not in markdown.render(report())
 
 
 def test_a_changed_judge_is_said_loudly() -> None:
-    """In bold, above the comparison."""
-    made = run_of(answered("cc"), baseline=run_of(answered("cc", judge="judge-2025")))
+    """In bold, above the comparison; on the terminal in capitals, before the items."""
+    made = run_of(answered("cce"), baseline=run_of(answered("cc", judge="judge-2025")))
     text = markdown.render(made)
     assert "- **facts:en: the judge changed from judge-2025 to judge-2026; " in text
     assert text.index("Another judge") < text.index("Compared with the baseline")
+    lines = list(console.comparison(made))
+    assert any(line.startswith("WARNING: facts:en: the judge changed") for line in lines)
+    assert any("1 new" in line for line in lines)
+    assert list(console.comparison(report())) == []
 
 
-def test_the_summary_stays_below_githubs_limit() -> None:
-    """However long the answers of the regressions are."""
-    old = run_of(answered("c" * 400, answer="x" * 5000))
-    text = markdown.render(run_of(answered("i" * 400, answer="щ" * 5000), baseline=old))
-    assert len(text) < 65_536
-    assert len(text.encode()) <= markdown.MAX_BYTES
-
-
-@pytest.mark.parametrize(
-    ("estimate", "odds", "signed"),
-    [
-        (Estimate(value=None, low=None, high=None, n=0), "–", "undefined"),
-        (Estimate(value=None, low=1.5, high=None, n=4), "∞ [1.50, ∞]", "undefined"),
-        (
-            Estimate(value=0.5, low=0.25, high=2.0, n=4),
-            "0.50 [0.25, 2.00]",
-            "+0.500 [+0.250, +2.000]",
-        ),
-        (Estimate(value=-0.5, low=None, high=None, n=4), "-0.50 [∞, ∞]", "-0.500"),
-    ],
-)
-def test_effect_sizes_have_words(estimate: Estimate, odds: str, signed: str) -> None:
+@tabled("figures", "odds", "signed")
+def test_effect_sizes_have_words(figures: list[float | None], odds: str, signed: str) -> None:
     """An end without bound is infinite, and undefined is neither 0 nor NaN."""
+    value, low, high = figures
+    estimate = Estimate(value=value, low=low, high=high, n=4)
+    if odds == "–":
+        estimate = UNDEFINED
     assert (words.odds(estimate), words.signed(estimate)) == (odds, signed)
     assert [words.p_value(p) for p in (None, 0.0004, 0.04)] == ["–", "< 0.001", "0.040"]
 
@@ -237,12 +214,3 @@ def test_the_terminal_shows_comparison_and_gates_within_100_columns() -> None:
         lines = [*console.comparison(made), *console.gates(made)]
         assert max(map(len, lines)) <= console.WIDTH
         assert not any("\x1b" in line or "\u202e" in line or "\n" in line for line in lines)
-
-
-def test_a_changed_judge_is_said_on_the_terminal() -> None:
-    """Before the items, in capitals; ungraded and new items are counted."""
-    made = run_of(answered("cce"), baseline=run_of(answered("cc", judge="judge-2025")))
-    lines = list(console.comparison(made))
-    assert any(line.startswith("WARNING: facts:en: the judge changed") for line in lines)
-    assert any("1 new" in line for line in lines)
-    assert list(console.comparison(report())) == []

@@ -7,7 +7,7 @@ import sys
 import unicodedata
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -98,39 +98,36 @@ def test_the_writers_are_all() -> None:
 
 
 def test_values_of_all_types_have_a_cell() -> None:
-    """None is empty, text is itself, metadata is JSON in one order."""
+    """None is empty, text is itself, metadata is JSON in one order; a long one is cut."""
     item = record(answer=None, score=0.5, metadata={"b": [1], "a": "Изкуство"})
     header, row = rows("".join(csv_files.results(report((item,))))[1:])
     cells = dict(zip(header, row, strict=True))
     assert (cells["answer"], cells["score"], cells["row"]) == ("", "0.5", "1")
     assert cells["metadata"] == '{"a": "Изкуство", "b": [1]}'
-
-
-def graded(*records: Record) -> dict[str, str]:
-    """Return the graded files of a report on these records."""
-    return csv_files.graded(report(records))
+    cell = clean.cell("😀" * 100_000)
+    assert len(cell.encode("utf-16-le")) // 2 < 32_767  # what a spreadsheet takes
+    assert cell.endswith("[…cut, 100,000 characters in all]")
 
 
 def test_graded_files_have_letters_by_row() -> None:
-    """A, B, C by grade; ERROR for an item that was not graded; repeats do not add lines."""
-    files = graded(
+    """A, B, C by grade; ERROR for an item that was not graded; repeats do not add lines.
+
+    Rated, yes/no and judged slices have none.
+    """
+    records = (
         record(3, outcome="failed", grade="NOT_ATTEMPTED"),
         record(2, outcome="failed", grade="INCORRECT"),
         record(1),
         record(1, repeat=2, grade="INCORRECT"),
         record(4, outcome="error", grade=None),
         record(5, outcome="missing", grade="CORRECT"),
+        record(6, grade=None),
     )
-    assert {name: rows(text) for name, text in files.items()} == {
-        "simpleqa-en-graded.csv": [
-            ["Question number", "Classification"],
-            *(["1", "A"], ["2", "B"], ["3", "C"], ["4", "ERROR"], ["5", "ERROR"]),
-        ]
-    }
-
-
-def test_only_graded_slices_have_letters() -> None:
-    """Rated, yes/no and judged slices have no A, B or C."""
+    ((name, text),) = csv_files.graded(report(records)).items()
+    letters = ["A", "B", "C", "ERROR", "ERROR", "ERROR"]
+    head = ["Question number", "Classification"]
+    assert (name, rows(text)[0]) == ("simpleqa-en-graded.csv", head)
+    assert rows(text)[1:] == [[str(n), letter] for n, letter in enumerate(letters, 1)]
     names = set(csv_files.graded(full(3)))
     assert names == {f"simpleqa-{code}-graded.csv" for code in ("en", "bg", "pl", "hu")}
 
@@ -143,25 +140,18 @@ def named(*names: tuple[str, str]) -> Report:
 
 @pytest.mark.parametrize("name", ["../../etc", ".hidden", "a/b\\c", "имя", "", "x" * 300, "-rf"])
 def test_file_names_are_safe(name: str) -> None:
-    """Names come from the user's options: no path, no hidden file, no other script."""
+    """Names come from the user's options: no path, no hidden file, no other script.
+
+    Slices whose safe names fall together still have a file each, on every file system.
+    """
     (file,) = csv_files.graded(named((name, "en")))
     assert GRADED_NAME.fullmatch(file)
     assert len(file) < 150
-
-
-def test_file_names_are_unique_on_every_file_system() -> None:
-    """Slices whose safe names fall together still have a file each."""
-    made = named(("a-b", "c"), ("a", "b-c"), ("A", "B-C"), ("имя", "en"), ("име", "en"))
-    files = csv_files.graded(made)
-    assert len({name.casefold() for name in files}) == 5
-    assert all(GRADED_NAME.fullmatch(name) for name in files)
-
-
-def test_a_record_without_a_known_grade_is_an_error() -> None:
-    """A passed item without a grade has no letter to show."""
-    assert graded(replace(record(), grade=None))["simpleqa-en-graded.csv"].endswith(
-        '"1","ERROR"\r\n'
+    files = csv_files.graded(
+        named((name, "c"), ("a-b", "c"), ("a", "b-c"), ("A", "B-C"), ("имя", "en"), ("име", "en"))
     )
+    assert len({one.casefold() for one in files}) == 6
+    assert all(GRADED_NAME.fullmatch(one) for one in files)
 
 
 ANY_TEXT = st.text(st.characters(), max_size=300) | st.sampled_from(HOSTILE)
@@ -186,11 +176,20 @@ def test_ordinary_words_are_not_masked(text: str) -> None:
     assert clean.mask(text) == text
 
 
-def test_a_password_in_an_address_is_masked() -> None:
-    """What calls models and what shows their texts know the same secrets."""
+def test_secrets_are_masked_before_a_cut() -> None:
+    """Callers know the same secrets; a cut leaves no half key; what is hidden is written out."""
     text = "https://joe:pa55word@h.example/a and sk-test-0123456789abcdef"
     assert clean.mask(text) == f"https://{clean.MASK}@h.example/a and {clean.MASK}"
     assert plain.mask(text) == clean.mask(text).replace(clean.MASK, plain.MASK)
+    made = record(question="The capital of Asia has an api: bearer of news")
+    assert safe(made) is made
+    text = safe(record(answer="x" * 190 + KEY)).answer or ""
+    assert "sk-test" not in clean.span(text) + clean.prose(text, 200)
+    assert clean.cut("abc", 3) == "abc"
+    assert clean.cut("abcd", 3) == "ab…"
+    assert clean.visible("a\x00\u202e\U000e0041\ud800\r\nb") == (
+        "a\\u0000\\u202e\\U000e0041\\ud800\nb"
+    )
 
 
 KEY = "sk-test-0123456789abcdef0123456789"
@@ -212,18 +211,6 @@ def test_a_record_is_made_safe_wherever_a_key_stands(changes: Mapping[str, Any])
     assert clean.MASK in repr(made)
     assert (made.row, made.grade, made.cost) == (record().row, record().grade, record().cost)
     assert clean.masked(made) is made
-
-
-def test_what_holds_no_key_is_the_same_object() -> None:
-    """Nothing is copied for the many texts in which there is nothing to mask."""
-    made = record(question="The capital of Asia has an api: bearer of news")
-    assert safe(made) is made
-
-
-def test_cut_never_leaves_half_a_key() -> None:
-    """Masking comes first, so a limit inside the key shows none of it."""
-    text = safe(record(answer="x" * 190 + KEY)).answer or ""
-    assert "sk-test" not in clean.span(text) + clean.prose(text, 200)
 
 
 @pytest.mark.parametrize("unit", ["eyJ", "sk-", "bearer ", "_", "api_key=", "##a", " ", "`"])
@@ -265,13 +252,6 @@ def test_formula_cells_get_an_apostrophe(start: str) -> None:
     assert clean.cell(f"{start}1+2").startswith("'")
 
 
-def test_a_cell_fits_a_spreadsheet_and_says_that_it_was_cut() -> None:
-    """The longest text stays below 32,767 UTF-16 units."""
-    cell = clean.cell("😀" * 100_000)
-    assert len(cell.encode("utf-16-le")) // 2 < 32_767
-    assert cell.endswith("[…cut, 100,000 characters in all]")
-
-
 @given(ANY_TEXT)
 def test_a_code_span_is_closed_by_its_own_fence_only(text: str) -> None:
     """No run of backticks inside is as long as the fence, and the text is at most 200 long."""
@@ -299,16 +279,3 @@ def test_no_formula_starts_with_a_letter_or_digit() -> None:
     every = filter(str.isalnum, map(chr, range(sys.maxunicode + 1)))
     assert not [one for one in every if unicodedata.normalize("NFKC", one)[:1] in tuple("=+-@")]
     assert clean.cell("3 = 3") == "3 = 3"
-
-
-def test_cut_marks_what_it_cuts() -> None:
-    """A text within the limit is itself; a longer one ends in the mark and keeps the limit."""
-    assert clean.cut("abc", 3) == "abc"
-    assert clean.cut("abcd", 3) == "ab…"
-
-
-def test_hidden_characters_are_written_out() -> None:
-    """What the eye cannot see is shown by its number, below and above U+FFFF."""
-    assert clean.visible("a\x00\u202e\U000e0041\ud800\r\nb") == (
-        "a\\u0000\\u202e\\U000e0041\\ud800\nb"
-    )

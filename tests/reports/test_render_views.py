@@ -21,15 +21,9 @@ from tests.support.samples import full, gate, report
 
 def share(state: GateState, count: int, n: int, **bars: object) -> GateResult:
     """Return a gate on a share of ``count`` in ``n`` items, none of them ungraded."""
-    low, high = wilson(count, n) or (0.0, 1.0)
-    value = count / n
-    return gate(
-        state,
-        threshold=Threshold(measure="correct", **bars),  # type: ignore[arg-type]
-        estimate=Estimate(value=value, low=low, high=high, n=n),
-        worst=value,
-        best=value,
-    )
+    rule = Threshold(measure="correct", **bars)  # type: ignore[arg-type]
+    shown = Estimate.of(value := count / n, wilson(count, n), n)
+    return gate(state, threshold=rule, estimate=shown, worst=value, best=value)
 
 
 @pytest.mark.parametrize(
@@ -66,11 +60,17 @@ def test_one_item_less_than_named_does_not_turn_a_gate(count: int) -> None:
 
 
 def test_the_nearest_gate_is_named_where_all_pass() -> None:
-    """By items, not by the distance of the figures."""
+    """By items, not by the distance of figures; a slice's gates share a row, none is lost."""
     far, near = share("PASS", 60, 100, min=0.5), share("PASS", 8, 10, min=0.7)
     assert views.nearest([far, near]) is near
     assert views.nearest([far, share("FAIL", 1, 10, min=0.7)]) is None
     assert views.nearest([gate("PASS", worst=None)]) is None
+    made = [gate("FAIL", language="pl"), gate("PASS"), gate("PASS", language="pl")]
+    rows = views.gate_rows(made)
+    assert [(name, len(found)) for name, found in rows.items()] == [
+        ("simpleqa:pl", 2),
+        ("simpleqa:en", 1),
+    ]
 
 
 def test_a_bar_is_filled_by_its_parts() -> None:
@@ -87,40 +87,46 @@ def test_a_bar_is_filled_by_its_parts() -> None:
 
 
 def test_every_kind_has_its_words_and_columns() -> None:
-    """A kind shows its headline measures; what is left stands below."""
+    """Headline measures a kind; columns from 1 to 10, marked below the bar; 10 after 9."""
     kinds = views.kinds(full(5).slices)
     assert [one.title for one in kinds] == ["Graded", "Rated", "Yes/no", "Judges"]
     assert kinds[0].shown == ("correct", "f_score", "correct_given_attempted")
     assert "penalised" in kinds[0].rest
     assert kinds[0].fields == ("topic",)
     assert [one.word for one in charts.segments(kinds[3].slices[0])][:1] == ["agree"]
-
-
-def test_a_histogram_has_every_rating() -> None:
-    """Columns from 1 to 10, the tallest 60 high, those below the bar marked."""
     (rated,) = [part for part in full(5).slices if part.kind == "rated"]
     columns = charts.histogram(rated, 6)
     assert [one.count for one in columns] == [n * n for n in range(1, 11)]
     assert columns[-1].height == 60
     assert [one.tone for one in columns] == ["wrong"] * 5 + ["right"] * 5
     assert {one.tone for one in charts.histogram(rated, None)} == {"right"}
-
-
-def test_a_confusion_of_ratings_is_in_the_order_of_numbers() -> None:
-    """10 comes after 9."""
     cells = [("10", "9", 1), ("9", "10", 2), ("9", "9", 3)]
-    columns, rows = charts.matrix(ConfusionCell(label=a, grade=b, count=n) for a, b, n in cells)
-    assert columns == ["9", "10"]
+    grades, rows = charts.matrix(ConfusionCell(label=a, grade=b, count=n) for a, b, n in cells)
+    assert grades == ["9", "10"]
     assert rows == {"9": [("9", 3), ("10", 2)], "10": [("9", 1), ("10", 0)]}
+    declared = graded_slice(kind=kind_of("rated"), pass_bar=7)
+    found = views.sections(report(datasets=(facts_dataset(declared),)))
+    assert found["pass_bars"] == {"facts:en": 7}
 
 
-def test_a_time_is_shown_to_the_minute() -> None:
-    """In UTC, as it was recorded."""
+def test_figures_times_and_names_are_short() -> None:
+    """In UTC; three decimals, more where a bar is finer; a promoted run by its name."""
     assert views.date("2026-11-21T21:37:43+00:00") == "2026-11-21 21:37 UTC"
     assert views.date(None) == "unknown"
     assert (
         views.exit_meaning(Decision(gates=(), code=77, line="")) == "as pytest or a plugin has it"
     )
+    shown = [views.fixed(x) for x in (0.00296, -0.0001, 0.5, None, float("nan"))]
+    assert shown == ["0.003", "0.000", "0.500", "undefined", "undefined"]
+    for rule, text in (
+        (Threshold(measure="correct", min=0.36), "0.003"),
+        (Threshold(measure="check_pii", max=0.001), "0.00296"),
+        (Threshold(measure="cost", max=0.05), "0.00296"),
+    ):
+        assert views.shown_as(gate("PASS", threshold=rule))(0.00296) == text
+    assert words.run_name(str(Path("/home/ana") / BASELINES / "2026-11")) == "2026-11"
+    for path in ("last-release/run.json", "baselines/x", "run", ""):
+        assert words.run_name(path) == path
 
 
 def test_what_became_of_the_other_items_is_counted() -> None:
@@ -128,20 +134,6 @@ def test_what_became_of_the_other_items_is_counted() -> None:
     made = run_of(answered("ccien"), baseline=run_of(answered("cic")))
     assert made.comparison is not None
     assert views.others(made.comparison.slices[0]) == [("right in both", 1), ("new", 2)]
-
-
-def test_the_bar_of_ratings_is_the_declared_one() -> None:
-    """The histogram needs it; other kinds have none."""
-    rated = graded_slice(kind=kind_of("rated"), pass_bar=7)
-    found = views.sections(report(datasets=(facts_dataset(rated),)))
-    assert found["pass_bars"] == {"facts:en": 7}
-
-
-def test_a_promoted_run_is_shown_by_its_name() -> None:
-    """Wherever the project lies; every other run by its path."""
-    assert words.run_name(str(Path("/home/ana") / BASELINES / "2026-11")) == "2026-11"
-    for path in ("last-release/run.json", "baselines/x", "run", ""):
-        assert words.run_name(path) == path
 
 
 def test_the_headline_repeats_nothing_that_stands_next_to_it() -> None:
@@ -168,53 +160,33 @@ def test_an_exit_code_is_explained_where_the_verdict_does_not(
     assert views.exit_meaning(Decision(gates=(gate(gates),), code=code, line="")) == said
 
 
-def test_figures_of_a_table_have_one_precision() -> None:
-    """Three decimals; more of a gate whose bar is finer, or on a price."""
-    shown = [views.fixed(x) for x in (0.00296, -0.0001, 0.5, None, float("nan"))]
-    assert shown == ["0.003", "0.000", "0.500", "undefined", "undefined"]
-    for rule, text in (
-        (Threshold(measure="correct", min=0.36), "0.003"),
-        (Threshold(measure="check_pii", max=0.001), "0.00296"),
-        (Threshold(measure="cost", max=0.05), "0.00296"),
-    ):
-        assert views.shown_as(gate("PASS", threshold=rule))(0.00296) == text
-
-
-def test_the_gates_of_a_slice_share_a_row() -> None:
-    """The slice of the first gate comes first, and no gate is lost."""
-    made = [gate("FAIL", language="pl"), gate("PASS"), gate("PASS", language="pl")]
-    rows = views.gate_rows(made)
-    assert [(name, len(found)) for name, found in rows.items()] == [
-        ("simpleqa:pl", 2),
-        ("simpleqa:en", 1),
-    ]
-
-
-def test_a_rate_is_drawn_from_0_to_1() -> None:
-    """Value, interval, bounds and bar at their share of the line."""
+def test_a_gate_is_drawn_on_its_own_axis() -> None:
+    """A rate from 0 to 1, ratings from 1 to 10, a drop around zero; the unknown is not drawn."""
     drawn = plot(gate("FAIL", threshold=Threshold(measure="correct", min=0.35, max=0.9)))
     assert (drawn.start, drawn.end, drawn.value, drawn.bars) == (0, 1, 21, (35, 90))
     assert (drawn.low, drawn.high, drawn.worst, drawn.best) == (10, 32, 15, 25)
     assert drawn.zero is None
-
-
-def test_ratings_have_the_axis_of_ratings() -> None:
-    """From 1 to 10, whatever the figures; what lies outside is drawn at the end."""
     rated = plot(
         gate("PASS", threshold=Threshold(measure="mean_rating", min=5.5), worst=None, best=11.0)
     )
     assert (rated.start, rated.end, rated.bars, rated.worst) == (1, 10, (50,), None)
     assert rated.best == 100
-
-
-def test_a_drop_has_an_axis_around_zero_with_its_margin_below() -> None:
-    """The bar is minus the margin; zero stands in the middle."""
     drop = gate("FAIL", threshold=Threshold(measure="drop", max=0.1), worst=-0.2, best=0.0,
                 estimate=Estimate(value=-0.1, low=-0.2, high=0.0, n=9))  # fmt: skip
     drawn = plot(drop)
     assert drawn.start == -drawn.end
     assert drawn.bars == (drawn.value,)
     assert (drawn.best, drawn.zero) == (50, 50)
+    nothing = Estimate(value=None, low=None, high=float("nan"), n=0)
+    drawn = plot(gate("INCONCLUSIVE", threshold=Threshold(measure="drop"), estimate=nothing,
+                      worst=None, best=None))  # fmt: skip
+    assert (drawn.value, drawn.low, drawn.high, drawn.bars) == (None, None, None, ())
+    zero = gate("PASS", threshold=Threshold(measure="drop", max=0.0), worst=0.0, best=0.0,
+                estimate=Estimate(value=0.0, low=0.0, high=0.0, n=1))  # fmt: skip
+    assert plot(zero).value == 50
+    found = Estimate(value=0.8, low=0.7, high=0.9, n=50)
+    assert against(found, 0.55).bars == (55,)
+    assert against(found, None).bars == ()
 
 
 def test_the_evidence_of_people_is_two_lines() -> None:
@@ -234,17 +206,6 @@ def test_the_evidence_of_people_is_two_lines() -> None:
     assert growth(replace(trail, steps=())).passing == ()
 
 
-def test_an_undefined_gate_is_an_empty_line() -> None:
-    """Nothing is drawn where nothing is known."""
-    nothing = Estimate(value=None, low=None, high=float("nan"), n=0)
-    drawn = plot(gate("INCONCLUSIVE", threshold=Threshold(measure="drop"), estimate=nothing,
-                      worst=None, best=None))  # fmt: skip
-    assert (drawn.value, drawn.low, drawn.high, drawn.bars) == (None, None, None, ())
-    zero = gate("PASS", threshold=Threshold(measure="drop", max=0.0), worst=0.0, best=0.0,
-                estimate=Estimate(value=0.0, low=0.0, high=0.0, n=1))  # fmt: skip
-    assert plot(zero).value == 50
-
-
 def test_differences_share_an_axis_that_holds_them_all() -> None:
     """Lines one below the other can be compared, and no whisker is cut."""
     some = [Estimate(value=v, low=v - 0.1, high=v + 0.1, n=9) for v in (-0.3, 0.2)]
@@ -254,10 +215,3 @@ def test_differences_share_an_axis_that_holds_them_all() -> None:
     assert {one.zero for one in drawn} == {50}
     assert 0 < (drawn[0].low or 0) < (drawn[0].value or 0) < 50 < (drawn[1].value or 0)
     assert reach_of([]) == 1
-
-
-def test_an_agreement_stands_against_its_floor() -> None:
-    """On a line from 0 to 1, without a bar where no floor is given."""
-    found = Estimate(value=0.8, low=0.7, high=0.9, n=50)
-    assert against(found, 0.55).bars == (55,)
-    assert against(found, None).bars == ()

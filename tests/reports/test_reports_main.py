@@ -40,9 +40,8 @@ def worse() -> list[Record]:
 
 
 def gates_file(folder: Path, text: str) -> str:
-    path = folder / "gates.yaml"
-    path.write_text(text, encoding="utf-8")
-    return str(path)
+    (folder / "gates.yaml").write_text(text, encoding="utf-8")
+    return str(folder / "gates.yaml")
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +59,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @tabled("words", "message")
 def test_wrong_words_are_one_line_and_exit_4(
-    place: Path,
-    words: list[str],
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: Captured,
+    place: Path, words: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     """Of every command: what is wrong and what to give, never a traceback."""
     monkeypatch.chdir(place)
@@ -75,18 +70,15 @@ def test_wrong_words_are_one_line_and_exit_4(
     assert (found.err.count("\n"), found.out) == (1, "")
 
 
-def test_render_writes_the_same_bytes(old: Path, tmp_path: Path) -> None:
-    """All files into another folder; nothing there before, nothing missing after."""
+def test_render_writes_the_same_bytes(old: Path, tmp_path: Path, capsys: Captured) -> None:
+    """All files into another folder, or those of the formats named in place, beside the run."""
     assert main(["render", str(old / "run.json"), "--to", str(tmp_path / "again")]) == 0
     before = {path.name: path.read_bytes() for path in old.iterdir()}
     assert before == {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
-
-
-def test_render_writes_what_is_asked_for_beside_the_run(old: Path, capsys: Captured) -> None:
-    """Only the files of the formats named, in place; the rest is left alone."""
     for path in old.glob("*"):
         if path.name not in ("run.json", "records.jsonl"):
             path.unlink()
+    capsys.readouterr()
     assert main(["render", str(old), "--format", "md, junit"]) == 0
     shown = [Path(line).name for line in capsys.readouterr().out.splitlines()]
     assert shown == ["summary.md", "gates.xml"]
@@ -96,7 +88,7 @@ def test_render_writes_what_is_asked_for_beside_the_run(old: Path, capsys: Captu
 def test_compare_prints_the_table_and_what_broke(
     old: Path, new: Path, tmp_path: Path, capsys: Captured
 ) -> None:
-    """Exit 0 although the new run is worse: comparing is not gating."""
+    """Exit 0 although the new run is worse: comparing is not gating. Nothing in common is 4."""
     assert main(["compare", str(old), str(new), "--to", str(tmp_path / "out")]) == 0
     text = capsys.readouterr().out
     assert "facts:en            200      0     30  -0.150 [-0.206, -0.107]    < 0.001" in text
@@ -104,14 +96,7 @@ def test_compare_prints_the_table_and_what_broke(
     assert "and 20 more" in text
     assert max(map(len, text.splitlines()[:-1])) <= 100
     assert load_report(tmp_path / "out").comparison is not None
-
-
-def test_compare_refuses_runs_without_a_common_item(
-    old: Path, tmp_path: Path, capsys: Captured
-) -> None:
-    """An empty table would look like "nothing changed"."""
-    dataset = facts_dataset(graded_slice("bg"))
-    other = written(run_of(answered("c", "bg"), dataset), tmp_path / "other")
+    other = written(shard("bg", "c"), tmp_path / "other")
     assert main(["compare", str(old), str(other)]) == 4
     assert "have no item in common" in capsys.readouterr().err
 
@@ -126,9 +111,9 @@ def test_gate_decides_as_the_run_would_have(
 
 
 def test_gate_prints_why_and_writes_a_whole_report(
-    new: Path, tmp_path: Path, capsys: Captured
+    new: Path, tmp_path: Path, capsys: Captured, old: Path
 ) -> None:
-    """The gate table, where the report is, and last the line that says the exit code."""
+    """The gate table, the report's place, the exit code's line; what cannot be written is 3."""
     gates = gates_file(tmp_path, "facts: {en: {correct: {min: 0.9}}}")
     assert main(["gate", str(new), "--gates", gates, "--to", str(tmp_path / "out")]) == 1
     lines = capsys.readouterr().out.splitlines()
@@ -138,6 +123,10 @@ def test_gate_prints_why_and_writes_a_whole_report(
     assert lines[-1].startswith("GATES FAIL (1 of 1 failed): exit 1")
     assert load_report(tmp_path / "out").decision.code == 1
     assert load_report(new).decision.code == 0
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    assert main(["render", str(old), "--to", str(tmp_path / "file")]) == 4
+    assert main(["render", str(old), "--to", str(tmp_path / "file" / "below")]) == 3
+    assert "cannot be written" in capsys.readouterr().err
 
 
 def test_the_runs_own_baseline_is_found_again_or_asked_for(
@@ -160,16 +149,12 @@ def test_the_runs_own_baseline_is_found_again_or_asked_for(
 
 
 def test_merge_writes_the_whole_and_ends_as_it_would(tmp_path: Path, capsys: Captured) -> None:
-    """Two shards of a language each; the counts sum."""
-    parts = {"en": "ccc", "bg": "cii"}
-    folders = [
-        str(written(shard(language, letters), tmp_path / language))
-        for language, letters in parts.items()
-    ]
+    """Two shards of a language each; the counts sum; others are refused."""
+    made = (shard("en", "ccc"), shard("bg", "cii"), shard("en", "ccc", model="other"))
+    *folders, other = (str(written(one, tmp_path / str(n))) for n, one in enumerate(made))
     assert main(["merge", *folders, "--to", str(tmp_path / "out")]) == 1
     assert "GATES FAIL (1 of 2 failed)" in capsys.readouterr().out
     assert load_report(tmp_path / "out").counts.planned == 6
-    other = str(written(shard("en", "ccc", model="other"), tmp_path / "other"))
     assert main(["merge", *folders, other, "--to", str(tmp_path / "no")]) == 4
     assert "the runs differ in model" in capsys.readouterr().err
     assert not (tmp_path / "no").exists()
@@ -209,16 +194,6 @@ def test_shards_of_different_baselines_need_to_be_told_which(
     assert "compared with a and b; say which" in capsys.readouterr().err
     assert main(["merge", *runs, f"--baseline={old}", "--to", str(tmp_path / "out")]) == 6
     assert "the baseline has 100% of facts:en's items" in capsys.readouterr().out
-
-
-def test_a_folder_that_cannot_be_written_is_exit_3(
-    old: Path, tmp_path: Path, capsys: Captured
-) -> None:
-    """Said in one line, as for a run; no gate failed."""
-    (tmp_path / "file").write_text("x", encoding="utf-8")
-    assert main(["render", str(old), "--to", str(tmp_path / "file")]) == 4
-    assert main(["render", str(old), "--to", str(tmp_path / "file" / "below")]) == 3
-    assert "cannot be written" in capsys.readouterr().err
 
 
 def test_importing_reports_loads_nothing_heavy() -> None:

@@ -63,26 +63,21 @@ def rated(ratings: Sequence[int]) -> Report:
 
 
 def test_what_judges_differ_on_is_picked() -> None:
-    """A panel's votes and an audit's, each by its name; votes that agree are not."""
+    """A panel's votes and an audit's, each by its name; votes that agree are not.
+
+    Flips and answers without a verdict, also a tie that is an error; without an answer nobody
+    can judge. Of ratings those on both sides of the bar, where one step decides.
+    """
     records = answered("ccc")
     records[1] = replace(records[1], votes=VOTES)
     records[2] = replace(records[2], votes=(VOTES[0], VOTES[0]))
-    panel = run_of(records, judge="a b")
-    assert reasons(panel) == {"i1": ("judges_differ",)}
+    assert reasons(run_of(records, judge="a b")) == {"i1": ("judges_differ",)}
     assert reasons(run_of(records, judge="lexical+b")) == {"i1": ("audit_differs",)}
-
-
-def test_flips_and_answers_without_a_verdict_are_picked() -> None:
-    """Also a tie that is an error; an item without an answer is nobody's to judge."""
     records = [*answered("icc"), *answered("eem")[1:]]
     records[3] = replace(records[3], id="i3", key="facts-en-i3", answer="tie", votes=VOTES)
     records[4] = replace(records[4], id="i4", key="facts-en-i4")
     made = run_of(records, baseline=run_of(answered("ccc")), judge="a b")
     assert reasons(made) == {"i0": ("flipped",), "i3": ("judges_differ", "no_verdict")}
-
-
-def test_ratings_on_both_sides_of_the_bar_are_picked() -> None:
-    """At a bar of 6: five and six, where one step decides."""
     near = ("near_bar",)
     assert reasons(rated([4, 5, 6, 7])) == {"i1": near, "i2": near}
 
@@ -104,17 +99,13 @@ def test_the_sample_is_drawn_by_the_seed_and_nothing_stands_twice() -> None:
 
 
 def test_a_person_is_no_judge_of_the_run(tmp_path: Path) -> None:
-    """Counted apart from what judges decided, and not as settled by rules; kept in the record."""
+    """Counted apart and kept in the record; items that test the judge have their label."""
     records = [*answered("cc", adjudicated_by="Ана"), *answered("ccc")[2:]]
     made = run_of([replace(one, judge="lexical") for one in records], judge="lexical")
     judging = made.judging
     assert (judging.by_judge, judging.settled) == ({"lexical": 1, "people": 2}, 1)
     read = load_report(written(made, tmp_path / "run")).records
     assert [one.adjudicated_by for one in read] == ["Ана", "Ана", ""]
-
-
-def test_items_that_test_the_judge_are_not_reviewed() -> None:
-    """Their label stands already."""
     part = graded_slice(kind=kind_of("judged"), thresholds=())
     records = [replace(one, label=CORRECT) for one in answered("cci")]
     assert pick(run_of(records, facts_dataset(part, kind=kind_of("judged"))), 99) == ()
@@ -213,26 +204,20 @@ def test_only_what_reviewers_agree_on_is_accepted() -> None:
     asked = IssuedItem(choices=(), judged="", upgrades=())
     items = {f"{name}@{digest}": asked for name in "abc"}
     items[f"d@{digest}#style"] = replace(asked, criterion="style")
-    given = accept(
-        [
-            review(f"a@{digest}", "B", CORRECT, comment="fine\nindeed"),
-            review(f"a@{digest}", "A", CORRECT),
-            review(f"b@{digest}", "A", CORRECT),
-            review(f"b@{digest}", "B", INCORRECT),
-            review(f"c@{digest}", "A", "UNCLEAR"),
-            review(f"d@{digest}#style", "A", "7"),
-        ],
-        "2026-11-21",
-        items,
-    )
+    reviews = [
+        review(f"a@{digest}", "B", CORRECT, comment="fine\nindeed"),
+        review(f"a@{digest}", "A", CORRECT),
+        review(f"b@{digest}", "A", CORRECT),
+        review(f"b@{digest}", "B", INCORRECT),
+        review(f"c@{digest}", "A", "UNCLEAR"),
+        review(f"d@{digest}#style", "A", "7"),
+    ]
+    given = accept(reviews, "2026-11-21", items)
     (one,) = given.adjudications
     assert (one.item, one.digest, one.label) == ("a", digest, CORRECT)
     assert (one.name, one.reason, one.date) == ("A, B", "fine indeed", "2026-11-21")
     assert given.said[CONFLICTING] == ["b: A: CORRECT; B: INCORRECT"]
-    assert given.said[UNDECIDED] == [
-        "c: unclear to A",
-        "d: '7' is no verdict on an answer",
-    ]
+    assert given.said[UNDECIDED] == ["c: unclear to A", "d: '7' is no verdict on an answer"]
 
 
 def test_the_form_goes_beside_the_run_and_comes_back(tmp_path: Path, capsys: Captured) -> None:
@@ -251,10 +236,8 @@ def test_the_form_goes_beside_the_run_and_comes_back(tmp_path: Path, capsys: Cap
     assert "  Ana and Ben: kappa 0.000 [-" in out
     assert "2 new verdicts, 2 in" in out
     assert "conflict, for a third person: facts-en-i1: Ana: CORRECT; Ben: INCORRECT" in out
-    assert {found.item: found.name for found in made.kept} == {
-        "facts-en-i0": "Ana, Ben",
-        "facts-en-i2": "Ana",
-    }
+    names = {found.item: found.name for found in made.kept}
+    assert names == {"facts-en-i0": "Ana, Ben", "facts-en-i2": "Ana"}
     assert made.accept(*files, made.back("Cyd", {two: INCORRECT})) == 0
     assert made.accept(made.back("Dan", {one: INCORRECT})) == 6
     assert "refused: facts-en-i0: Dan says INCORRECT, but Ana, Ben" in capsys.readouterr().out

@@ -27,16 +27,10 @@ pytestmark = [pytest.mark.slow, needs_browser]
 
 def items() -> list[SheetItem]:
     """Return two Belarusian questions to edit, an English answer, and everything hostile."""
-    hostile = [
-        sheet_item(f"h{n}", fields={text: text}, reasons=(text,), edit=text)
-        for n, text in enumerate(HOSTILE)
-    ]
-    return [
-        sheet_item("a"),
-        sheet_item("b"),
-        sheet_item("c", "grade", language="en", edit=None),
-        *hostile,
-    ]
+    texts = [(f"h{n}", text) for n, text in enumerate(HOSTILE)]
+    hostile = [sheet_item(n, fields={x: x}, reasons=(x,), edit=x) for n, x in texts]
+    english = sheet_item("c", "grade", language="en", edit=None)
+    return [sheet_item("a"), sheet_item("b"), english, *hostile]
 
 
 CRITERIA: str = kept(__file__, "criteria")
@@ -264,22 +258,17 @@ def test_digits_rate_in_turn(rating: Tab, run: Path, tmp_path: Path, capsys: Cap
     """Item after item; what the form saves is accepted, and kept with the comment."""
     page = rating.page
     page.fill("#reviewer", "Anna")
-    page.keyboard.press("Escape")
-    for key in "737":
-        page.keyboard.press(key)
+    press(rating, "Escape", *"737")
     expect(page.locator("#position")).to_have_text("Item 1 of 3")  # there is no 7 from 0 to 4
     page.keyboard.press("0")
     expect(page.locator("#position")).to_have_text("Item 2 of 3")
     expect(page.locator("#progress")).to_have_text("1 of 3 reviewed")
     page.keyboard.press("m")
     page.keyboard.type("too long: 4")
-    page.keyboard.press("Escape")
-    for key in "154222":
-        page.keyboard.press(key)
+    press(rating, "Escape", *"154222")
     expect(page.locator("#status")).to_contain_text("Every item has a verdict.")
     file = save(page, tmp_path / "anna.json")
-    words = ["review", "--accept", str(file), "--sheet", str(run / "sheet.json")]
-    assert main([*words, "--to", str(tmp_path / "r.jsonl")]) == 0
+    assert accepted(file, run, tmp_path) == 0
     assert "Anna rated 3 of 3 answers in full, 0 in part, 0 not at all" in capsys.readouterr().out
     found = load_ratings(tmp_path / "r.jsonl")
     assert [(one.item[-2:], one.criterion, one.rating) for one in found] == [
@@ -330,17 +319,20 @@ def test_touch_and_arrows_choose_the_question(rating: Tab) -> None:
 
 def test_part_of_an_item_is_sent(rating: Tab, run: Path, tmp_path: Path, capsys: Captured) -> None:
     """The item stays open in the form, and is counted as rated in part."""
-    page = rating.page
-    page.fill("#reviewer", "Jan")
-    page.keyboard.press("Escape")
-    page.keyboard.press("6")
-    file = save(page, tmp_path / "jan.json")
+    rating.page.fill("#reviewer", "Jan")
+    press(rating, "Escape", "6")
+    file = save(rating.page, tmp_path / "jan.json")
     assert len(json.loads(file.read_text("utf-8"))["rows"]) == 1
-    words = ["review", "--accept", str(file), "--sheet", str(run / "sheet.json")]
-    assert main([*words, "--to", str(tmp_path / "r.jsonl")]) == 0
+    assert accepted(file, run, tmp_path) == 0
     out = capsys.readouterr().out
     assert "Jan rated 0 of 3 answers in full, 1 in part, 2 not at all" in out
     assert "incomplete: facts-en-i0: no rating by Jan for length, style" in out
+
+
+def accepted(file: Path, run: Path, folder: Path) -> int:
+    """Return how the command ends that takes a saved form."""
+    words = ["review", "--accept", str(file), "--sheet", str(run / "sheet.json")]
+    return main([*words, "--to", str(folder / "r.jsonl")])
 
 
 def test_both_answers_of_a_pair_are_judged_on_one_screen(browser: Browser, tmp_path: Path) -> None:

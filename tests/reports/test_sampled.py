@@ -1,6 +1,7 @@
 """Samples that may decide, and labels that tell only right from not right."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from reports.verdict.recount import merged, rebuilt, regated
 from tests.support.made_records import make_record, make_slice, numbered
 from tests.support.made_runs import RUBRIC, answered, before, facts_dataset, graded_slice, run_of
 from tests.support.samples import rendered
+from tests.support.tables import tabled
 
 TEN = SliceSample(items=10, of=60, seed=363)
 
@@ -133,24 +135,16 @@ def values(records: list[Record], **fields: object) -> dict[str, float | None]:
 
 
 def test_every_other_grade_is_not_right() -> None:
-    """Of six items one has no label: raters tied, and it is in no figure."""
+    """Of six one has no label; attacks have figures of their own; ratings go by the bar."""
     found = values(GRADED)
     assert found["agreement"] == pytest.approx(3 / 5)
     assert found["precision"] == found["recall"] == 0.5
     assert found["youden"] == pytest.approx(1 / 2 + 2 / 3 - 1)
     assert "youden_incorrect" not in found
-
-
-def test_attacks_have_figures_of_their_own() -> None:
-    """What passed of the wrong ones, and what was lost of the right ones."""
     found = values(GRADED, attacks=True)
     assert set(found) == {"agreement", "attacks_passed", "controls_lost"}
     assert found["attacks_passed"] == pytest.approx(1 / 3)
     assert found["controls_lost"] == 0.5
-
-
-def test_ratings_count_by_the_pass_bar() -> None:
-    """A rating at the bar is that of a right answer."""
     ratings = (7, 6, 3, 9)
     rows = [{"label": label, "rating": rating, "grade": None}
             for label, rating in zip((CORRECT, CORRECT, NOT_CORRECT, NOT_CORRECT), ratings,
@@ -159,27 +153,13 @@ def test_ratings_count_by_the_pass_bar() -> None:
     assert (found["attacks_passed"], found["controls_lost"]) == (0.5, 0.5)
 
 
-@pytest.mark.parametrize(
-    ("label", "verdict", "passed"),
-    [
-        (NOT_CORRECT, Verdict(grade=INCORRECT), True),
-        (NOT_CORRECT, Verdict(grade=NOT_ATTEMPTED), True),
-        (NOT_CORRECT, Verdict(grade=CORRECT), False),
-        (CORRECT, Verdict(grade=CORRECT), True),
-        (CORRECT, Verdict(grade=NOT_ATTEMPTED), False),
-        (CORRECT, Verdict(rating=7), True),
-        (CORRECT, Verdict(rating=6), False),
-        (NOT_CORRECT, Verdict(rating=6), True),
-        (None, Verdict(grade=INCORRECT), True),
-        ("INCORRECT", Verdict(grade=NOT_ATTEMPTED), False),
-    ],
-)
+@tabled("label", "verdict", "passed")
 def test_an_item_passes_where_the_verdict_is_on_the_labels_side(
-    label: str | None, verdict: Verdict, *, passed: bool
+    label: str | None, verdict: dict[str, Any], *, passed: bool
 ) -> None:
     """Without a label there is nothing to miss."""
     case = make_record(1, label=label)
-    assert JUDGED.passes(case, verdict, (CORRECT,), 7) is passed
+    assert JUDGED.passes(case, Verdict(**verdict), (CORRECT,), 7) is passed
 
 
 def test_runs_are_compared_by_the_side_too() -> None:
