@@ -231,19 +231,15 @@ def test_wrong_words_are_refused_before_any_task(
     assert message in str(caught.value)
 
 
-def test_a_large_folder_is_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stays behind is not counted; the rest has a limit."""
+def test_a_large_folder_is_refused(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is carried has a limit, what stays behind is not counted; without Ray, one line."""
     monkeypatch.setattr(on_ray, "find_spec", lambda name: name)
     monkeypatch.setattr(on_ray, "MOST_MB", 0)
     project.write(".git/objects", "x" * 1000)
     with pytest.raises(UsageError, match=r"more than 0 MB; .* left out already: '.git'"):
         on_ray.main(["qa", "--on=ray"])
-
-
-def test_without_ray_nothing_is_carried(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One line says what to install."""
     monkeypatch.setattr(on_ray, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match="Ray is not installed; pip install"):
         on_ray.main([f"{project.path}", "--on=ray"])

@@ -81,16 +81,12 @@ def test_people_do_not_pass_a_run_that_lost_what_it_got_wrong() -> None:
 
 
 def test_an_item_that_neither_run_graded_is_not_known_either() -> None:
-    """It could have been left out because the new model gets it wrong."""
+    """It could have been left out as the model gets it wrong; in a share a lost label counts."""
     old = answered("c" * 970 + "e" * 30, metadata={})
     new = answered("c" * 970, metadata={})
     gate = replace(DROP, max=0.02)
     assert gate_of(new, new, gate).state == "PASS"
     assert gate_of(new, old, gate).state == "INCONCLUSIVE"
-
-
-def test_a_label_that_only_a_lost_item_has_is_counted() -> None:
-    """In a share; a metric without bounds is not known, and says why."""
     rule = replace(DROP, of="agreement", max=0.2)
     slice_ = make_slice("judged", rule, replace(rule, of="kappa"))
     labels = ["CORRECT", "INCORRECT"] * 50 + ["else"]

@@ -3,7 +3,7 @@
 import json
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 import pytest
@@ -218,7 +218,7 @@ def test_perfect_figures_have_intervals() -> None:
     def unseen(count: int) -> float:
         return 1 - wilson(count, count)[0]  # type: ignore[index]
 
-    def measured(kind: str, rows: list[dict[str, object]]) -> dict[str, Estimate]:
+    def measured(kind: str, rows: Sequence[Mapping[str, object]]) -> dict[str, Estimate]:
         return dict(summarise(numbered(rows), make_slice(kind)).measures)
 
     mean = measured("rated", [{"rating": 7}] * 10)["mean_rating"]

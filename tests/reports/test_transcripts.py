@@ -84,7 +84,7 @@ def test_every_call_comes_back_from_ledger_and_file(tmp_path: Path) -> None:
 
 
 def test_the_same_calls_are_the_same_bytes(tmp_path: Path) -> None:
-    """Whichever way round the records come, at any time, and read back from the file."""
+    """The same bytes whichever way they come; keys masked; an older ledger has replies alone."""
     records = fill(tmp_path / "l", ["one", "two", "\u202e", KEY])
     path = file_of(tmp_path / "l", records, tmp_path / "run")
     again = file_of(tmp_path / "l", records[::-1], tmp_path / "again")
@@ -92,10 +92,6 @@ def test_the_same_calls_are_the_same_bytes(tmp_path: Path) -> None:
     assert source is not None
     assert path.read_bytes() == again.read_bytes()
     assert b"".join(packed(source(keys_of(records)))) == path.read_bytes()
-
-
-def test_keys_are_masked(tmp_path: Path) -> None:
-    """In prompt and reply; and the call is then said not to be exact."""
     records = fill(tmp_path / "l", [KEY])
     path = file_of(tmp_path / "l", records, tmp_path / "run")
     source = of_files([path])
@@ -105,6 +101,13 @@ def test_keys_are_masked(tmp_path: Path) -> None:
     assert call.request is not None
     assert call.request.messages[1].content == "[key masked]"
     assert not call.is_exact
+    records = fill(tmp_path / "l", ["one"], documents=False)
+    source = of_files([file_of(tmp_path / "l", records, tmp_path / "run")])
+    assert source is not None
+    (call,) = calls_of(source, keys_of(records)).values()
+    assert (call.request, call.spec) == (None, "m")
+    assert call.reply is not None
+    assert call.reply.text == "re one"
 
 
 def test_pruning_takes_prompts_with_their_replies(tmp_path: Path) -> None:
@@ -119,17 +122,6 @@ def test_pruning_takes_prompts_with_their_replies(tmp_path: Path) -> None:
         texts = list(ledger.documents(TEXT).values())
     assert len(texts) == 2
     assert not any("old" in text for text in texts)
-
-
-def test_an_older_ledger_has_replies_alone(tmp_path: Path) -> None:
-    """They are shown, and that the prompt is not known."""
-    records = fill(tmp_path / "l", ["one"], documents=False)
-    source = of_files([file_of(tmp_path / "l", records, tmp_path / "run")])
-    assert source is not None
-    (call,) = calls_of(source, keys_of(records)).values()
-    assert (call.request, call.spec) == (None, "m")
-    assert call.reply is not None
-    assert call.reply.text == "re one"
 
 
 def unsealed(place: Place) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cases.dataset import Dataset, Plan, PlannedItem, Slice, Threshold
 from cases.plan import Labelled, labelled_for
-from evaluators.core import CORRECT, INCORRECT, Outcome, Usage, Verdict
+from evaluators.core import CORRECT, INCORRECT, Outcome, State, Usage, Verdict
 from evaluators.kinds import kind_of
 from evaluators.rubric import Protocol, Rubric
 from evaluators.statistics.intervals import UNDEFINED, Estimate
@@ -26,6 +26,7 @@ from reports.metrics.summary import summarise
 from reports.run.evidence import Calibration, ConfusionCell
 from reports.run.record import Record
 from tests.support.made_records import graded, make_slice, numbered
+from tests.support.made_runs import facts_dataset
 from tests.support.scripted import make_case
 from tests.support.tables import tabled
 
@@ -42,12 +43,7 @@ def rubric(version: str = "v1", protocol: Protocol = "tool") -> Rubric:
 
 def dataset(*slices: Slice, **changes: object) -> Dataset:
     first = slices[0]
-    made = Dataset(
-        name=first.dataset,
-        folder=Path(),
-        kind=first.kind,
-        slices={one.language: one for one in slices},
-    )
+    made = facts_dataset(*slices, name=first.dataset, kind=first.kind, judge_unmeasured=False)
     return replace(made, **changes)  # type: ignore[arg-type]
 
 
@@ -70,14 +66,8 @@ def labels(tmp_path: Path) -> Slice:
     """Return a labelled slice of twenty items in Bulgarian, half of them CORRECT."""
     path = tmp_path / "bg.csv"
     path.write_text(LABELS, encoding="utf-8")
-    return Slice(
-        dataset="labels",
-        language="bg",
-        kind=kind_of("judged"),
-        path=path,
-        rubric=rubric(),
-        floor={"agreement": 0.8},
-    )
+    floor = {"agreement": 0.8}
+    return make_slice("judged", dataset="labels", path=path, rubric=rubric(), floor=floor)
 
 
 def test_labels_measure_every_slice_of_their_language_and_rubric(labels: Slice) -> None:
@@ -94,13 +84,8 @@ def test_labels_measure_every_slice_of_their_language_and_rubric(labels: Slice) 
 
 def test_only_gates_need_a_judge_that_is_measured(labels: Slice) -> None:
     """No gate on the slice, another kind, or no item: nothing is judged; a pooled gate counts."""
-    nothing = [
-        dataset(asked(thresholds=())),
-        dataset(make_slice("yes_no", BAR)),
-        dataset(labels),
-    ]
-    for some in nothing:
-        assert labelled_for(plan(some), [dataset(labels)]) == ()
+    for some in (asked(thresholds=()), make_slice("yes_no", BAR), labels):
+        assert labelled_for(plan(dataset(some)), [dataset(labels)]) == ()
     assert labelled_for(Plan(datasets=(dataset(asked()),), items={}), [dataset(labels)]) == ()
     pooled = dataset(asked(thresholds=()), pooled=(Threshold(measure="drop", max=0.1, pool=True),))
     assert len(labelled_for(plan(pooled), [dataset(labels)])) == 1
@@ -141,14 +126,10 @@ def outcomes(found: Labelled, *grades: str) -> dict[str, Outcome]:
     """Return the verdicts on labelled items: these grades in turn; an empty one is an ERROR."""
     ends = {}
     for item, grade in zip(found.items, cycle(grades), strict=False):
-        passed = grade == item.case.label
-        ends[item.key] = Outcome(
-            key=item.key,
-            state=("passed" if passed else "failed") if grade else "error",
-            verdict=Verdict(grade=grade) if grade else None,
-            kind="" if grade else "timeout",
-            usage=Usage(input_tokens=7, cost=0.25),
-        )
+        ended: State = ("passed" if grade == item.case.label else "failed") if grade else "error"
+        verdict, usage = Verdict(grade=grade) if grade else None, Usage(input_tokens=7, cost=0.25)
+        kind = "" if grade else "timeout"
+        ends[item.key] = Outcome(key=item.key, state=ended, verdict=verdict, kind=kind, usage=usage)
     return ends
 
 
@@ -180,12 +161,15 @@ def test_a_judge_at_its_floor_is_trusted(labels: Slice) -> None:
 
 
 def test_a_judge_below_its_floor_blocks_its_gates(labels: Slice) -> None:
-    """The reason says what was measured and what is asked."""
+    """The reason says what was measured and what is asked; without a floor nothing is."""
     found = labelled(labels)
     one = calibrate(found, outcomes(found, CORRECT, CORRECT))
     assert one.trusted is False
     assert one.blocks == one.reason == "judge not trusted in bg: agreement 0.5 is below 0.8 (n=20)"
     assert calibration_notes([one])[0].endswith(f"; {one.reason}")
+    found = labelled(replace(labels, floor={}))
+    one = calibrate(found, outcomes(found, CORRECT, CORRECT))
+    assert (one.trusted, one.blocks) == (None, "")
 
 
 def test_an_offline_judge_may_stand_in_for_one_that_reaches_the_floor(labels: Slice) -> None:
@@ -209,28 +193,18 @@ def test_an_offline_judge_may_stand_in_for_one_that_reaches_the_floor(labels: Sl
 def test_the_lower_limit_has_to_reach_its_own_floor(
     labels: Slice, limit: float, trusted: bool | None, blocks: str
 ) -> None:
-    """Twenty of twenty are right, which is 0.839 at the lower end: nothing is shown beyond it."""
+    """Twenty of twenty are right, which is 0.839 at the lower end: nothing is shown beyond it.
+
+    A judge below the floor is below the limit too; one sentence says so.
+    """
     found = labelled(replace(labels, floor_limit={"agreement": limit}))
     one = calibrate(found, outcomes(found, CORRECT, INCORRECT))
     assert (one.trusted, one.floor_limit) == (trusted, {"agreement": limit})
     assert one.blocks.startswith(blocks)
     assert bool(one.blocks) is bool(blocks)
-
-
-def test_each_measure_that_is_missed_is_told_once(labels: Slice) -> None:
-    """A judge below the floor is below the limit too; one sentence says so."""
     slice_ = replace(labels, floor_limit={"agreement": 0.7}, offline_floor={"agreement": 0.4})
-    found = labelled(slice_)
-    one = calibrate(found, outcomes(found, CORRECT, CORRECT), placeholder=True)
-    assert one.stand_in.count("agreement") == 1
-    assert one.floor_limit == {}
-
-
-def test_labels_without_a_floor_measure_and_block_nothing(labels: Slice) -> None:
-    """Nobody said how good is good enough."""
-    found = labelled(replace(labels, floor={}))
-    one = calibrate(found, outcomes(found, CORRECT, CORRECT))
-    assert (one.trusted, one.blocks) == (None, "")
+    one = calibrate(labelled(slice_), outcomes(found, CORRECT, CORRECT), placeholder=True)
+    assert (one.stand_in.count("agreement"), one.floor_limit) == (1, {})
 
 
 @tabled("floor", "trusted", "blocks")
@@ -282,12 +256,15 @@ def test_a_sample_of_labels_reaches_a_floor_only_with_its_interval(
 
 
 def test_a_judge_that_no_label_could_measure_blocks_its_gates(labels: Slice) -> None:
-    """A floor was asked for, and nothing is known."""
+    """A floor was asked for, and nothing is known. Where a reply has no price the sum has none."""
     found = labelled(labels)
     for ends in ({}, outcomes(found, "", "")):
         one = calibrate(found, ends)
         assert (one.trusted, one.measures["agreement"].value) == (None, None)
         assert one.blocks.startswith("judge measured too little in bg: agreement is undefined")
+    ends = outcomes(found, CORRECT, INCORRECT)
+    key, end = next(iter(ends.items()))
+    assert calibrate(found, {**ends, key: replace(end, usage=Usage(cost=None))}).cost is None
 
 
 @pytest.mark.parametrize(
@@ -311,7 +288,7 @@ def test_a_judge_that_says_correct_to_all_is_trusted_by_no_floor(
 
 
 def test_a_rater_that_gives_all_the_same_is_trusted_by_no_floor() -> None:
-    """Ratings near the labels are no use either where they pass good and bad answers alike."""
+    """Ratings that pass all alike are no use; a placeholder needs labels of both classes."""
     slice_ = make_slice("judged", floor={"mean_difference": 2}, rubric=rubric("r1", "rate"))
 
     def trusted(*ratings: int) -> bool | None:
@@ -323,10 +300,6 @@ def test_a_rater_that_gives_all_the_same_is_trusted_by_no_floor() -> None:
 
     assert trusted(5, 6, 7, 8)
     assert not trusted(7, 7, 7, 7)
-
-
-def test_a_placeholder_judge_needs_labels_of_both_classes_only() -> None:
-    """It decides on recorded answers alone; its floor is what rules reach."""
     slice_ = make_slice("judged", offline_floor={"agreement": 0.5}, floor={"agreement": 0.9})
 
     def measured(*labels: str) -> Calibration:
@@ -434,12 +407,3 @@ def test_an_offline_judge_stands_in_for_recorded_answers_only(
     summaries = {one.name: summarise(records[one.name], one) for one in slices}
     (found,) = measured_among([dataset(one) for one in slices], records, summaries, "lexical", ())
     assert (found.trusted, found.stand_in != "") == (trusted, trusted)
-
-
-def test_an_unknown_price_is_not_zero(labels: Slice) -> None:
-    """Where one reply has no price the sum has none."""
-    found = labelled(labels)
-    ends = outcomes(found, CORRECT, INCORRECT)
-    key, end = next(iter(ends.items()))
-    ends[key] = replace(end, usage=Usage(cost=None))
-    assert calibrate(found, ends).cost is None

@@ -1,6 +1,7 @@
 """Claims about ``qagate review --until-decided``: forms, verdicts and the end of it."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +31,14 @@ def runs(folder: Path, new_truth: str = TRUTH) -> tuple[Path, Path, dict[str, st
     said = {**verdicts(old, TRUTH), **verdicts(new, new_truth)}
     labels = {digest: one.label for digest, one in said.items()}
     return written(made, folder / "new"), written(past, folder / "old"), labels
+
+
+def looked_at(folder: Path, labels: Mapping[str, str]) -> Path:
+    """Let people fill in the first form, and take it back; return the filled-in file."""
+    assert review(folder) == 6
+    back = filled_in(folder / "audit.csv", labels, folder / "back.csv")
+    review(folder, "--accept", str(back))
+    return back
 
 
 def review(folder: Path, *more: str) -> int:
@@ -69,17 +78,16 @@ def test_the_form_is_blind_and_in_random_order(tmp_path: Path) -> None:
     assert review(tmp_path) == 6
     rows = sheet_rows(tmp_path / "audit.csv")
     shown = [row["shown: answer"] for row in rows]
-    assert [one.partition(" on ")[2] for one in shown[::2]] == [
-        one.partition(" on ")[2] for one in shown[1::2]
-    ]
+    asked = [one.partition(" on ")[2] for one in shown]
+    assert asked[::2] == asked[1::2]
     first_is_new = [one.startswith("new") for one in shown[::2]]
     assert 0.3 < sum(first_is_new) / len(first_is_new) < 0.7
     assert {row["why"] for row in rows} == {""}
     page = (tmp_path / "audit.html").read_text(encoding="utf-8")
     screens = json.loads(page.partition('id="data">')[2].partition("</script>")[0])["items"]
-    assert [[one["id"] for one in screen["questions"]] for screen in screens] == [
-        [first["item"], second["item"]] for first, second in zip(rows[::2], rows[1::2], strict=True)
-    ], "both on one screen"
+    ids = [one["id"] for screen in screens for one in screen["questions"]]
+    assert ids == [row["item"] for row in rows]
+    assert {len(screen["questions"]) for screen in screens} == {2}, "both on one screen"
     titles = [field["title"] for field in screens[0]["fields"]]
     assert titles[-2:] == [one["text"] for one in screens[0]["questions"]]
     review(tmp_path, "--pairs", "7")
@@ -88,17 +96,27 @@ def test_the_form_is_blind_and_in_random_order(tmp_path: Path) -> None:
     assert "It is INCORRECT" not in (tmp_path / "audit.html").read_text(encoding="utf-8")
 
 
-def test_labels_of_an_audit_say_why_they_were_picked(tmp_path: Path) -> None:
-    """Exported as labelled items, with the probability that the audit gave them."""
-    run, _, labels = runs(tmp_path)
-    review(tmp_path)
-    back = filled_in(tmp_path / "audit.csv", labels, tmp_path / "back.csv")
-    review(tmp_path, "--accept", str(back))
-    target, people = tmp_path / "labels.jsonl", tmp_path / "people.yaml"
-    assert main(["review", "--export-judges", str(target), str(people), str(run)]) == 0
+def test_what_people_said_is_known_later(tmp_path: Path) -> None:
+    """The records of a re-run have people's grades in place of the judge's: nothing moves.
+
+    Exported as labelled items they say why they were picked, with the audit's probability.
+    """
+    run, past, labels = runs(tmp_path)
+    looked_at(tmp_path, labels)
+    target, file = tmp_path / "labels.jsonl", tmp_path / "people.yaml"
+    assert main(["review", "--export-judges", str(target), str(file), str(run)]) == 0
     rows = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
     found = {(row["picked_because"], row["picked_probability"]) for row in rows}
     assert {("flipped", "1"), ("sample", "0.25")} <= found
+    people = load_adjudications(file)
+    sides = [load_report(path).records for path in (run, past)]
+    estimates = []
+    for new, old in (sides, [[_by_people(one, people) for one in side] for side in sides]):
+        made = run_of(new, DATASET, baseline=replace(before(run_of(old)), people=people))
+        (gate,) = made.decision.gates
+        assert gate.audit is not None
+        estimates.append((gate.estimate, gate.state, gate.audit.looked))
+    assert estimates[0] == estimates[1]
 
 
 def test_people_who_differ_decide_nothing(tmp_path: Path, capsys: Captured) -> None:
@@ -121,26 +139,6 @@ def test_people_who_differ_decide_nothing(tmp_path: Path, capsys: Captured) -> N
     assert digest not in load_adjudications(tmp_path / "people.yaml")
 
 
-def test_a_later_run_that_only_knows_peoples_verdicts_comes_to_the_same(tmp_path: Path) -> None:
-    """The records of a re-run have people's grades in place of the judge's: nothing moves."""
-    run, past, labels = runs(tmp_path)
-    review(tmp_path)
-    back = filled_in(tmp_path / "audit.csv", labels, tmp_path / "back.csv")
-    review(tmp_path, "--accept", str(back))
-    people = load_adjudications(tmp_path / "people.yaml")
-    estimates = []
-    for path, replaced in ((run, False), (run, True)):
-        report, old = load_report(path), load_report(past)
-        sides = [report.records, old.records]
-        if replaced:
-            sides = [tuple(_by_people(one, people) for one in side) for side in sides]
-        made = run_of(sides[0], DATASET, baseline=replace(before(run_of(sides[1])), people=people))
-        (gate,) = made.decision.gates
-        assert gate.audit is not None
-        estimates.append((gate.estimate, gate.state, gate.audit.looked))
-    assert estimates[0] == estimates[1]
-
-
 def _by_people(record: Record, people: Adjudications) -> Record:
     said = people.get(answer_digest(record, record.answer or ""))
     if said is None:
@@ -152,12 +150,9 @@ def _by_people(record: Record, people: Adjudications) -> Record:
 def test_another_share_is_refused_in_one_line(tmp_path: Path, capsys: Captured) -> None:
     """The first form fixes the plan, before any verdict: review is exit 4, `gate` INCONCLUSIVE."""
     run, past, labels = runs(tmp_path)
-    assert review(tmp_path) == 6
-    assert "answers of" in capsys.readouterr().out
+    back = looked_at(tmp_path, labels)
     plan = json.loads((tmp_path / "people.plan.json").read_text(encoding="utf-8"))
     assert len(plan) == len(TRUTH)
-    back = filled_in(tmp_path / "audit.csv", labels, tmp_path / "back.csv")
-    review(tmp_path, "--accept", str(back))
     gates = tmp_path / "gates.yaml"
     gates.write_text("facts: {en: {drop: {max: 0.2, evidence: audited, share: 1}}}")
     raised = tmp_path / "raised"

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import pytest
 
@@ -16,8 +15,9 @@ from reports.judge.judging import audit, panels, vote_notes
 from reports.run.evidence import Calibration, ConfusionCell, Corrected, Judging, RulesAudit
 from reports.run.json_data import decode
 from reports.run.record import Record
+from tests.support.figures import given_interval
 from tests.support.made_records import make_record, make_slice, numbered
-from tests.support.made_runs import RUBRIC, answered, facts_dataset, graded_slice, run_of
+from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.tables import tabled
 
 CASCADE = "lexical+openai:j"
@@ -49,36 +49,40 @@ def of_slice(records: Sequence[Record]) -> list[tuple[Slice, Record]]:
 
 def settled(*second: str, asked: int = 0) -> list[Record]:
     """Return items that the rules called CORRECT, ``second`` what the model said of some."""
-    rows: list[tuple[Vote, ...]] = []
-    for label in second:
-        own = Vote(judge="lexical", grade=CORRECT)
-        other = Vote(judge="openai:j", grade=label, error="" if label != "-" else "gone: x")
-        if label == "-":
-            other = Vote(judge="openai:j", error="gone: x")
-        rows.append((own,) if not label else (own, other))
+    own, silent = Vote(judge="lexical", grade=CORRECT), Vote(judge="openai:j", error="gone: x")
+    rows = [
+        (own, silent if label == "-" else Vote(judge="openai:j", grade=label)) if label else (own,)
+        for label in second
+    ]
     rows += [(Vote(judge="openai:j", grade=INCORRECT),)] * asked
     return numbered([{"grade": CORRECT, "votes": row} for row in rows])
 
 
 def test_an_audit_is_a_rate_with_its_interval() -> None:
-    """Of the items that the model judged too, how many it grades otherwise; Wilson's interval."""
-    found = audit(of_slice(settled(CORRECT, INCORRECT, CORRECT, CORRECT, "", "", asked=4)), CASCADE)
-    assert found is not None
+    """Of the items that the model judged too, how many it grades otherwise; Wilson's interval.
+
+    One on which it said nothing is in no rate, and a rate over no item is no zero.
+    """
+    found = audited(CORRECT, INCORRECT, CORRECT, CORRECT, "", "", asked=4)
     assert (found.judged, found.settled, found.silent) == (10, 6, 0)
-    assert found.disagreement.value == 0.25
-    assert (found.disagreement.low, found.disagreement.high) == wilson(1, 4)
+    assert found.disagreement == Estimate.of(0.25, wilson(1, 4), 4)
     assert vote_notes(CASCADE, found, ()) == [
         "lexical+openai:j: rules settled 6 of 10 verdicts (60%); of 4 audited the model differs "
         "on 1: 0.250 [0.046, 0.699]"
     ]
-
-
-def test_a_failed_audit_is_no_agreement() -> None:
-    """An item on which the model said nothing is in no rate."""
-    found = audit(of_slice(settled(CORRECT, "-")), CASCADE)
-    assert found is not None
+    found = audited(CORRECT, "-")
     assert (found.disagreement.n, found.silent) == (1, 1)
     assert "of 1 audited, 1 without a verdict the model" in vote_notes(CASCADE, found, ())[0]
+    found = audited("")
+    assert found.disagreement == UNDEFINED
+    assert vote_notes(CASCADE, found, ())[0].endswith("(100%); none of them was audited")
+
+
+def audited(*second: str, asked: int = 0) -> RulesAudit:
+    """Return the audit of such items."""
+    found = audit(of_slice(settled(*second, asked=asked)), CASCADE)
+    assert found is not None
+    return found
 
 
 def test_an_audit_of_repeats_is_clustered() -> None:
@@ -88,18 +92,14 @@ def test_an_audit_of_repeats_is_clustered() -> None:
         make_record(n // 3, repeat=n % 3, grade=CORRECT, votes=one.votes)
         for n, one in enumerate(sorted(records, key=lambda one: one.votes[1].label))
     ]
-    plain, clustered = audit(of_slice(records), CASCADE), audit(of_slice(again), CASCADE)
-    assert plain is not None
-    assert clustered is not None
-    assert clustered.disagreement.value == plain.disagreement.value
-    assert width(clustered) > width(plain)
-
-
-def width(found: RulesAudit) -> float:
-    low, high = found.disagreement.low, found.disagreement.high
-    assert low is not None
-    assert high is not None
-    return high - low
+    widths = []
+    for some in (records, again):
+        found = audit(of_slice(some), CASCADE)
+        assert found is not None
+        assert found.disagreement.value == 0.25
+        low, high = given_interval(found.disagreement.interval)
+        widths.append(high - low)
+    assert widths[1] > widths[0]
 
 
 @pytest.mark.parametrize("judge", ["lexical", "openai:j", "openai:a openai:b"])
@@ -107,14 +107,6 @@ def test_only_a_cascade_is_audited(judge: str) -> None:
     """Nothing is said of an audit where there was none."""
     assert audit(of_slice(settled(CORRECT)), judge) is None
     assert audit(of_slice(numbered([{"grade": CORRECT}])), CASCADE) is None
-
-
-def test_nothing_audited_is_undefined() -> None:
-    """A rate over no item is no zero."""
-    found = audit(of_slice(settled("")), CASCADE)
-    assert found is not None
-    assert found.disagreement == UNDEFINED
-    assert vote_notes(CASCADE, found, ())[0].endswith("(100%); none of them was audited")
 
 
 ROWS = (
@@ -153,28 +145,22 @@ def test_agreement_of_raters() -> None:
     far = voted(("6", "7"), ("2", "9"), ("9", "2"), ("4", "4"), names="ab")
     (close,), (wide,) = (panels([(BG, records)], "a b") for records in (near, far))
     for one, other in ((close.alpha, wide.alpha), (close.pairs[0].kappa, wide.pairs[0].kappa)):
-        assert one.value is not None
-        assert other.value is not None
-        assert one.value > 0.9
-        assert other.value < 0
+        assert (one.value or 0) > 0.9
+        assert (other.value or 0) < 0
         assert one.low is not None
 
 
 def test_a_panels_note_names_what_is_to_be_reviewed() -> None:
-    """At most ten items by name; who gave no vote; how far they agree."""
+    """At most ten items by name, and who gave no vote; one label alone leaves it undefined."""
     rows = [(CORRECT, INCORRECT)] * 12 + [(CORRECT, ""), (CORRECT, CORRECT)]
     found = panels([(BG, voted(*rows))], "a b")
     (note,) = vote_notes("a b", None, found)
     assert note.startswith("d:bg: alpha of 2 judges -0.")
     assert "they differ on 12 (12 without a verdict), to be reviewed: d-bg-i0, d-bg-i1" in note
     assert note.endswith("d-bg-i9 and 2 more; b gave no vote on 1")
-
-
-def test_one_label_leaves_agreement_undefined() -> None:
-    """Judges that never use a second label agree by chance alone."""
-    (found,) = panels([(BG, voted((CORRECT, CORRECT)))], "a b")
-    assert found.alpha.value is None
-    assert vote_notes("a b", None, [found]) == [
+    (alone,) = panels([(BG, voted((CORRECT, CORRECT)))], "a b")
+    assert alone.alpha.value is None
+    assert vote_notes("a b", None, [alone]) == [
         "d:bg: alpha of 2 judges undefined; kappa of a and b undefined"
     ]
 
@@ -183,44 +169,29 @@ def test_what_is_said_of_judges_survives_its_file() -> None:
     """Everything read back from ``run.json`` is what was written: gates can be decided again."""
     cell = ConfusionCell(label=CORRECT, grade=INCORRECT, count=2)
     known = Calibration(
-        dataset="labels",
-        language="bg",
-        measures={"kappa": ESTIMATE},
-        floor={"kappa": 0.6},
-        trusted=False,
-        graders=("d:bg",),
-        source="ledger",
+        dataset="labels", language="bg", measures={"kappa": ESTIMATE}, floor={"kappa": 0.6},
+        trusted=False, graders=("d:bg",), source="ledger", items=2, confusion=(cell,), cost=None,
         blocks="judge not trusted in bg: kappa 0.5 < 0.6",
-        items=2,
-        confusion=(cell,),
-        cost=None,
-    )
-    corrected = Corrected(
-        slice="d:bg", correct=ESTIMATE, labelled=300, sensitivity=0.9, specificity=0.8
-    )
+    )  # fmt: skip
+    rates = {"labelled": 300, "sensitivity": 0.9, "specificity": 0.8}
     made = Judging(
         calibrations=(known,),
-        audit=audit(of_slice(settled(CORRECT, INCORRECT)), CASCADE),
+        audit=audited(CORRECT, INCORRECT),
         panels=panels([(BG, voted(*ROWS))], "a b c"),
-        corrected=(corrected,),
+        corrected=(Corrected(slice="d:bg", correct=ESTIMATE, **rates),),  # type: ignore[arg-type]
     )
     assert decode(Judging, json.loads(json.dumps(asdict(made)))) == made
 
 
-JUDGED = Slice(
-    dataset="judges",
-    language="en",
-    kind=kind_of("judged"),
-    path=Path("en.csv"),
-    rubric=RUBRIC,
-    floor={"agreement": 0.6},
+JUDGED = graded_slice(
+    dataset="judges", kind=kind_of("judged"), thresholds=(), floor={"agreement": 0.6}
 )
 
 
 def judged_dataset(**changes: object) -> Dataset:
     """Return labelled items in English, with a floor."""
     one = replace(JUDGED, **changes)  # type: ignore[arg-type]
-    return Dataset(name="judges", folder=Path("judges"), kind=kind_of("judged"), slices={"en": one})
+    return facts_dataset(one, name="judges", kind=one.kind, judge_unmeasured=False)
 
 
 def labelled(letters: str) -> list[Record]:
@@ -258,7 +229,7 @@ def test_what_took_no_call_is_settled(judge: str, spec: str, settled: int) -> No
 
 
 def test_rules_before_a_model_settle_and_are_audited() -> None:
-    """The first vote is who decided; a second is that of an audit, which may disagree."""
+    """The first vote decides, a second may disagree; the items of a split panel are named."""
     rules = Vote(judge="lexical", grade="CORRECT")
     model = Vote(judge="openai:judge", grade="CORRECT")
     against = replace(model, grade="INCORRECT")
@@ -268,13 +239,9 @@ def test_rules_before_a_model_settle_and_are_audited() -> None:
     assert (found.settled, found.audited) == (3, 2)
     assert found.audit_disagreements == ("facts-en-i2",)
     assert found.disagreements == ()
-
-
-def test_a_panel_that_split_is_named() -> None:
-    """The keys of the items over which its members differ; silence is no vote."""
-    votes = (Vote(judge="a", grade="CORRECT"), Vote(judge="b", grade="INCORRECT"))
+    split = (Vote(judge="a", grade="CORRECT"), Vote(judge="b", grade="INCORRECT"))
     silent = (Vote(judge="a", grade="CORRECT"), Vote(judge="b", error="timeout: no reply"))
-    records = [*answered("c", votes=votes), *answered("cc", votes=silent)[1:]]
+    records = [*answered("c", votes=split), *answered("cc", votes=silent)[1:]]
     found = of(records, judge="openai:a openai:b")
     assert found.disagreements == ("facts-en-i0",)
     assert (found.audited, found.settled) == (0, 0)

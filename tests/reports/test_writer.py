@@ -42,16 +42,12 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def test_every_file_is_written_and_nothing_else(tmp_path: Path) -> None:
-    """The folder is made; records come first and run.json last; no temporary file stays."""
+    """Records first, run.json last, no temporary file; equal reports give equal files."""
     folder = tmp_path / "a" / "b"
     paths = write(report(), folder)
     assert paths[0] == folder / "records.jsonl"
     assert paths[-1] == folder / "run.json"
     assert set(content(folder)) == {path.name for path in paths} == NAMES
-
-
-def test_equal_reports_give_equal_bytes(tmp_path: Path) -> None:
-    """A second run over the same replies leaves the same files."""
     write(full(3), tmp_path / "one")
     write(full(3), tmp_path / "two")
     assert content(tmp_path / "one") == content(tmp_path / "two")
@@ -107,17 +103,13 @@ def test_a_folder_that_is_a_file_is_a_write_error(tmp_path: Path) -> None:
 
 
 def test_the_summary_is_appended_where_the_caller_says(tmp_path: Path) -> None:
-    """A CI page may hold what other steps wrote."""
+    """A CI page may hold what others wrote; one that takes nothing is a warning, no error."""
     page = tmp_path / "step.md"
     page.write_text("before\n", encoding="utf-8")
     write(report(), tmp_path / "out")
     assert append_summary(report(), page) == ""
     summary = (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
     assert page.read_text(encoding="utf-8") == f"before\n{summary}\n"
-
-
-def test_a_page_that_cannot_be_appended_to_is_said(tmp_path: Path) -> None:
-    """The report itself is complete by then: a warning that names the page, no error."""
     warning = append_summary(report(), tmp_path / "no" / "step.md")
     assert "step.md: the summary cannot be appended" in warning
 
@@ -171,47 +163,32 @@ def test_a_run_is_loaded_from_its_folder(tmp_path: Path) -> None:
         reports.load(tmp_path / "nowhere")
 
 
-def test_accuracy_by_language() -> None:
-    """Languages in declared order; an item without a grade counts neither way."""
-    shares = frame_of().groupby("language", observed=True)["passed"].mean()
-    assert shares.to_dict() == {"en": pytest.approx(2 / 3), "bg": 0.0}
-    assert list(shares.index) == ["en", "bg"]
-
-
-def test_worst_topics() -> None:
-    """Metadata fields are columns."""
+def test_the_questions_of_a_notebook_are_one_line_each() -> None:
+    """Accuracy by language in declared order, ungraded items apart; worst topics; cost."""
+    frame = frame_of()
+    grouped = frame.groupby("language", observed=True)
+    assert [*grouped["passed"].mean().items()] == [("en", pytest.approx(2 / 3)), ("bg", 0.0)]
+    cost = pytest.approx(0.004)
+    assert grouped["cost"].sum().to_dict() == {"en": cost, "bg": cost}
+    assert grouped["tokens"].sum().to_dict() == {"en": 40, "bg": 40}
     frame = frame_of("cicicici")
     shares = frame[frame["language"] == "en"].groupby("topic")["passed"].mean().sort_values()
     assert shares.to_dict() == {"Art": 0.0, "Sport": 1.0}
 
 
 def test_flips_against_a_baseline() -> None:
-    """Every item has a flip, in a fixed order; old grade and answer stand beside the new."""
+    """Every item has a flip beside its old grade and answer; a new one, or alone, has none."""
     frame = frame_of("cinc", "ccii")
     english = frame[frame["language"] == "en"]
     assert english["flip"].tolist() == ["same", "broke", "same", "fixed"]
     assert english["old_grade"].tolist() == ["CORRECT", "CORRECT", "INCORRECT", "INCORRECT"]
     assert english["old_answer"].isna().tolist() == [True, False, False, False]
     assert list(frame["flip"].cat.categories[:3]) == ["fixed", "broke", "same"]
-
-
-def test_what_the_baseline_lacks_has_no_old_grade() -> None:
-    """A new item is new, and without a baseline there is no flip at all."""
     frame = frame_of("cc", "c")
     english = frame[frame["language"] == "en"]
     assert english["flip"].tolist() == ["same", "new"]
     assert english["old_grade"].isna().tolist() == [False, True]
     assert frame_of()["flip"].isna().all()
-
-
-def test_cost() -> None:
-    """Tokens, cost and seconds are numbers."""
-    grouped = frame_of().groupby("language", observed=True)
-    assert grouped["cost"].sum().to_dict() == {
-        "en": pytest.approx(0.004),
-        "bg": pytest.approx(0.004),
-    }
-    assert grouped["tokens"].sum().to_dict() == {"en": 40, "bg": 40}
 
 
 def test_rows_are_tidy() -> None:
@@ -227,16 +204,12 @@ def test_rows_are_tidy() -> None:
 
 
 def test_metadata_never_hides_a_column() -> None:
-    """A field named like a column of ours is set apart; what one item lacks is missing there."""
+    """A field named like one of ours is set apart; whatever was written can be shown."""
     records = [*answered("c", metadata={"kind": "x", "key": "y"}), *answered("cc")[1:]]
     frame = Run(report=run_of(records)).frame()
     assert frame["kind"].tolist() == ["graded", "graded"]
     assert frame["meta_kind"].tolist()[0] == "x"
     assert frame["meta_key"].isna().tolist() == [False, True]
-
-
-def test_lone_surrogates_are_escaped() -> None:
-    """A frame can be shown and saved whatever the model wrote."""
     frame = Run(report=run_of(answered("c", answer="a\ud83d"))).frame()
     assert frame["answer"].tolist() == ["a\\ud83d"]
     str(frame).encode()
