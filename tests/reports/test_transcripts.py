@@ -101,8 +101,8 @@ def test_the_same_calls_are_the_same_bytes(tmp_path: Path) -> None:
     assert call.request is not None
     assert call.request.messages[1].content == "[key masked]"
     assert not call.is_exact
-    records = fill(tmp_path / "l", ["one"], documents=False)
-    source = of_files([file_of(tmp_path / "l", records, tmp_path / "run")])
+    records = fill(tmp_path / "old", ["one"], documents=False)
+    source = of_files([file_of(tmp_path / "old", records, tmp_path / "run")])
     assert source is not None
     (call,) = calls_of(source, keys_of(records)).values()
     assert (call.request, call.spec) == (None, "m")
