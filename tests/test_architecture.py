@@ -28,7 +28,6 @@ HEAVY = (
 
 @cache
 def product() -> Mapping[str, ast.Module]:
-    """Return every file of the product, parsed, by its path."""
     paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
     return {
         path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
@@ -41,7 +40,6 @@ def modules(package: str) -> Iterator[tuple[str, ast.Module]]:
 
 
 def imported(tree: ast.Module) -> set[str]:
-    """Return the top-level packages that a module imports anywhere."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -104,7 +102,6 @@ def test_deepeval_has_one_door() -> None:
 
 @cache
 def imports() -> Mapping[str, set[str]]:
-    """Return which files each file imports, in functions and for types too."""
     files = {path.removesuffix(".py").removesuffix("/__init__"): path for path in product()}
     found: dict[str, set[str]] = {}
     for path, tree in product().items():

@@ -53,7 +53,6 @@ Loader.add_constructor("!reference", reference)
 
 
 def load(name: str) -> dict[str, Any]:
-    """Return a recipe; what a file of GitLab includes is the other recipe."""
     found = yaml.load((EXAMPLES / name).read_text(encoding="utf-8"), Loader)
     return merged(load("gitlab-ci.yml"), found) if "include" in found else dict(found)
 
@@ -97,7 +96,6 @@ def decides(steps: Sequence[Any]) -> bool:
 
 @cache
 def exit_code(script: str, **variables: str) -> int:
-    """Run a script of a recipe."""
     return subprocess.run(
         ["bash", "-e", "-c", script],
         env={**os.environ, **variables},

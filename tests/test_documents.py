@@ -33,13 +33,11 @@ REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 
 
 def section(title: str) -> str:
-    """Return a section of the reference, without its heading."""
     (text,) = re.findall(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", REFERENCE, re.S | re.M)
     return str(text)
 
 
 def keys(value: object) -> Iterator[str]:
-    """Yield every key of an example, however deep."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield str(key)
@@ -61,30 +59,18 @@ def test_the_reference_lists_every_option(pytestconfig: pytest.Config) -> None:
     assert set(re.findall(r"`(--[\w-]+)", section("Options"))) == options
 
 
-def test_the_reference_shows_every_key_of_a_data_set() -> None:
-    """The example of ``dataset.yaml`` holds each key that the reader knows."""
+def test_the_reference_shows_every_key() -> None:
+    """Of a data set, a gates file and a models file by example; and each metric."""
     gates = {*BAR_KEYS, *CHANGE_KEYS, "pool"}
     inner = {*LABEL_KEYS, *GEVAL_KEYS, *CHECK_KEYS, "limit", "seed", "waive", "difficulty_date"}
     known = {*DATASET_KEYS, *LANGUAGE_KEYS, *gates, *inner}
     assert known <= set(re.findall(r"[a-z_]+(?=:)", section("dataset.yaml")))
     assert {*DATASET_KEYS, *LANGUAGE_KEYS} <= examples("dataset.yaml")
-
-
-def test_the_reference_shows_every_key_of_a_gates_file() -> None:
-    """What a gate may say stands in its example or in that of ``dataset.yaml``."""
     shown = examples("Gates file") | examples("dataset.yaml")
     assert {*BAR_KEYS, *CHANGE_KEYS, "pool", "replace", "sample"} <= shown | set(
         re.findall(r"`(\w+): all`", section("Gates file"))
     )
-
-
-def test_the_reference_shows_every_key_of_a_model() -> None:
-    """The examples of a models file hold each key that the reader knows."""
     assert {*KNOWN, *KNOWN_HTTP} <= examples("Models file")
-
-
-def test_the_reference_lists_every_metric() -> None:
-    """A gate can stand on each of them, so each is named."""
     named = {name for kind in METRICS.values() for name in kind} | {*USAGE, *DEEPEVAL}
     assert named <= set(re.findall(r"`([\w@^]+)`", section("Metrics")))
 
@@ -122,7 +108,6 @@ def test_the_reference_lists_every_file_and_exit_code() -> None:
 
 
 def slug(heading: str) -> str:
-    """Return the anchor that GitHub gives a heading."""
     kept = re.sub(r"[^\w\s-]", "", heading.lower())
     return kept.replace(" ", "-")
 

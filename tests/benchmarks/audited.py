@@ -12,20 +12,15 @@ or of another judge. The product refuses that; where no plan was kept, the great
 counts. With all pairs looked at, the estimate must be the plain mean.
 """
 
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from evaluators.output import say
 from evaluators.statistics.betting import Observations, first_above
+from tests.benchmarks.common import SEED, Array, percent, show
 
-Array = npt.NDArray[np.float64]
-
-SEED = 20261122
-ROUNDS = 2000
 ITEMS = 1000
 SHARE = 0.25
 MARGINS = (0.10, 0.05)
@@ -59,15 +54,11 @@ JUDGES = (
     Situation(quality=0.80),
     Situation(quality=0.90, fooled=0.10),
 )
-
-
 LINKED = (
     Situation(quality=0.90, shares=(0.5,)),
     Situation(quality=0.90, size=4),
     Situation(quality=0.90, size=4, shares=(0.5,)),
 )
-
-
 CHANGED = (
     Situation(quality=0.90, shares=(SHARE, 0.5)),
     Situation(quality=0.90, shares=(SHARE, 0.5, 1.0)),
@@ -75,8 +66,7 @@ CHANGED = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Looks:
+class Looks(NamedTuple):
     """Weighed differences of each fact in each round, and how many of its pairs were looked at."""
 
     values: Array
@@ -115,15 +105,7 @@ def looks_of(one: Situation, rounds: int, random: np.random.Generator) -> Iterat
         )
 
 
-def first_pass(values: Array, margin: float, one: Situation, share: float) -> float:
-    """Return how many facts it took until the gate passed, infinity where it never did."""
-    sizes = np.full(len(values), float(one.size))
-    seen = Observations(totals=values, sizes=sizes, bound=1 / share, largest=one.size)
-    return first_above(seen, -margin)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(NamedTuple):
     """How often the gate ever passed, and the median of the pairs looked at, of all rounds.
 
     ``off`` is how far the last estimate is from the plain mean: its mean over the rounds, and the
@@ -137,9 +119,14 @@ class Outcome:
 
 def outcome_of(one: Situation, margin: float, rounds: int, random: np.random.Generator) -> Outcome:
     """Return how the gate of this margin ends."""
+    sizes = np.full(ITEMS // one.size, float(one.size))
     passed, counts, off = np.zeros(rounds, dtype=bool), np.zeros(rounds), np.zeros(rounds)
     for looks in looks_of(one, rounds, random):
-        ends = np.array([first_pass(row, margin, one, looks.share) for row in looks.values])
+        seen = (
+            Observations(totals=row, sizes=sizes, bound=1 / looks.share, largest=one.size)
+            for row in looks.values
+        )
+        ends = np.array([first_above(row, -margin) for row in seen])  # infinity for never
         passed |= np.isfinite(ends)
         last = np.minimum(ends, looks.looked.shape[1]).astype(int)
         counts = np.array([row[:end].sum() for row, end in zip(looks.looked, last, strict=True)])
@@ -151,30 +138,23 @@ def outcome_of(one: Situation, margin: float, rounds: int, random: np.random.Gen
     )
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Print the figures; the first argument is the number of rounds."""
-    rounds = int(arguments[0]) if arguments else ROUNDS
+def lines(rounds: int) -> Iterator[str]:
     random = np.random.default_rng(SEED)
     names = ("margin", "judge", "fooled", "shares", "a fact", "worse by margin", "unchanged")
     heads = (*names, "pairs looked at (median)", "off, mean", "off, most")
-    say(sys.stdout, f"seed {SEED}, {rounds:,} rounds of {ITEMS:,} items; passes in percent")
-    say(sys.stdout, "  ".join(heads))
+    yield f"seed {SEED}, {rounds:,} rounds of {ITEMS:,} items; passes in percent"
+    yield "  ".join(heads)
     for margin in MARGINS:
         for judge in (*JUDGES, *LINKED, *CHANGED):
             worse = replace(judge, drop=margin)
             wrong, power = (outcome_of(one, margin, rounds, random) for one in (worse, judge))
             shares = " then ".join(f"{share:g}" for share in judge.shares)
             cells = (f"{margin:.2f}", f"{judge.quality:.2f}", f"{judge.fooled:.2f}", shares)
-            found = (
-                f"{100 * wrong.passed:.2f}",
-                f"{100 * power.passed:.1f}",
-                f"{power.looked:.0f}",
-            )
-            off = tuple(f"{value:.5f}" for value in power.off)
+            found = (*percent(wrong.passed), f"{100 * power.passed:.1f}", f"{power.looked:.0f}")
+            off = (f"{value:.5f}" for value in power.off)
             texts = zip(heads, (*cells, f"{judge.size}", *found, *off), strict=True)
-            say(sys.stdout, "  ".join(f"{text:>{len(head)}}" for head, text in texts))
-    return 0
+            yield "  ".join(f"{text:>{len(head)}}" for head, text in texts)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    show(lines, 2000)

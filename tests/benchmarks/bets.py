@@ -8,24 +8,21 @@ one language. The order there is the product's (``Slice.place_of``).
 """
 
 import math
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from evaluators.output import markdown_table, say
+from evaluators.output import markdown_table
 from evaluators.statistics.betting import BETS
+from tests.benchmarks.common import SEED, Array, show
 from tests.support.made_records import make_record, make_slice
 
-Array = npt.NDArray[np.float64]
-
-SEED = 20261122
 AT_ONCE = 100  # runs, for the memory's sake
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Setting:
     """Items of which a share ``differ`` between two runs, and the gate's margin."""
 
@@ -53,44 +50,39 @@ def first(values: Array, sizes: Array, mean: float) -> Array:
     return np.where(enough.any(axis=1), enough.argmax(axis=1) + 1.0, math.inf)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Found(NamedTuple):
     """How runs ended, as shares of them, and the median and the mean of their items."""
 
     passed: float
     failed: float
     median: float
-    mean: float = math.nan
+    mean: float
 
 
 def crossings(one: Setting, worse: float, runs: int) -> Array:
-    """Return after how many items each run shows PASS (first row) and FAIL (second row).
-
-    The model is worse by so much.
-    """
-    random = np.random.default_rng(SEED)
-    sizes, parts = np.ones(one.items), []
+    """Return after how many items each run shows PASS (first row) and FAIL (second row)."""
+    random, sizes, parts = np.random.default_rng(SEED), np.ones(one.items), []
     for start in range(0, runs, AT_ONCE):
         draws = random.random((min(AT_ONCE, runs - start), one.items))
         lost, won = draws < (one.differ + worse) / 2, draws >= 1 - (one.differ - worse) / 2
         values = won.astype(np.float64) - lost
-        crossed = first(values, sizes, -one.margin), first(-values, sizes, one.margin)
-        parts.append(np.stack(crossed))
+        parts.append([first(values, sizes, -one.margin), first(-values, sizes, one.margin)])
     return np.concatenate(parts, axis=1)
 
 
 def ends(one: Setting, worse: float, runs: int) -> Found:
     """Return how runs of a model end that is worse by so much."""
     passing, failing = crossings(one, worse, runs)
+    items = np.minimum(np.minimum(passing, failing), one.items)
     return Found(
         passed=float(np.mean(passing < failing)),
         failed=float(np.mean(failing < passing)),
-        median=float(np.median(np.minimum(np.minimum(passing, failing), one.items))),
+        median=float(np.median(items)),
+        mean=float(items.mean()),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mixed:
+class Mixed(NamedTuple):
     """So many facts in ``languages`` languages each, and ``single`` items in one alone."""
 
     facts: int
@@ -99,11 +91,7 @@ class Mixed:
     margin: float
 
 
-MIXED = (
-    Mixed(facts=500, languages=4, single=2000, margin=0.05),
-    Mixed(facts=300, languages=10, single=3000, margin=0.05),
-    Mixed(facts=264, languages=5, single=660, margin=0.1),
-)
+MIXED = (Mixed(500, 4, 2000, 0.05), Mixed(300, 10, 3000, 0.05), Mixed(264, 5, 660, 0.1))
 
 
 def losses_in_single_items(one: Mixed, runs: int) -> float:
@@ -126,35 +114,24 @@ def losses_in_single_items(one: Mixed, runs: int) -> float:
     return float(np.mean(np.isfinite(found)))
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Print both tables; the first argument is the number of simulated runs."""
-    runs = int(arguments[0]) if arguments else 4000
-    rows = []
+def lines(runs: int) -> Iterator[str]:
+    """Yield both tables."""
+    rows, cells = [], []
     for one in SETTINGS:
         same, worse, twice = (ends(one, drop * one.margin, runs) for drop in (0, 1, 2))
-        shares = (same.passed, worse.passed, twice.failed)
-        texts = (f"{100 * share:.1f} %" for share in shares)
-        rows.append(
-            (
-                f"{one.items:,}",
-                f"{one.margin:g}",
-                f"{one.differ:.0%}",
-                f"{same.median:,.0f}",
-                *texts,
-            )
-        )
+        shares = (f"{100 * share:.1f} %" for share in (same.passed, worse.passed, twice.failed))
+        named = (f"{one.items:,}", f"{one.margin:g}", f"{one.differ:.0%}", f"{same.median:,.0f}")
+        rows.append((*named, *shares))
     header = ("items", "margin", "differ", "median", "unchanged: PASS", "worse by the margin: PASS")
-    say(sys.stdout, f"{runs:,} runs, seed {SEED}", "")
-    say(sys.stdout, *markdown_table((*header, "by two margins: FAIL"), rows), "")
-    cells = []
+    yield from (f"{runs:,} runs, seed {SEED}", "")
+    yield from (*markdown_table((*header, "by two margins: FAIL"), rows), "")
     for mixed in MIXED:
         wrong = losses_in_single_items(mixed, max(1, runs // 4))
         kinds = (f"{mixed.facts} in {mixed.languages} languages", f"{mixed.single:,} in one")
         cells.append((*kinds, f"{mixed.margin:g}", f"{100 * wrong:.1f} %"))
     head = ("facts", "items", "margin", "worse by the margin, in the items in one: PASS")
-    say(sys.stdout, *markdown_table(head, cells))
-    return 0
+    yield from markdown_table(head, cells)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    show(lines, 4000)

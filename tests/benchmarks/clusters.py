@@ -13,22 +13,20 @@ Panels: 60 items judged 3 or 5 times by several judges; a repeat copies the item
 probability 0.8, or is drawn anew.
 """
 
-import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.output import say
 from evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
-from evaluators.statistics.intervals import Estimate, clustered_rate
+from evaluators.statistics.intervals import clustered_rate
 from reports.compare.pairs import difference_of
+from tests.benchmarks.common import SEED, show
 
 Labels = npt.NDArray[np.int64]
 
-SEED = 20261122
 ROUNDS = 4000
 FACTS, LANGUAGES, MARGIN = 60, 4, 0.10
 CORRELATIONS = (0.0, 0.1, 0.3, 0.5, 0.7, 1.0)
@@ -38,8 +36,7 @@ WAYS = ("copied", "alike")
 ITEMS, COPIED = 60, 0.8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class Held(NamedTuple):
     """Shares of the rounds: whose interval held the truth, and (of a gate) that passed wrongly."""
 
     coverage: float
@@ -87,8 +84,7 @@ def rate_coverage(rate: float, correlation: float, questions: int, rounds: int =
     return Held(coverage=held / rounds)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
+class Panel(NamedTuple):
     """Judges that see an item's label with probability ``skill``, and else draw one by ``shares``.
 
     Each draws for itself, so that kappa of two and alpha of all are ``skill`` squared.
@@ -100,23 +96,23 @@ class Panel:
 
     def draw(self, random: np.random.Generator, items: int, repeats: int) -> Labels:
         """Return the labels of every item (first axis), repeat and judge."""
-        first = self._judged(random, items, 1)
-        anew = self._judged(random, items, repeats)
-        return np.where(random.random((items, repeats, 1)) < COPIED, first, anew)
 
-    def _judged(self, random: np.random.Generator, items: int, repeats: int) -> Labels:
-        size = (items, repeats, self.judges)
-        truth = random.choice(len(self.shares), p=self.shares, size=(items, repeats, 1))
-        guess = random.choice(len(self.shares), p=self.shares, size=size)
-        return np.where(random.random(size) < self.skill, truth, guess)
+        def judged(times: int) -> Labels:
+            size = (items, times, self.judges)
+            truth = random.choice(len(self.shares), p=self.shares, size=(items, times, 1))
+            guess = random.choice(len(self.shares), p=self.shares, size=size)
+            return np.where(random.random(size) < self.skill, truth, guess)
+
+        first, anew = judged(1), judged(repeats)
+        return np.where(random.random((items, repeats, 1)) < COPIED, first, anew)
 
 
 PANELS = (
-    Panel(judges=2, skill=0.98, shares=(0.5, 0.3, 0.2)),
-    Panel(judges=2, skill=0.9, shares=(0.5, 0.3, 0.2)),
-    Panel(judges=2, skill=0.7, shares=(0.8, 0.2)),
-    Panel(judges=3, skill=0.95, shares=(0.5, 0.3, 0.2)),
-    Panel(judges=3, skill=0.8, shares=(0.6, 0.4)),
+    Panel(2, 0.98, (0.5, 0.3, 0.2)),
+    Panel(2, 0.9, (0.5, 0.3, 0.2)),
+    Panel(2, 0.7, (0.8, 0.2)),
+    Panel(3, 0.95, (0.5, 0.3, 0.2)),
+    Panel(3, 0.8, (0.6, 0.4)),
 )
 
 
@@ -128,20 +124,17 @@ def panel_coverage(panel: Panel, repeats: int, rounds: int = ROUNDS) -> Held:
     for _ in range(rounds):
         drawn = panel.draw(random, ITEMS, repeats).reshape(-1, panel.judges)
         rows = [[str(label) for label in row] for row in drawn.tolist()]
-        found.append(_agreement(rows, clusters).interval)
+        if panel.judges > 2:
+            agreed = krippendorff_alpha(rows, clusters)
+        else:
+            agreed = cohen_kappa([(row[0], row[1]) for row in rows], clusters=clusters)
+        found.append(agreed.interval)
     truth = panel.skill**2
     held = sum(one is not None and one[0] <= truth <= one[1] for one in found)
     return Held(coverage=held / sum(one is not None for one in found))
 
 
-def _agreement(rows: Sequence[Sequence[str]], clusters: Sequence[int]) -> Estimate:
-    if len(rows[0]) > 2:
-        return krippendorff_alpha(rows, clusters)
-    return cohen_kappa([(row[0], row[1]) for row in rows], clusters=clusters)
-
-
-def lines(rounds: int = ROUNDS) -> Iterator[str]:
-    """Yield the tables."""
+def lines(rounds: int) -> Iterator[str]:
     yield f"seed {SEED}, {rounds} rounds"
     yield f"{FACTS} facts x {LANGUAGES} languages, worse by the margin of {MARGIN:g}"
     yield "wrong PASS | coverage of the 95 % interval"
@@ -163,11 +156,5 @@ def lines(rounds: int = ROUNDS) -> Iterator[str]:
         )
 
 
-def main() -> None:
-    """Print the lines; an argument is the number of rounds."""
-    for line in lines(*map(int, sys.argv[1:])):
-        say(sys.stdout, line)
-
-
 if __name__ == "__main__":
-    main()
+    show(lines, ROUNDS)

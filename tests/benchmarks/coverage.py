@@ -6,19 +6,16 @@ need be computed; the tests check that against ``tango`` itself.
 """
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import multinomial
 
-from evaluators.output import aligned_table, say
+from evaluators.output import aligned_table
 from evaluators.statistics.intervals import Z95
-
-Array = npt.NDArray[np.float64]
+from tests.benchmarks.common import Array, percent, show
 
 RATES = tuple(round(0.05 * step, 2) for step in range(1, 20))
 CORRELATIONS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
@@ -27,8 +24,7 @@ MARGINS = (0.02, 0.03, 0.05, 0.10)
 TAIL = 7.0  # standard deviations of the discordant counts beyond which nothing is left
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class Cell(NamedTuple):
     """One situation: ``rate`` of right answers before, the ``difference`` after, n pairs.
 
     ``correlation`` is that of an item's two results.
@@ -50,8 +46,7 @@ class Cell:
     @property
     def possible(self) -> bool:
         """Whether rates and correlation are those of some joint distribution."""
-        new = self.rate + self.difference
-        if not 0 < new < 1:
+        if not 0 < self.rate + self.difference < 1:
             return False
         fixed, broke = self.discordant
         return fixed >= 0 and broke >= 0 and fixed + broke <= 1
@@ -64,28 +59,27 @@ class Cell:
 
 
 def grid(sizes: tuple[int, ...] = SIZES, differences: tuple[float, ...] = (0.0,)) -> Iterator[Cell]:
-    """Yield every regular cell of the grid."""
     for n, difference, rate, correlation in product(sizes, differences, RATES, CORRELATIONS):
-        cell = Cell(n=n, rate=rate, correlation=correlation, difference=difference)
+        cell = Cell(n, rate, correlation, difference)
         if cell.possible and cell.regular:
             yield cell
 
 
 def outcomes(cell: Cell) -> tuple[Array, Array, Array]:
     """Return the outcomes that can be met: fixed, broke, and their probabilities."""
-    fixed_rate, broke_rate = cell.discordant
-    fixed, broke = np.meshgrid(_window(cell.n, fixed_rate), _window(cell.n, broke_rate))
-    there = fixed + broke <= cell.n
-    counts = np.stack([fixed[there], broke[there], (cell.n - fixed - broke)[there]], axis=-1)
+    n, (fixed_rate, broke_rate) = cell.n, cell.discordant
+    fixed, broke = np.meshgrid(_window(n, fixed_rate), _window(n, broke_rate))
+    there = fixed + broke <= n
+    counts = np.stack([fixed[there], broke[there], (n - fixed - broke)[there]], axis=-1)
     rates = [fixed_rate, broke_rate, 1 - fixed_rate - broke_rate]
-    weights = np.asarray(multinomial(cell.n, rates).pmf(counts), dtype=np.float64)
+    weights = np.asarray(multinomial(n, rates).pmf(counts), dtype=np.float64)
     return counts[:, 0], counts[:, 1], weights
 
 
 def _window(n: int, rate: float) -> Array:
-    centre, spread = n * rate, math.sqrt(n * rate * (1 - rate))
-    low, high = centre - TAIL * spread - 10, centre + TAIL * spread + 10
-    return np.arange(max(0, math.floor(low)), min(n, math.ceil(high)) + 1, dtype=np.float64)
+    centre, reach = n * rate, TAIL * math.sqrt(n * rate * (1 - rate)) + 10
+    low, high = max(0, math.floor(centre - reach)), min(n, math.ceil(centre + reach))
+    return np.arange(low, high + 1, dtype=np.float64)
 
 
 def scores(fixed: Array, broke: Array, n: int, delta: float | Array) -> Array:
@@ -130,28 +124,23 @@ def wrong_fail(cell: Cell, margin: float, *, zero: bool = False) -> float:
     return float(weights[failed & ~passed].sum() / weights.sum())
 
 
-def main() -> int:
-    """Print coverage by size, then how often the gate is wrong, in percent."""
+def lines(_: int) -> Iterator[str]:
+    """Yield coverage by size, then how often the gate is wrong, in percent."""
     rows: list[Sequence[str]] = [("pairs", "cells", "mean", "lowest", "highest")]
     for n in SIZES:
         found = np.array([coverage(cell) for cell in grid((n,), (0.0, -0.05, -0.1))])
-        rows.append((f"{n}", f"{len(found)}", *_shown(found.mean(), found.min(), found.max())))
-    say(sys.stdout, "coverage of Tango's 95 % interval", *aligned_table(rows), "")
+        rows.append((f"{n}", f"{len(found)}", *percent(found.mean(), found.min(), found.max())))
+    yield from ("coverage of Tango's 95 % interval", *aligned_table(rows), "")
     rows = [("margin", "cells", "mean", "highest", "fail: margin", "fail: zero")]
     for margin in MARGINS:
         rates = np.array([wrong_pass(cell) for cell in grid(SIZES, (-margin,))])
         cells = list(grid(SIZES, (-margin / 2,)))
         wrong = [max(wrong_fail(one, margin, zero=rule) for one in cells) for rule in (False, True)]
-        figures = _shown(rates.mean(), rates.max(), *wrong)
+        figures = percent(rates.mean(), rates.max(), *wrong)
         rows.append((f"{margin:.2f}", f"{len(rates)}", *figures))
-    said = "a model worse by the margin passes; at most, one worse by half of it fails"
-    say(sys.stdout, said, *aligned_table(rows))
-    return 0
-
-
-def _shown(*shares: float) -> list[str]:
-    return [f"{100 * share:.2f}" for share in shares]
+    yield "a model worse by the margin passes; at most, one worse by half of it fails"
+    yield from aligned_table(rows)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    show(lines, 0)

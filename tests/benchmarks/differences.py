@@ -7,13 +7,12 @@ on a share of the items and draws the rest apart. A gate's margin is the true ha
 wrong) or twice that (a FAIL is wrong: the model is worse by half the margin).
 """
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cases.dataset import Fail, Threshold
 from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
@@ -24,11 +23,8 @@ from reports.compare.differences import PairCounts, ResampledDifference
 from reports.compare.pairs import PairedDifference, difference_of
 from reports.gates.change import ChangeEvidence, ChangeGate
 from reports.run.report import GateState
+from tests.benchmarks.common import SEED, Array, show
 
-Array = npt.NDArray[np.float64]
-
-SEED = 20261122
-ROUNDS = 800
 SIZES = (60, 120, 240)
 SCORES = {CORRECT: 1.0, INCORRECT: 0.0, NOT_ATTEMPTED: 0.5}
 
@@ -55,8 +51,7 @@ def _f1(hits: float, false: float, positives: float) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(NamedTuple):
     """Probabilities of the items of a kind: ``joint[gold, old outcome, new outcome]``."""
 
     name: str
@@ -179,7 +174,7 @@ def verdict(
     return shown.state(shown.p_value())
 
 
-def rates(situation: Situation, n: int, rounds: int = ROUNDS) -> dict[str, Rates]:
+def rates(situation: Situation, n: int, rounds: int) -> dict[str, Rates]:
     """Return how often the product is right about each metric of a situation with n pairs."""
     random = np.random.default_rng([SEED, n, *situation.name.encode()])
     found = {name: Rates() for name in METRICS[situation.kind] if name in TRUTHS}
@@ -191,14 +186,11 @@ def rates(situation: Situation, n: int, rounds: int = ROUNDS) -> dict[str, Rates
     return found
 
 
-def main(rounds: int = ROUNDS) -> int:
-    """Print, by metric and number of pairs, the means and extremes over the situations."""
-    say = sys.stdout.write
-    say(f"seed {SEED}, {rounds:,} rounds a situation; all in percent\n")
-    say(
-        "holds on average and at least; wrong PASS at the margin, at most; wrong FAIL at half the\n"
-    )
-    say("the margin with fail: margin, and with fail: zero\n")
+def lines(rounds: int) -> Iterator[str]:
+    """Yield, by metric and number of pairs, the means and extremes over the situations."""
+    yield f"seed {SEED}, {rounds:,} rounds a situation; all in percent"
+    yield "holds on average and at least; wrong PASS at the margin, at most; wrong FAIL at half the"
+    yield "the margin with fail: margin, and with fail: zero"
     every = list(situations())
     for kind, n in product(("graded", "rated", "yes_no"), SIZES):
         found = {one.name: rates(one, n, rounds) for one in every if one.kind == kind}
@@ -209,10 +201,8 @@ def main(rounds: int = ROUNDS) -> int:
             for wrong in ("wrong_pass", "wrong_fail", "wrong_fail_zero"):
                 most = max(getattr(one[metric], wrong) for one in found.values())
                 row += f" {100 * most / rounds:5.1f}"
-            say(f"{row}  (lowest: {worst})\n")
-            sys.stdout.flush()
-    return 0
+            yield f"{row}  (lowest: {worst})"
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:])))
+    show(lines, 800)

@@ -7,25 +7,23 @@ margin of 0.05, and with an anchor against the first one as well. Printed is how
 pass. The releases are drawn here; only the verdict on their counts is the product's.
 """
 
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from evaluators.output import say
 from evaluators.statistics.paired import tango
+from tests.benchmarks.common import SEED, show
 
-SEED = 20261122
+Flags = npt.NDArray[np.bool_]
 RELEASES = 10
 START = 0.8
 """The share of items that the first baseline, the anchor, has right."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Erosion:
+class Erosion(NamedTuple):
     """How often releases pass, as shares of the simulated histories.
 
     ``one`` is the share of single releases that pass beside the one before, ``moving`` that of
@@ -37,8 +35,7 @@ class Erosion:
     anchored: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(NamedTuple):
     """What is simulated: items, the true loss of each release, and the gate's margin."""
 
     n: int = 1000
@@ -47,41 +44,33 @@ class Setting:
     discordance: float = 0.1
 
 
-def erode(setting: Setting, histories: int, seed: int = SEED) -> Erosion:
-    """Return how often releases pass in so many histories, drawn with this seed."""
-    random = np.random.default_rng(seed)
+def erode(setting: Setting, histories: int) -> Erosion:
+    """Return how often releases pass in so many histories."""
+    random = np.random.default_rng(SEED)
     anchor = random.random((histories, setting.n)) < START
     before, rate = anchor, START
     moving, anchored = [], []
     for _ in range(RELEASES):
-        now = _next(before, rate, setting, random)
+        lost = (setting.discordance + setting.loss) / 2 / rate
+        mended = (setting.discordance - setting.loss) / 2 / (1 - rate)
+        now = before ^ (random.random(before.shape) < np.where(before, lost, mended))
         moving.append(_passes(now, before, setting.margin))
         anchored.append(_passes(now, anchor, setting.margin))
         before, rate = now, rate - setting.loss
-    beside = np.array(moving)
+    beside, beside_anchor = np.array(moving), np.array(anchored)
     return Erosion(
         one=float(beside.mean()),
         moving=float(beside.all(axis=0).mean()),
-        anchored=float((beside & np.array(anchored)).all(axis=0).mean()),
+        anchored=float((beside & beside_anchor).all(axis=0).mean()),
     )
 
 
-def _next(
-    right: npt.NDArray[np.bool_], rate: float, setting: Setting, random: np.random.Generator
-) -> npt.NDArray[np.bool_]:
-    """Return the next release's answers, where this one has a share of ``rate`` right."""
-    lost = (setting.discordance + setting.loss) / 2 / rate
-    mended = (setting.discordance - setting.loss) / 2 / (1 - rate)
-    return right ^ (random.random(right.shape) < np.where(right, lost, mended))
-
-
-def _passes(
-    now: npt.NDArray[np.bool_], before: npt.NDArray[np.bool_], margin: float
-) -> npt.NDArray[np.bool_]:
+def _passes(now: Flags, before: Flags, margin: float) -> Flags:
     """Return in which histories a drop gate passes."""
     fixed, broke = (now & ~before).sum(axis=1), (before & ~now).sum(axis=1)
-    counts = zip(fixed.tolist(), broke.tolist(), strict=True)
-    return np.array([is_within(*pair, now.shape[1], margin) for pair in counts])
+    n = now.shape[1]
+    pairs = zip(fixed.tolist(), broke.tolist(), strict=True)
+    return np.array([is_within(one, other, n, margin) for one, other in pairs])
 
 
 @cache
@@ -91,20 +80,13 @@ def is_within(fixed: int, broke: int, n: int, margin: float) -> bool:
     return interval is not None and interval[0] > -margin
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Print the shares; the first argument is the number of histories."""
-    histories = int(arguments[0]) if arguments else 10_000
-    setting = Setting()
-    found = erode(setting, histories)
-    say(
-        sys.stdout,
-        f"{histories:,} histories of {RELEASES} releases, seed {SEED}: {setting}",
-        f"one release passes beside the one before it: {found.one:.3f}",
-        f"all {RELEASES} pass beside the one before: {found.moving:.3f}",
-        f"all {RELEASES} pass beside the anchor as well: {found.anchored:.4f}",
-    )
-    return 0
+def lines(histories: int) -> Iterator[str]:
+    found = erode(Setting(), histories)
+    yield f"{histories:,} histories of {RELEASES} releases, seed {SEED}: {Setting()}"
+    yield f"one release passes beside the one before it: {found.one:.3f}"
+    yield f"all {RELEASES} pass beside the one before: {found.moving:.3f}"
+    yield f"all {RELEASES} pass beside the anchor as well: {found.anchored:.4f}"
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    show(lines, 10_000)

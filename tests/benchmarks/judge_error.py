@@ -8,31 +8,25 @@ lower end of its own interval; without J it passes where it is above -margin. A 
 labels borrows from others, in which the judge may err less.
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from cases.dataset import Slice
 from evaluators.core import CORRECT, INCORRECT
-from evaluators.kinds import GRADED
-from evaluators.output import aligned_table, say
+from evaluators.output import aligned_table
 from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.intervals import Z95, Estimate
 from evaluators.statistics.metrics import YOUDEN
 from evaluators.statistics.youden import Separation, class_rates, youden_interval
 from reports.judge.scale import expected_scale
 from reports.run.evidence import Calibration
+from tests.benchmarks.common import SEED, Array, show
 from tests.benchmarks.coverage import scores
+from tests.support.made_records import make_slice
 
-Array = npt.NDArray[np.float64]
-
-SEED = 20261122
-ROUNDS = 20_000
 QUALITIES = (0.75, 0.80, 0.85, 0.90, 0.95, 0.98, 1.0)
 SIZES = (240, 1000, 4326)
 MARGINS = (0.05, 0.10)
@@ -42,7 +36,6 @@ OTHERS = (150, 150)
 BORROWED = ((0.9, 0.9, (20, 29)), (0.8, 0.95, (20, 29)), (0.7, 0.95, (10, 15)))
 """The judge's quality in a language with few labels, and in others; the few labels."""
 OLD_RATE = 0.7
-SLICE = Slice(dataset="d", language="bg", kind=GRADED, path=Path("bg.csv"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +96,7 @@ def low_of(hits: Sequence[int], labels: tuple[int, int]) -> float:
         )
         for language, one in zip(("bg", "pl"), found, strict=False)
     ]
-    scale = expected_scale([(SLICE, 1)], known)
+    scale = expected_scale([(make_slice(), 1)], known)
     return -1.0 if scale is None or scale.youden.low is None else scale.youden.low
 
 
@@ -142,30 +135,27 @@ def grid(sizes: tuple[int, ...] = SIZES) -> Iterator[Situation]:
     for margin, n, labels, quality in product(MARGINS, sizes, LABELS, QUALITIES):
         yield Situation(quality=quality, n=n, margin=margin, labels=labels, drop=margin)
     for margin, n, (quality, others, labels) in product(MARGINS, sizes, BORROWED):
-        yield Situation(
-            quality=quality, n=n, margin=margin, labels=labels, drop=margin, others=others
-        )
+        worse = Situation(quality=quality, n=n, margin=margin, labels=labels, drop=margin)
+        yield replace(worse, others=others)
 
 
-def main() -> int:
-    """Print how often a model worse by the margin passes, and an unchanged one."""
+def lines(rounds: int) -> Iterator[str]:
+    """Yield how often a model worse by the margin passes, and an unchanged one."""
     random = np.random.default_rng(SEED)
-    rows: list[Sequence[str]] = [
-        ("margin", "items", "labels", "judge", "others", "worse by margin", "unchanged")
-    ]
+    head = ("margin", "items", "labels", "judge", "others", "worse by margin", "unchanged")
+    rows: list[Sequence[str]] = [head]
     highest = 0.0
     for one in grid():
-        passed = [pass_rates(each, ROUNDS, random) for each in (one, replace(one, drop=0.0))]
+        passed = [pass_rates(each, rounds, random) for each in (one, replace(one, drop=0.0))]
         highest = max(highest, passed[0][0])
         labels, others = "+".join(map(str, one.labels)), f"{one.others:.2f}" if one.others else ""
         figures = (f"{100 * scaled:.2f} ({100 * plain:.2f})" for scaled, plain in passed)
         place = (f"{one.margin:.2f}", f"{one.n}", labels, f"{one.quality:.2f}", others)
         rows.append((*place, *figures))
-    said = f"seed {SEED}, {ROUNDS:,} rounds a row; passes in percent, on the judge's scale"
-    most = f"highest chance that a model worse by the margin passes: {100 * highest:.2f} %"
-    say(sys.stdout, f"{said} (as if it never erred)", *aligned_table(rows), most)
-    return 0
+    said = f"seed {SEED}, {rounds:,} rounds a row; passes in percent, on the judge's scale"
+    yield from (f"{said} (as if it never erred)", *aligned_table(rows))
+    yield f"highest chance that a model worse by the margin passes: {100 * highest:.2f} %"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    show(lines, 20_000)

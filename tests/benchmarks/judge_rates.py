@@ -6,24 +6,19 @@ with the lower end of its interval, and the share of right answers of a run of o
 of the judge's errors (Rogan and Gladen). The truth is what was put in.
 """
 
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from evaluators.core import CORRECT, INCORRECT
-from evaluators.output import aligned_table, say
+from evaluators.output import aligned_table
 from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.intervals import corrected_rate
 from evaluators.statistics.youden import class_rates, youden_interval
+from tests.benchmarks.common import SEED, Array, percent, show
 
-Array = npt.NDArray[np.float64]
-
-SEED = 20261122
-ROUNDS = 2000
 NAMES = (CORRECT, INCORRECT)
 LABELS = ((30, 30), (30, 270), (270, 30), (150, 150))
 JUDGES = ((0.95, 0.95), (0.90, 0.80), (0.80, 0.75), (1.0, 0.90))
@@ -32,22 +27,15 @@ RATES = (0.1, 0.5, 0.9)
 ANSWERS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(NamedTuple):
     """A judge's sensitivity and specificity, and how many right and other answers have a label."""
 
     judge: tuple[float, float]
     labels: tuple[int, int]
     correlation: float = 0.0
 
-    @property
-    def youden(self) -> float:
-        """The true J."""
-        return sum(self.judge) - 1
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class Held(NamedTuple):
     """Shares of rounds in which the truth lay where it should.
 
     ``low``: J at or above the lower end of its interval; ``both``: within it; ``rates``: the
@@ -76,14 +64,15 @@ def labelled(one: Situation, random: np.random.Generator) -> Array:
 def held(one: Situation, rounds: int, random: np.random.Generator, n: int = 240) -> Held:
     """Return how often the figures from fresh labels hold; ``n`` other answers were judged."""
     sensitivity, specificity = one.judge
+    youden = sensitivity + specificity - 1
     low, both, rates = 0, 0, np.zeros(len(RATES))
     for _ in range(rounds):
         counts = labelled(one, random)
         table = CountTable(counts=counts, golds=NAMES, outcomes=NAMES)
         ones = np.ones(len(counts))
         interval = youden_interval(table, ones, (CORRECT,)) or (-1.0, 1.0)
-        low += one.youden >= interval[0] - 1e-12
-        both += interval[0] - 1e-12 <= one.youden <= interval[1] + 1e-12
+        low += youden >= interval[0] - 1e-12
+        both += interval[0] - 1e-12 <= youden <= interval[1] + 1e-12
         first, second = (rate.independent for rate in class_rates(table, ones, (CORRECT,)))
         for place, rate in enumerate(RATES):
             called = rate * sensitivity + (1 - rate) * (1 - specificity)
@@ -93,30 +82,23 @@ def held(one: Situation, rounds: int, random: np.random.Generator, n: int = 240)
     return Held(low=low / rounds, both=both / rounds, rates=tuple(rates / rounds))
 
 
-def grid() -> Iterator[Situation]:
-    """Yield every situation of the table."""
-    for correlation, labels, judge in product(CORRELATIONS, LABELS, JUDGES):
-        yield Situation(judge=judge, labels=labels, correlation=correlation)
-
-
-def main() -> int:
-    """Print how often J and corrected rates hold the truth, in percent."""
+def lines(rounds: int) -> Iterator[str]:
+    """Yield how often J and corrected rates hold the truth, in percent."""
     random = np.random.default_rng(SEED)
     names = (f"rate {rate:g}" for rate in RATES)
     rows = [("rho", "labels", "Se", "Sp", "J, low end", "J", *names)]
     found = []
-    for one in grid():
-        found.append(held(one, ROUNDS, random))
-        place = (f"{one.correlation:.1f}", "+".join(map(str, one.labels)))
-        shares = (found[-1].low, found[-1].both, *found[-1].rates)
-        judge = (f"{share:.2f}" for share in one.judge)
-        rows.append((*place, *judge, *(f"{100 * share:.1f}" for share in shares)))
+    for correlation, labels, judge in product(CORRELATIONS, LABELS, JUDGES):
+        one = held(Situation(judge, labels, correlation), rounds, random)
+        found.append(one)
+        place = (f"{correlation:.1f}", "+".join(map(str, labels)))
+        shares = percent(one.low, one.both, *one.rates, places=1)
+        rows.append((*place, *(f"{share:.2f}" for share in judge), *shares))
     low, rate = (min(one.low for one in found), min(min(one.rates) for one in found))
-    said = f"seed {SEED}, {ROUNDS:,} rounds a row, {ANSWERS} answers a question"
-    lowest = f"lowest: low end of J {100 * low:.1f} %, corrected rate {100 * rate:.1f} %"
-    say(sys.stdout, said, *aligned_table(rows), lowest)
-    return 0
+    yield f"seed {SEED}, {rounds:,} rounds a row, {ANSWERS} answers a question"
+    yield from aligned_table(rows)
+    yield f"lowest: low end of J {100 * low:.1f} %, corrected rate {100 * rate:.1f} %"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    show(lines, 2000)

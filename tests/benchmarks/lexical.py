@@ -13,9 +13,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,14 +32,12 @@ OURS = Path(__file__).parents[2] / "cases" / "judges"
 
 
 def case(question: str, golds: Iterable[str], language: str = "en") -> Case:
-    """Return a case with nothing but what the judge looks at."""
     return Case(
         id="x", dataset="x", language=language, row=1, question=question, golds=tuple(golds)
     )
 
 
 def evouna(data: Path) -> Iterator[Item]:
-    """Yield natural questions with human yes/no labels; unfit questions left out."""
     for row in _lines(data / "evouna" / "nq_long.jsonl"):
         if not row["improper"]:
             label = CORRECT if row["human_correct"] else OTHER
@@ -48,7 +45,6 @@ def evouna(data: Path) -> Iterator[Item]:
 
 
 def nq301(data: Path) -> Iterator[Item]:
-    """Yield the 301 questions with adjudicated human labels."""
     for row in _lines(data / "nq301_human" / "nq301.jsonl"):
         label = CORRECT if row["human"] == "Yes" else OTHER
         yield case(row["question"], row["gold"]), row["predicted"], label
@@ -103,16 +99,13 @@ SETS: Mapping[str, tuple[str, Reader]] = {
     "nq301 en": ("human", nq301),
     "simpleqa en": ("gpt-4o", graded("simpleqa_graded_en", "sgr_*.csv", "en")),
     "simpleqa cs": ("LLM", graded("simpleqa_graded_cs", "*-*-*.csv", "cs")),
-    "trivia bg": ("gpt-4o", graded(TRIVIA, "bg_*.joined.csv", "bg")),
-    "trivia pl": ("gpt-4o", graded(TRIVIA, "pl_*.joined.csv", "pl")),
-    "trivia en": ("gpt-4o", graded(TRIVIA, "en_*.joined.csv", "en")),
+    **{
+        f"trivia {one}": ("gpt-4o", graded(TRIVIA, f"{one}_*.joined.csv", one))
+        for one in ("bg", "pl", "en")
+    },
     "poleval pl": ("constructed", variants("poleval2021_pl/dev-0.jsonl", "pl")),
     "fill-in hu": ("constructed", variants("hungarian_fib/hu_standard_fib.jsonl", "hu")),
-    "ours en": ("constructed", ours("en")),
-    "ours bg": ("constructed", ours("bg")),
-    "ours pl": ("constructed", ours("pl")),
-    "ours hu": ("constructed", ours("hu")),
-    "ours be": ("constructed", ours("be")),
+    **{f"ours {one}": ("constructed", ours(one)) for one in ("en", "bg", "pl", "hu", "be")},
 }
 
 
@@ -130,8 +123,7 @@ def _rows(path: Path) -> Iterator[Row]:
 HEAD = "| set | labels | items | agreement | precision of CORRECT | sure | sure and right | ms |"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Judged(NamedTuple):
     """One item with the judge's verdict."""
 
     question: str
@@ -146,8 +138,7 @@ class Judged:
         return other or self.grade == self.label
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
+class Rate(NamedTuple):
     """A share of 0 to 1 with its 95 % interval."""
 
     hits: int
@@ -157,17 +148,14 @@ class Rate:
 
     @property
     def value(self) -> float:
-        """The share; 0 where nothing was counted."""
         return self.hits / self.n if self.n else 0.0
 
     def __str__(self) -> str:
-        if not self.interval:
-            return "-"
-        return f"{self.value:.3f} [{self.interval[0]:.3f}, {self.interval[1]:.3f}]"
+        low, high = self.interval or (0.0, 0.0)
+        return f"{self.value:.3f} [{low:.3f}, {high:.3f}]" if self.interval else "-"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(NamedTuple):
     """How far the judge agrees with the labels of a set."""
 
     agreement: Rate
@@ -181,7 +169,6 @@ class Measured:
 
 
 def judge(items: list[Item]) -> list[Judged]:
-    """Return the items with the judge's verdicts."""
     verdicts = [(grade(asked, answer), asked, label) for asked, answer, label in items]
     return [
         Judged(question=asked.question, label=label, grade=v.grade or "", sure=v.sure)

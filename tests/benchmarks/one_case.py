@@ -16,7 +16,8 @@ from collections import Counter
 from pathlib import Path
 from types import FrameType
 
-from tests.benchmarks.server import ROOT, serving
+from tests.benchmarks.common import ROOT
+from tests.benchmarks.server import serving
 
 FOLDER = "QA_TRACE_FOLDER"
 ITEMS = 10

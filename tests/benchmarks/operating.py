@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cases.dataset import Dataset, Selection, Slice
 from cases.gates_file import load_gates, with_gates
@@ -36,12 +36,10 @@ from reports.run.record import Record, make_record
 from reports.run.report import Decision
 from reports.verdict.assemble import Facts, KnownRun, ReportInputs, account, decision_of, known_run
 from reports.verdict.odds import Simulation, margin_of, seen_by_judge
+from tests.benchmarks.common import ROOT, SEED, Array
 from tests.support.judging import judges
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice
 
-Array = npt.NDArray[np.float64]
-
-SEED = 20261122
 RUNS = 2500
 RUNS_OF_ALL = 1000  # of the bundled data sets, which take longer
 RUNS_OF_CHANGES = 400
@@ -49,8 +47,8 @@ DISCORDANCE = 0.1
 SHARES = {"c": 0.62, "i": 0.25, "n": 0.13}
 ITEMS = 60
 LOSSES = (0.0, 0.5, 1.0)
+RESULT = ("outcome", "grade", "rating", "score")
 CHANGES = ((0.05, 0.0), (0.1, 0.0), (0.1, 0.1), (0.1, 0.2))
-CASES = Path(__file__).parents[2] / "cases"
 FILES = {
     "bars alone": """
 facts:
@@ -135,7 +133,9 @@ def bundled() -> Run:
 
     Without the attacks on raters: the rules fall for them.
     """
-    files = (one for one in CASES.rglob("dataset.yaml") if one.parent.name != "attacks_eba")
+    files = (
+        one for one in (ROOT / "cases").rglob("dataset.yaml") if one.parent.name != "attacks_eba"
+    )
     plan = make_plan(sorted(files), Selection())
     tasks = make_tasks(plan.items.values(), None, judges("lexical"))
 
@@ -146,8 +146,7 @@ def bundled() -> Run:
     return made_run(plan.datasets, asyncio.run(records()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Truth:
+class Truth(NamedTuple):
     """The items of one slice with one gold label, as a model's true chances have them.
 
     ``outcomes`` are the results that occur, each with a record that has it; ``right`` says which of
@@ -195,8 +194,7 @@ def truths(run: Run, slice_: Slice) -> Iterator[Truth]:
         yield Truth(places=places, outcomes=list(kinds.values()), right=right, first=first)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class Model(NamedTuple):
     """The model under test in one slice: ``share`` of an item's chances are those of all items."""
 
     truths: tuple[Truth, ...]
@@ -243,26 +241,12 @@ def drawn_runs(
                     for place, like in zip(
                         truth.places, truth.draw(random, chances, loss), strict=True
                     ):
-                        records[place] = replace(
-                            records[place],
-                            outcome=like.outcome,
-                            grade=like.grade,
-                            rating=like.rating,
-                            score=like.score,
-                        )
+                        result = {name: getattr(like, name) for name in RESULT}
+                        records[place] = replace(records[place], **result)
         yield new, old
 
 
-def exits(
-    run: Run, discordance: float, losses: Mapping[str, float], *, known: bool, runs: int
-) -> Counter[int]:
-    """Return how many of the runs drawn ended in which exit code."""
-    drawn = drawn_runs(run, discordance, losses, known=known, runs=runs)
-    return Counter(run.decide(new, () if known else old).code for new, old in drawn)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(NamedTuple):
     """One model with one gates file: the share of runs by exit code, predicted and drawn."""
 
     file: str
@@ -277,12 +261,11 @@ class Row:
         return max(abs(self.predicted.get(one, 0.0) - self.drawn.get(one, 0.0)) for one in codes)
 
     def text(self) -> str:
-        """Return the row in a line."""
-        pairs = (
-            f"{self.predicted.get(code, 0.0):.3f} {self.drawn.get(code, 0.0):.3f}"
-            for code in (0, 1, 6)
+        sides = (
+            [side.get(code, 0.0) for side in (self.predicted, self.drawn)] for code in (0, 1, 6)
         )
-        return f"{self.file:<28} {self.loss:>5.1f}  {'  '.join(pairs)}  {self.miss:.3f}"
+        pairs = "  ".join(f"{one:.3f} {other:.3f}" for one, other in sides)
+        return f"{self.file:<28} {self.loss:>5.1f}  {pairs}  {self.miss:.3f}"
 
 
 def rows(file: str, run: Run, *, known: bool, runs: int = RUNS) -> Iterator[Row]:
@@ -294,7 +277,8 @@ def rows(file: str, run: Run, *, known: bool, runs: int = RUNS) -> Iterator[Row]
             for dataset in run.datasets
             for slice_ in dataset.slices.values()
         }
-        codes = exits(run, DISCORDANCE, losses, known=known, runs=runs)
+        drawn = drawn_runs(run, DISCORDANCE, losses, known=known, runs=runs)
+        codes = Counter(run.decide(new, () if known else old).code for new, old in drawn)
         yield Row(
             file=file,
             loss=loss,

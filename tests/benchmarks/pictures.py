@@ -14,9 +14,9 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from tests.benchmarks.common import ROOT
 from tests.support.browsing import ARGUMENTS, CHROMIUM
 
-ROOT = Path(__file__).parents[2]
 REFUSALS = {
     "en": "I do not know.", "bg": "Не знам.", "pl": "Nie wiem.", "hu": "Nem tudom.",
     "be": "Не ведаю.",

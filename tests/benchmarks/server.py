@@ -11,17 +11,14 @@ import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
+from tests.benchmarks.common import ROOT
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible
 
-ROOT = Path(__file__).parents[2]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class Load(NamedTuple):
     """What a server saw: requests, their mean and highest number in flight, its own CPU seconds.
 
     ``first`` and ``last`` are monotonic times: of the first request and of the last reply.
@@ -38,23 +35,13 @@ class Load:
 class Server:
     """A server process, from the side of the benchmark."""
 
-    def __init__(self, latency: float) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.benchmarks.server", str(latency)],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
         self.url = self._ask("")
 
     def load(self) -> Load:
         """Return what it has seen since the last call."""
         return Load(**json.loads(self._ask("\n")))
-
-    def stop(self) -> None:
-        """End the process."""
-        self._process.communicate(timeout=10)
 
     def _ask(self, line: str) -> str:
         assert self._process.stdin
@@ -67,11 +54,13 @@ class Server:
 @contextmanager
 def serving(latency: float) -> Iterator[Server]:
     """Run a server process for a block."""
-    server = Server(latency)
+    command = [sys.executable, "-m", "tests.benchmarks.server", str(latency)]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)
     try:
-        yield server
+        yield Server(process)
     finally:
-        server.stop()
+        process.communicate(timeout=10)
 
 
 def slow(latency: float) -> Handler:
@@ -115,7 +104,7 @@ def main(latency: float) -> None:
         for _ in sys.stdin:
             load = _load(server, latency, cpu)
             cpu = time.process_time()
-            sys.stdout.write(json.dumps(asdict(load)) + "\n")
+            sys.stdout.write(json.dumps(load._asdict()) + "\n")
             sys.stdout.flush()
 
 

@@ -6,27 +6,20 @@ where one class of two is rare. Rounds in which a metric is undefined have no in
 out.
 """
 
-import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from evaluators.core import GRADES, NO, YES
 from evaluators.kinds import kind_of
-from evaluators.output import say
 from evaluators.statistics.count_table import RATINGS, CountTable, count_patterns
 from evaluators.statistics.metrics import ANSWERS, Sample
-
-Array = npt.NDArray[np.float64]
-
-SEED = 20261122
-ROUNDS = 2000
+from tests.benchmarks.common import SEED, Array, show
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class World(NamedTuple):
     """Items come to each cell (gold label, outcome) with these chances; ``truth`` is the metric."""
 
     title: str
@@ -37,7 +30,7 @@ class World:
     chances: Array
     truth: float
 
-    def coverage(self, n: int, rounds: int = ROUNDS) -> tuple[float, float]:
+    def coverage(self, n: int, rounds: int) -> tuple[float, float]:
         """Return the share of intervals that hold the truth, and of rounds that have one."""
         random = np.random.default_rng(SEED)
         held = known = 0
@@ -89,14 +82,10 @@ def kappa(value: float, shares: Sequence[float]) -> World:
 
 def rare(share: float, found: float, refused: float) -> World:
     """Return a world where so small a share is yes; the rates at which yes and no are told."""
-    yes, no = (
-        share * np.array([found, 1 - found, 0]),
-        (1 - share) * np.array([1 - refused, refused, 0]),
-    )
-    scores = [
-        2 * yes[0] / (2 * yes[0] + yes[1] + no[0]),
-        2 * no[1] / (2 * no[1] + no[0] + yes[1]),
-    ]
+    yes = share * np.array([found, 1 - found, 0])
+    no = (1 - share) * np.array([1 - refused, refused, 0])
+    wrong = yes[1] + no[0]
+    scores = [2 * right / (2 * right + wrong) for right in (yes[0], no[1])]
     return World(
         title=f"macro-F1, {share:.0%} yes, {found:.0%} of yes and {refused:.0%} of no told",
         kind="yes_no",
@@ -108,22 +97,19 @@ def rare(share: float, found: float, refused: float) -> World:
     )
 
 
+RATED: dict[str, Sequence[float]] = {
+    **{f"9, and 1 in {one:.0%}": [one, *[0] * 7, 1 - one, 0] for one in (0.02, 0.05, 0.1, 0.2)},
+    "8 to 10, and 1 in 5%": [0.05, *[0] * 6, 0.2, 0.55, 0.2],
+    "8 to 10, and 1 to 3 in 10%": [0.04, 0.03, 0.03, *[0] * 4, 0.2, 0.5, 0.2],
+    "each as often": [0.1] * 10,
+    "around 5.5": [0, 0, 0.05, 0.1, 0.35, 0.35, 0.1, 0.05, 0, 0],
+    "1, 2, 9 and 10": [0.4, 0.1, *[0] * 6, 0.1, 0.4],
+}
 CELLS: tuple[tuple[World, tuple[int, ...]], ...] = (
+    *((ratings(title, shares), (10, 29, 60)) for title, shares in RATED.items()),
     *(
-        (ratings(f"9, and 1 in {share:.0%}", [share, *[0] * 7, 1 - share, 0]), (10, 29, 60))
-        for share in (0.02, 0.05, 0.1, 0.2)
-    ),
-    (ratings("8 to 10, and 1 in 5%", [0.05, *[0] * 6, 0.2, 0.55, 0.2]), (10, 29, 60)),
-    (
-        ratings("8 to 10, and 1 to 3 in 10%", [0.04, 0.03, 0.03, *[0] * 4, 0.2, 0.5, 0.2]),
-        (10, 29, 60),
-    ),
-    (ratings("each as often", [0.1] * 10), (10, 29, 60)),
-    (ratings("around 5.5", [0, 0, 0.05, 0.1, 0.35, 0.35, 0.1, 0.05, 0, 0]), (10, 29, 60)),
-    (ratings("1, 2, 9 and 10", [0.4, 0.1, *[0] * 6, 0.1, 0.4]), (10, 29, 60)),
-    *((kappa(value, (0.5, 0.5)), sizes) for value, sizes in ((0.95, (30, 100)), (0.98, (300,)))),
-    *(
-        (kappa(value, (0.45, 0.35, 0.2)), sizes)
+        (kappa(value, shares), sizes)
+        for shares in ((0.5, 0.5), (0.45, 0.35, 0.2))
         for value, sizes in ((0.95, (30, 100)), (0.98, (300,)))
     ),
     *((kappa(value, (0.8, 0.15, 0.05)), (60, 100, 300)) for value in (0.4, 0.9)),
@@ -133,7 +119,7 @@ CELLS: tuple[tuple[World, tuple[int, ...]], ...] = (
 )
 
 
-def lines(rounds: int = ROUNDS) -> Iterator[str]:
+def lines(rounds: int) -> Iterator[str]:
     """Yield a line for each world, with its coverage by number of items."""
     yield f"seed {SEED}, {rounds} rounds: coverage of the 95 % interval (share of rounds with one)"
     for world, sizes in CELLS:
@@ -144,11 +130,5 @@ def lines(rounds: int = ROUNDS) -> Iterator[str]:
         yield f"{world.title}: {', '.join(cells)}"
 
 
-def main() -> None:
-    """Print the lines; an argument is the number of rounds."""
-    for line in lines(*map(int, sys.argv[1:])):
-        say(sys.stdout, line)
-
-
 if __name__ == "__main__":
-    main()
+    show(lines, 2000)

@@ -27,7 +27,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import pytest
 
 from tests.support.killing import Chain, Trace, members, until
 from tests.support.loopback import Answer, Seen, loopback, marked, plausible
@@ -49,8 +51,8 @@ STUBBORN = 0.004  # of the prompts: they fail each time, and end as ERROR
 Fault = Callable[[Seen, Answer, random.Random], Answer]
 
 
-def _status(status: int, **headers: str) -> Fault:
-    body = {"error": {"message": "injected", "type": "injected"}}
+def _status(status: int, message: str = "injected", **headers: str) -> Fault:
+    body = {"error": {"message": message, "type": "injected"}}
     return lambda seen, good, chance: Answer(status=status, body=body, headers=headers)
 
 
@@ -68,14 +70,6 @@ def _cut(seen: Seen, good: Answer, chance: random.Random) -> Answer:
     length = len(good.content)
     head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
     return Answer(action="raw", body=head.encode() + good.content[: chance.randrange(length)])
-
-
-def _html(seen: Seen, good: Answer, chance: random.Random) -> Answer:
-    return Answer(headers={"content-type": "text/html"}, body="<html>Sign in, please</html>")
-
-
-def _hang(seen: Seen, good: Answer, chance: random.Random) -> Answer:
-    return Answer(action="reset", delay=chance.uniform(0.1, 1.0))
 
 
 def _unreadable(seen: Seen, good: Answer, chance: random.Random) -> Answer:
@@ -103,15 +97,7 @@ def _bomb() -> bytes:
     return gzip.compress(bytes(60_000_000), 9)
 
 
-def _refused(status: int, message: str) -> Fault:
-    body = {"error": {"message": message, "type": "injected"}}
-    return lambda seen, good, chance: Answer(status=status, body=body)
-
-
-def _dripped(seen: Seen, good: Answer, chance: random.Random) -> Answer:
-    return replace(good, action="drip", delay=0.0005)
-
-
+HTML = {"content-type": "text/html"}
 OPPOSITE = {"CORRECT": "INCORRECT", "INCORRECT": "CORRECT"}
 
 
@@ -129,9 +115,9 @@ OTHERS: Mapping[str, Fault] = {
     **{f"{status}": _status(status) for status in (307, 401, 402, 403, 404, 413)},
     "302": _status(302, location="http://127.0.0.1:9/v1"),
     "429 bare": _status(429),
-    "filtered": _refused(400, "blocked by the content management policy"),
-    "too long": _refused(400, "prompt is too long: 9 tokens > 8"),
-    "drip": _dripped,
+    "filtered": _status(400, "blocked by the content management policy"),
+    "too long": _status(400, "prompt is too long: 9 tokens > 8"),
+    "drip": lambda seen, good, chance: replace(good, action="drip", delay=0.0005),
     "another tool": _another_tool,
     "bad json": _raw(lambda body: body.replace(b'"', b"'", 9)),
     "nan": _raw(lambda body: body[:-1] + b', "x": NaN}'),
@@ -158,9 +144,15 @@ FAULTS: Mapping[str, tuple[float, Fault]] = {
     "503": (0.002, _status(503)),
     "429": (0.0005, _status(429, **{"retry-after": "1"})),
     "reset": (0.008, lambda seen, good, chance: Answer(action="reset")),
-    "hang": (0.004, _hang),
+    "hang": (
+        0.004,
+        lambda seen, good, chance: Answer(action="reset", delay=chance.uniform(0.1, 1)),
+    ),
     "cut": (0.007, _cut),
-    "html": (0.007, _html),
+    "html": (
+        0.007,
+        lambda seen, good, chance: Answer(headers=HTML, body="<html>Sign in, please</html>"),
+    ),
     "empty": (0.007, _changed(choices=[], content=None)),
     "model": (0.007, _changed(model="quite-another")),
     "unreadable": (0.006, _unreadable),
@@ -219,8 +211,7 @@ class Failing(Trace):
         return chance.choices([*names, None], [*weights, well])[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(NamedTuple):
     """How a run ended: verdict, counts by state, each item's outcome, seconds, peak MB by role."""
 
     verdict: str
@@ -291,8 +282,7 @@ def _megabytes(pid: int) -> float:
     return 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seed:
+class Seed(NamedTuple):
     """What came of one seed: the run with faults, the one after it, and the one without any."""
 
     seed: int
@@ -395,15 +385,10 @@ def jumping_clock(folder: Path, jumps: bool) -> Iterator[None]:
     """Let the wall clock of every process that starts in a block jump back by an hour at times."""
     folder.mkdir(exist_ok=True)
     (folder / "sitecustomize.py").write_text(CLOCK, encoding="utf-8")
-    former = os.environ.get("PYTHONPATH")
-    if jumps:
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), former)))
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        if jumps:
+            patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         yield
-    finally:
-        os.environ.pop("PYTHONPATH", None)
-        if former is not None:
-            os.environ["PYTHONPATH"] = former
 
 
 def main() -> int:

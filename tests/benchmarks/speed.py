@@ -15,22 +15,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from aiohttp import ClientSession, TCPConnector
 
-from tests.benchmarks.server import ROOT, Load, Server, serving
+from tests.benchmarks.common import ROOT
+from tests.benchmarks.server import Load, Server, serving
 
 LATENCY = 0.2
+QUESTION = "In which year was the bridge number {} over the river finished, if ever?"
 ITEMS = 4326  # as many as SimpleQA has
 WRITE = sys.stdout.write
 QUIET = ("-q", "--tb=no", "--no-header", "-p", "no:cacheprovider")
 QAGATE = "import sys; from reports.plugin.qagate import main; sys.exit(main(sys.argv[1:]))"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class Spent(NamedTuple):
     """What a command took, its children included.
 
     ``start`` is the monotonic time at which it was started.
@@ -53,7 +54,9 @@ class Bench:
         path = self.folder / f"items-{count}-{recorded}.jsonl"
         with path.open("w", encoding="utf-8") as file:
             for number in range(count):
-                file.write(json.dumps(_item(number, recorded=recorded)) + "\n")
+                said = {"predicted_answer": f"In {1000 + number if number % 3 else 999}."}
+                row = {"question": QUESTION.format(number), "answer": f"{1000 + number}"}
+                file.write(json.dumps(row | said if recorded else row) + "\n")
         return path
 
     def spend(self, *words: str) -> Spent:
@@ -82,15 +85,6 @@ class Bench:
         """Return what is run, over which items, without gates, and where the report goes."""
         given = (f"--items=simpleqa:en={items}", "--gates=off")
         return ["cases/simpleqa", *given, f"--report-dir={self.folder / report}"]
-
-
-def _item(number: int, *, recorded: bool) -> dict[str, object]:
-    question = f"In which year was the bridge number {number} over the river finished, if ever?"
-    row: dict[str, object] = {"question": question, "answer": f"{1000 + number}"}
-    wrong = number % 3 == 0
-    return (
-        {**row, "predicted_answer": f"In {999 if wrong else 1000 + number}."} if recorded else row
-    )
 
 
 async def _bare(url: str, calls: int, concurrency: int) -> None:

@@ -13,12 +13,11 @@ exact power of the fixed plan is the product's.
 
 import asyncio
 import math
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import pytest
@@ -28,13 +27,14 @@ from cases.plan import make_plan
 from cases.tasks import make_tasks
 from evaluators.answerers import RECORDED
 from evaluators.judges.forecast import Forecast, calls_ahead, make_forecast
-from evaluators.output import markdown_table, say
+from evaluators.output import markdown_table
 from evaluators.runtime.budget import pricing_of
 from evaluators.statistics.paired import power
 from reports.plugin.early_stopping import FEWEST
 from reports.plugin.options import read_options
 from reports.plugin.run import connect_models
-from tests.benchmarks.bets import SEED, Found, Setting, crossings
+from tests.benchmarks.bets import Found, Setting, crossings
+from tests.benchmarks.common import ROOT, SEED, show
 
 MODEL, JUDGE = "openai:gpt-4.1", "anthropic:claude-opus-4-1"
 PRICED_ON = date(2026, 11, 22)
@@ -45,9 +45,6 @@ WAYS = (
     ("both", True, True),
 )
 HEADER = ("way", "items", "calls", "tokens", "USD", "PASS, unchanged", "PASS, worse by the margin")
-CASES = Path(__file__).parents[2] / "cases"
-
-
 WHOLE = Setting(items=4326, margin=0.05, differ=0.1)
 
 
@@ -62,13 +59,10 @@ def simulate(setting: Setting, drop: float, runs: int, concurrency: int = 16) ->
     in_hand = np.minimum(2 * concurrency, np.maximum(FEWEST, asked // 8))
     paid = np.minimum(asked + in_hand, setting.items)
     passed, failed = (float(np.mean(one)) for one in (passing < failing, failing < passing))
-    return Found(
-        passed=passed, failed=failed, median=float(np.median(paid)), mean=float(paid.mean())
-    )
+    return Found(passed, failed, float(np.median(paid)), float(paid.mean()))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(NamedTuple):
     """What so many ``items`` take: the answers, a judge's call for each, or only where it must."""
 
     items: int
@@ -93,7 +87,7 @@ class _Nothing:
 
 def price_of_items() -> Price:
     """Return what the bundled English questions take, by the dry run's own forecast."""
-    plan = make_plan([CASES / "simpleqa" / "dataset.yaml"], Selection(languages=("en",)))
+    plan = make_plan([ROOT / "cases" / "simpleqa" / "dataset.yaml"], Selection(languages=("en",)))
     return Price(
         items=len(plan.items),
         answers=_forecast(plan, MODEL, "lexical"),
@@ -116,8 +110,8 @@ def _forecast(plan: Plan, model: str, judge: str) -> Forecast:
 def table(setting: Setting, price: Price, runs: int) -> list[str]:
     """Return the lines of a table: what a verdict takes in each of the four ways."""
     unchanged, worse = (simulate(setting, drop, runs) for drop in (0.0, setting.margin))
-    exact = [power(setting.items, -setting.margin, setting.differ, -drop)
-             for drop in (0.0, setting.margin)]  # fmt: skip
+    drops = (0.0, setting.margin)
+    exact = [power(setting.items, -setting.margin, setting.differ, -drop) for drop in drops]
     rows = []
     for name, sequential, cascade in WAYS:
         items = unchanged.mean if sequential else setting.items
@@ -128,27 +122,21 @@ def table(setting: Setting, price: Price, runs: int) -> list[str]:
     return markdown_table(HEADER, rows)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Print the table and the bars; the first argument is the number of simulated runs."""
-    runs = int(arguments[0]) if arguments else 2000
+def lines(runs: int) -> Iterator[str]:
+    """Yield the table and the bars."""
     price = price_of_items()
     unchanged, worse = (simulate(WHOLE, drop, runs) for drop in (0.0, WHOLE.margin))
     many = simulate(WHOLE, 0.0, runs, concurrency=128)
     clearly = simulate(replace(WHOLE, differ=0.2), 0.15, runs)
-    say(
-        sys.stdout,
-        f"{runs:,} runs, seed {SEED}: {WHOLE}; model {MODEL}, judge {JUDGE}, prices of {PRICED_ON};"
-        f" rules settle {1 - price.cascade.calls / price.judge.calls:.0%} of the answers",
-        "",
-        *table(WHOLE, price, runs),
-        "",
-        f"unchanged: a median of {unchanged.median:,.0f} items paid for, "
-        f"{many.median:,.0f} with 128 calls in flight",
-        f"worse by the margin: ever passes {worse.passed:.4f}",
-        f"worse by 0.15: a median of {clearly.median:,.0f} items, FAIL {clearly.failed:.3f}",
-    )
-    return 0
+    settled = 1 - price.cascade.calls / price.judge.calls
+    named = f"{WHOLE}; model {MODEL}, judge {JUDGE}, prices of {PRICED_ON}"
+    yield f"{runs:,} runs, seed {SEED}: {named}; rules settle {settled:.0%} of the answers"
+    yield from ("", *table(WHOLE, price, runs), "")
+    early = f"{many.median:,.0f} with 128 calls in flight"
+    yield f"unchanged: a median of {unchanged.median:,.0f} items paid for, {early}"
+    yield f"worse by the margin: ever passes {worse.passed:.4f}"
+    yield f"worse by 0.15: a median of {clearly.median:,.0f} items, FAIL {clearly.failed:.3f}"
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    show(lines, 2000)

@@ -9,7 +9,6 @@ from tests.support.declaring import RUBRIC
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return an empty folder of a dataset."""
     own = tmp_path / "facts"
     own.mkdir()
     return own
@@ -17,7 +16,6 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def rubrics(tmp_path: Path) -> Path:
-    """Return a folder with the rubric ``facts`` in two languages."""
     own = tmp_path / "rubrics"
     own.mkdir()
     for language in ("en", "bg"):

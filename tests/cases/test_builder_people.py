@@ -1,23 +1,40 @@
-"""What verdicts make of an item, who is asked, and what the commands of these steps refuse."""
+"""The work folder is read strictly; people decide; the final choice is balanced by seed."""
 
+import asyncio
+import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from cases.builder.people import (
-    ReviewStep,
-    accepted,
-    agreed,
-    assigned,
-    reviewers_of,
-    sheet_of,
-)
+from cases.builder import freeze
+from cases.builder.freeze import balanced, datasheet
+from cases.builder.people import ReviewStep, accepted, agreed, assigned, reviewers_of, sheet_of
+from cases.builder.recipe import load_recipe
+from cases.builder.steps import ModelCalls, StepCalls
 from cases.builder.validation import CONTESTED
-from cases.review.reviews import Review
+from cases.builder.work_folder import (
+    BuildError,
+    DraftItem,
+    WorkFolder,
+    drop_failed,
+    from_row,
+    locked,
+    to_row,
+)
+from cases.config import load_dataset
+from cases.loading import load_cases
+from cases.review.reviews import Review, agreement
 from cases.review.sheet import Duty
-from tests.support.building import make_item, recipe
+from evaluators.core import Model, Reply, StoppedError, UsageError
+from evaluators.models.spec import Prices, build
+from evaluators.output import write_texts
+from reports.commands.build import read_options
+from tests.support.building import make_item, recipe, rows
 from tests.support.building_site import (
     TWO,
     Site,
@@ -28,8 +45,118 @@ from tests.support.building_site import (
     sent_back,
 )
 from tests.support.captured import Captured
-from tests.support.reviewing import sheet_rows
+from tests.support.loopback import loopback, plausible
+from tests.support.reviewing import Row, sheet_rows
+from tests.support.scripted import ask_for
 from tests.support.tables import tabled
+
+BE = Path(__file__).parents[2] / "cases/builder/recipes/boolq.be.yaml"
+TWO_ITEMS = [make_item(1), make_item(2, state="dropped", reason="length", batch=("a", "b"))]
+
+
+def published(path: Path) -> WorkFolder:
+    folder = WorkFolder(path)
+    folder.publish("sample", TWO_ITEMS, {"seed": 1}, "")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "row", ["[]", "{", '{"id": "x"}', '{"id": "x", "origin": {}}', "state", '{"unknown": 1}']
+)
+def test_a_row_that_is_none_is_named(tmp_path: Path, row: str) -> None:
+    """File and line are in the message."""
+    if row == "state":
+        row = json.dumps({**to_row(TWO_ITEMS[0]), "state": "odd"})
+    (tmp_path / "check.jsonl").write_text(f"{{}}\n{json.dumps(to_row(ITEMS[0]))}\n{row}\n", "utf-8")
+    with pytest.raises(UsageError, match=r"check\.jsonl:3: "):
+        WorkFolder(tmp_path).read("check")
+
+
+def test_rows_of_the_work_folder() -> None:
+    """Ids are ASCII and follow the article; a fault of the whole command leaves nothing out."""
+    origin = TWO_ITEMS[0].origin
+    moved = replace(origin, source="/elsewhere/news.jsonl")
+    assert origin.item_id("be") == moved.item_id("be")
+    assert origin.item_id("be").isascii()
+    assert origin.item_id("be") != replace(origin, page="x").item_id("be")
+    assert from_row(to_row(TWO_ITEMS[1])) == TWO_ITEMS[1]
+    late = make_item(1, state="pending", reason="timeout")
+    keyless = make_item(2, state="pending", reason="auth")
+    assert drop_failed([late]) == [late]
+    dropped, kept, waiting = drop_failed([late, make_item(3), keyless])
+    assert (dropped.state, dropped.reason) == ("dropped", "failed_timeout")
+    assert kept.state == "kept"
+    assert waiting == keyless
+
+
+@tabled("old", "new", "message")
+def test_a_recipe_is_read_strictly(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """A mistake in a language's file is named with its key, before anything is done."""
+    path = tmp_path / "boolq.be.yaml"
+    text = BE.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    if not message:
+        assert load_recipe(path).labels["YES"] == "Можа"
+        return
+    with pytest.raises(UsageError, match=message.replace("{", r"\{")):
+        load_recipe(path)
+
+
+def test_what_a_recipe_leaves_out_is_the_bundled_ones(tmp_path: Path) -> None:
+    """A recipe of three lines has the prompts, versions and rules of its language.
+
+    Without forms of questions it is refused: nothing could be told from an open question.
+    """
+    path = tmp_path / "mine.yaml"
+    path.write_text("language: be\nquestion: {shortest: 15}\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="give patterns of yes/no questions"):
+        load_recipe(path)
+    path.write_text("language: be\nbuild: {seed: 7, splits: {dev: 0.2, test: 0.8}}\n", "utf-8")
+    mine, bundled = load_recipe(path), load_recipe(BE)
+    assert (mine.build.seed, mine.build.splits) == (7, {"dev": 0.2, "test": 0.8})
+    assert replace(mine, path=BE, build=bundled.build) == bundled
+
+
+def test_the_budget_holds_for_all_steps_together(tmp_path: Path) -> None:
+    """Money spent in one step is missing in the next."""
+    said: list[str] = []
+
+    async def one(model: Model, calls: StepCalls) -> Reply | Exception:
+        (found,) = await calls.ask_all("one", [lambda ask: ask(model, ask_for(f"{len(said)}"))])
+        await asyncio.sleep(0)
+        return found
+
+    with loopback(handler=plausible()) as server:
+        made = build("openai", "x", f"{server.url}/v1", "openai:x")
+        spec = replace(made, prices=Prices(input=0, output=1000), parameters={"max_tokens": 5})
+        words = ["boolq", "--language", "be", "--ledger", str(tmp_path / "ledger")]
+        options = read_options([*words, "--max-cost", "0.008"])
+        calls = ModelCalls(options, [spec], said.append)
+        assert isinstance(calls.run("first", spec, one), Reply)
+        assert isinstance(calls.run("second", spec, one), StoppedError)
+        assert server.count == 1
+    assert any("1 requests sent for $0.0050" in line for line in said)
+
+
+def test_a_folder_that_cannot_be_had(tmp_path: Path) -> None:
+    """The message names the folder, whatever stands in its way; one command at a time has it."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(BuildError, match=r"file.*cannot be written"):
+        WorkFolder(tmp_path / "file" / "work")
+    with pytest.raises(BuildError, match="cannot be written"), locked(tmp_path / "file"):
+        pass
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "lock").write_bytes(b"no database" * 200)
+    with pytest.raises(BuildError, match="no lock"), locked(tmp_path / "work"):
+        pass
+    with locked(tmp_path):
+        second = locked(tmp_path)
+        with pytest.raises(BuildError, match="another command is at work there"):
+            second.__enter__()
+    with locked(tmp_path):
+        pass
+
 
 ASKED = {"asked": ["Ганна", "Янка"]}
 QUESTION = "Ці праўда, што возера абмялела?"
@@ -97,24 +224,20 @@ def test_what_models_disagree_on_goes_to_people() -> None:
     assert [item.reason for item in left] == [CONTESTED] * 3 + [""] * 17
 
 
-def test_who_decides_disputes_is_left_out_of_agreement() -> None:
-    """A third sees only what two differ on, and would make agreement look worse."""
+def test_agreement_is_counted_among_those_who_saw_it() -> None:
+    """Who decides disputes is left out; an edited question keeps the type that it had."""
     (item,) = accepted([one_item()], said("YES", "NO", "NO"), unreviewed=False)
     (pair,) = agreed([item], recipe())[0].pairs
     assert (pair.first, pair.second) == ("Ганна", "Янка")
+    (item,) = accepted([one_item()], said("YES", "YES", edits=("Ці 5?", "")), unreviewed=False)
+    other = replace(item, id="be-0002", review={**item.review, "question_before": "Ці не так?"})
+    assert [one.group for one in agreed([item, other], recipe())] == ["", "denial", "other"]
 
 
 @tabled("language", "question", "kind")
 def test_questions_have_types(language: str, question: str, kind: str) -> None:
     """The first pattern of the language's recipe that is found."""
     assert recipe(language).type_of(question) == kind
-
-
-def test_agreement_is_counted_by_type_as_the_reviewers_saw_it() -> None:
-    """An edited question keeps the type that it had on the sheet."""
-    (item,) = accepted([one_item()], said("YES", "YES", edits=("Ці 5?", "")), unreviewed=False)
-    other = replace(item, id="be-0002", review={**item.review, "question_before": "Ці не так?"})
-    assert [one.group for one in agreed([item, other], recipe())] == ["", "denial", "other"]
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +256,6 @@ def test_what_people_still_owe_is_said(reviewed: Site, capsys: Captured) -> None
 
 
 def refused(made: Site, capsys: Captured, *words: str) -> str:
-    """Return the line of a command that is refused."""
     capsys.readouterr()
     assert made.build(*words) == 4
     (line,) = capsys.readouterr().err.strip().splitlines()[-1:]
@@ -215,3 +337,203 @@ def test_one_answer_alone_makes_no_set(tmp_path: Path, capsys: Captured) -> None
         assert made.build("freeze", "--to", str(tmp_path / "mine")) == 1
     assert "no item is left" in capsys.readouterr().err
     assert not (tmp_path / "mine").exists()
+
+
+LABELS = {"YES": "Так", "NO": "Не"}
+ITEMS = [
+    make_item(
+        number,
+        question=f"Ці праўда, што гэта {number}?",
+        answer=("YES", "NO")[number % 2],
+        split=("train", "test")[number // 2 % 2],
+        generator={"model": "openai:x@http://10.0.0.1/v1", "returned": "x-1", "prompt": "g#1"},
+        validator={"model": "anthropic:y", "prompt": "v#1"},
+    )
+    for number in range(8)
+]
+
+
+SHARES = {"majority": 0.52, "first word": 0.595}
+
+
+def freeze_into(folder: Path, items: list[DraftItem] = ITEMS) -> Path:
+    """Write the data files and what else is needed; returns the main file."""
+    data = freeze.data_files(folder, "be", freeze.rows_of(items, recipe()))
+    write_texts(freeze.changed(data).items())
+    write_texts(freeze.missing_files(folder, recipe(), SHARES, ["train", "test"]).items())
+    return next(iter(data))
+
+
+def test_a_new_folder_becomes_a_dataset(tmp_path: Path) -> None:
+    """Settings, prompt and test module are put next to the data, and never written over.
+
+    The same content is left alone. Without a bundled prompt the settings name none.
+    """
+    folder = tmp_path / "mine"
+    main = freeze_into(folder)
+    before = main.stat().st_mtime_ns
+    freeze_into(folder)
+    assert main.stat().st_mtime_ns == before
+    with pytest.raises(UsageError, match=r"be\.jsonl: is there already, with other content"):
+        freeze_into(folder, ITEMS[:4])
+    slice_ = load_dataset(folder / "dataset.yaml").slices["be"]
+    assert (slice_.yes, slice_.no, slice_.path) == ("Так", "Не", folder / "be.jsonl")
+    assert slice_.prompt is not None
+    assert {one.measure: one.min for one in slice_.thresholds}["accuracy"] == 0.6
+    told = (folder / "dataset.yaml").read_text("utf-8")
+    assert "the more frequent answer is right in 0.52 of the items" in told
+    assert "# test alone: --languages be/test" in told
+    cases = load_cases(slice_)
+    parts = [
+        load_cases(replace(slice_, path=main.with_suffix(f".{one}.jsonl")))
+        for one in ("train", "test")
+    ]
+    assert {case.id for case in cases} == {case.id for part in parts for case in part}
+    assert "10.0.0.1" not in main.read_text("utf-8"), "no server's address"
+    assert [case.label for case in cases] == [item.answer for item in ITEMS]
+    assert cases[0].metadata["split"] == "train"
+    (folder / "dataset.yaml").write_text("mine", encoding="utf-8")
+    assert freeze.missing_files(folder, recipe(), SHARES, ["train", "test"]) == {}
+    french = replace(recipe(), language="fr", labels={"YES": "Oui", "NO": "Non"})
+    files = freeze.missing_files(tmp_path / "none", french, SHARES, [])
+    assert {path.name for path in files} == {"dataset.yaml", "test_none.py"}
+    assert "prompt" not in files[tmp_path / "none" / "dataset.yaml"]
+
+
+def test_somebody_elses_readme_is_left_alone(tmp_path: Path) -> None:
+    """The datasheet then has the language in its name."""
+    sheet = "# mine (be): datasheet\n"
+    assert freeze.readme(tmp_path, sheet, "be").name == "README.md"
+    (tmp_path / "README.md").write_text(f"{sheet}old", encoding="utf-8")
+    assert freeze.readme(tmp_path, sheet, "be").name == "README.md"
+    (tmp_path / "README.md").write_text("# Our data\n", encoding="utf-8")
+    assert freeze.readme(tmp_path, sheet, "be").name == "README.be.md"
+
+
+@pytest.mark.parametrize("blind", [True, False])
+def test_a_datasheet_tells_what_there_is(blind: bool) -> None:
+    """Sources, funnel, models, review and limits; nobody's name, no server's address."""
+    said = [{"reviewer": "Ганна", "verdict": "YES", "edited": "", "comment": ""}]
+    items = [*ITEMS[:-1], make_item(7, answer="NO", review={"said": said, "answer_before": "YES"})]
+    text = datasheet(
+        name="mine",
+        language="be",
+        labels=LABELS,
+        items=items,
+        options={
+            "sample": {"files": {"/home/me/news.jsonl": "abc"}, "seed": 4, "recipe": "r1"},
+            "generate": {"generator": "openai:x@http://10.0.0.1/v1"},
+            "validate": {"validator": "anthropic:y", "blind": blind, "prompt": "answer.be#1"},
+            "probe": {"probe": blind},
+        },
+        report={
+            "steps": {
+                "sample": {"in": 9, "kept": 8, "dropped": 1, "dropped_why": {"length": 1}},
+                "probe": {"in": 8, "kept": 5, "dropped": 3, "dropped_why": {"closed_book": 3}},
+            },
+            "question_only": {},
+        },
+        agreement=agreement([]),
+        files={"be.jsonl": "123"},
+    )
+    assert text.startswith("# mine (be): datasheet\n")
+    assert "| sample | 9 | 8 | 1 | length 1 |" in text
+    assert "| news | news.jsonl | " in text
+    assert "/home/me" not in text
+    assert "10.0.0.1" not in text
+    assert "Ганна" not in text
+    assert "`openai:x`" in text
+    assert ("first answered by itself, with prompt `answer.be#1`" in text) is blind
+    assert ("3 items that both answered right were dropped" in text) is blind
+    assert ("No model was asked the questions without their passages." in text) is not blind
+    assert "Reviewers changed the answer of 1 and the wording of 0" in text
+    assert "| all | 0 | undefined | undefined | – |" in text
+    assert "7 of 8 items were seen by no person." in text
+    assert "Not known: there are no items." in text
+
+
+def test_a_source_that_gave_too_little_is_named(tmp_path: Path, capsys: Captured) -> None:
+    """A set that comes out smaller than wanted says so, and of which source."""
+    with reviewed_site(tmp_path, count=4) as made:
+        asked = rows(tmp_path / "work", "review")
+        ours = [row for row in asked if row["origin"]["group"] == "encyclopaedia"]
+        kept = {row["answer"]: row["id"] for row in ours}
+
+        def fill(_: int, row: Row) -> Row:
+            fine = [answer for answer, item in kept.items() if item == row["item"]]
+            return {"verdict": fine[0] if fine else "UNCLEAR"}
+
+        assert made.build("accept", *back_from_both(made, fill)) == 0
+        capsys.readouterr()
+        assert made.build("freeze", "--to", str(tmp_path / "mine")) == 0
+    said = capsys.readouterr().err
+    assert "freeze: encyclopaedia: only 2 of 4 items" in said
+    assert "freeze: news: only 0 of 2 items" in said
+
+
+SPLITS = {"train": 0.8, "dev": 0.1, "test": 0.1}
+
+
+def made(answers: list[tuple[str, str]]) -> list[DraftItem]:
+    items = []
+    for number, (group, answer) in enumerate(answers):
+        item = make_item(number, answer=answer)
+        items.append(replace(item, origin=replace(item.origin, group=group)))
+    return items
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["YES", "NO"])), max_size=60),
+    st.integers(0, 40),
+    st.integers(0, 5),
+)
+def test_each_split_is_half_and_half(answers: list[tuple[str, str]], size: int, seed: int) -> None:
+    """As many yes as no, never more than wanted, none lost; what can be taken is taken."""
+    items = made(answers)
+    chosen = balanced(items, {"a": size, "b": size}, SPLITS, seed)
+    assert [item.id for item in chosen] == [item.id for item in items]
+    assert balanced(items, {"a": size, "b": size}, SPLITS, seed) == chosen
+    kept = Counter(
+        (item.origin.group, item.split, item.answer) for item in chosen if item.state == "kept"
+    )
+    for group in "ab":
+        for split in SPLITS:
+            assert kept[group, split, "YES"] == kept[group, split, "NO"]
+        had = Counter(answer for one, answer in answers if one == group)
+        got = sum(count for (one, _, _), count in kept.items() if one == group)
+        assert got == 2 * min(had["YES"], had["NO"], size // 2)
+    assert all(item.reason in ("balance", "surplus") for item in chosen if item.state == "dropped")
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 120), st.integers(1, 120))
+def test_splits_have_their_shares(first: int, second: int) -> None:
+    """Over all sources together no split is off its share by more than a pair or so."""
+    answers = [("a", word) for word in ("YES", "NO") for _ in range(first)]
+    answers += [("b", word) for word in ("YES", "NO") for _ in range(second)]
+    chosen = balanced(made(answers), {"a": 1000, "b": 1000}, SPLITS, 1)
+    total = first + second
+    for split, share in SPLITS.items():
+        pairs = sum(item.split == split for item in chosen) / 2
+        assert abs(pairs - share * total) < 1.5
+
+
+def test_which_items_are_taken() -> None:
+    """Reviewed ones first, and of one article one."""
+    items = made([("a", "YES")] * 6 + [("a", "NO")] * 2)
+    said = {"said": [{"reviewer": "x", "verdict": "YES", "edited": "", "comment": ""}]}
+    items[4] = replace(items[4], review=said)
+    items[5] = replace(items[5], review=said)
+    chosen = balanced(items, {"a": 100}, {}, 1)
+    kept = {item.id for item in chosen if item.state == "kept" and item.answer == "YES"}
+    assert kept == {items[4].id, items[5].id}
+    reasons = Counter(item.reason for item in chosen if item.state == "dropped")
+    assert reasons == {"balance": 4}
+    items = made([("a", "YES"), ("b", "YES"), ("a", "NO"), ("b", "NO")])
+    items = [replace(one, origin=replace(one.origin, url="https://x")) for one in items[:2]] + [
+        *items[2:]
+    ]
+    chosen = balanced(items, {"a": 10, "b": 10}, {}, 1)
+    assert chosen[1].reason == "same_article"
+    assert Counter(item.state for item in chosen) == {"kept": 2, "dropped": 2}

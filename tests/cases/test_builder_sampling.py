@@ -283,17 +283,13 @@ def test_one_word_in_the_other_spelling_is_noticed() -> None:
             assert reason(f"У горадзе быў {word}, і людзі яго ведалі.") == expected, word
 
 
-def test_what_a_language_is_told_by() -> None:
-    """Frequent words of another language where no letter betrays it; without any, an error."""
+def test_sentences_and_languages() -> None:
+    """Abbreviations end no sentence; frequent words tell a language where no letter does."""
     loose = SpellingRules()
     found, detail = language_fault(RUSSIAN, known_language("be"), loose) or ("", "")
     assert (found, "'ru'" in detail) == ("language", True)
     with pytest.raises(UsageError, match="'xx'"):
         known_language("xx")
-
-
-def test_sentences_end_where_they_end() -> None:
-    """Initials and short abbreviations end no sentence; a closing quotation mark belongs to one."""
     text = "Я. Колас нарадзіўся ў 1882 г. Вёска была малая. «Добра!» Потым ён паехаў."
     assert sentences(text) == [
         "Я. Колас нарадзіўся ў 1882 г. Вёска была малая.",

@@ -60,12 +60,15 @@ def test_columns_are_found_by_name(tmp_path: Path, name: str, text: str) -> None
     assert (case.label, case.language) == ("CORRECT", "en")
 
 
-def test_a_file_in_the_usual_columns_is_read_as_ever(tmp_path: Path) -> None:
-    """Other columns, of whatever name, are metadata."""
+def test_usual_columns_and_ids(tmp_path: Path) -> None:
+    """Other columns are metadata; an id of several answers is the question's."""
     text = "question,answer,predicted_answer,label,expected,kind\nq?,007, NA ,yes,x,y\n"
     (case,) = read(tmp_path, "a.csv", text)
     assert (case.golds, case.recorded, case.label) == (("007",), " NA ", "CORRECT")
     assert dict(case.metadata) == {"expected": "x", "kind": "y"}
+    found = read(tmp_path, "a.jsonl", jsonl(row(id="q1"), row(id="q1", predicted="x")))
+    assert len({case.id for case in found}) == 2
+    assert read(tmp_path, "b.jsonl", jsonl(row(id="q1"), row(id="q2")))[0].id == "q1"
 
 
 def test_rows_of_another_language_are_another_slices(tmp_path: Path) -> None:
@@ -81,13 +84,6 @@ def test_rows_of_another_language_are_another_slices(tmp_path: Path) -> None:
     assert only.row == 2
 
 
-def test_an_id_of_several_answers_is_a_questions(tmp_path: Path) -> None:
-    """Answers to one question may have its id; each answer is named by its content then."""
-    found = read(tmp_path, "a.jsonl", jsonl(row(id="q1"), row(id="q1", predicted="x")))
-    assert len({case.id for case in found}) == 2
-    assert read(tmp_path, "b.jsonl", jsonl(row(id="q1"), row(id="q2")))[0].id == "q1"
-
-
 def test_labels_that_tell_only_right_from_wrong_are_two_way(tmp_path: Path) -> None:
     """yes/no labels say nothing of NOT_ATTEMPTED; three grades do, unless asked otherwise."""
     two = jsonl(row(label=True), row(label=False), row(label="C"))
@@ -99,11 +95,20 @@ def test_labels_that_tell_only_right_from_wrong_are_two_way(tmp_path: Path) -> N
 
 
 def test_ratings_are_put_on_the_judges_scale(tmp_path: Path) -> None:
-    """0 to 5 becomes 1 to 10 by a straight line, to the nearest; a scale may run backwards."""
+    """By a straight line, also backwards; outside of the scale they are refused; columns have
+    any name.
+    """
     text = jsonl(row(label=0), row(label=2.5), row(label="5"))
     found = read(tmp_path, "a.jsonl", text, RATINGS, scale=Scale.parse("0:5"))
     assert labels(found) == ["1", "6", "10"]
     assert Scale(5, 0).place("0") == 10
+    text = jsonl(row(me=3, other=5, both=4))
+    (case,) = read(tmp_path, "a.jsonl", text, RATINGS, column="both", raters=("me", "Other"))
+    assert case.label == "4"
+    assert (case.metadata["label_1"], case.metadata["label_2"]) == ("3", "5")
+    text = jsonl(row(label=7), row(label=11))
+    with pytest.raises(UsageError, match="row 2, column 'label': 11 is outside the scale 1:10"):
+        read(tmp_path, "a.jsonl", text, RATINGS)
 
 
 def test_raters_have_a_column_each_and_agree_by_majority_or_mean(tmp_path: Path) -> None:
@@ -119,27 +124,12 @@ def test_raters_have_a_column_each_and_agree_by_majority_or_mean(tmp_path: Path)
     assert rated.label == "8"
 
 
-def test_the_user_may_name_the_columns(tmp_path: Path) -> None:
-    """The label's and the raters' columns may have any names."""
-    text = jsonl(row(me=3, other=5, both=4))
-    (case,) = read(tmp_path, "a.jsonl", text, RATINGS, column="both", raters=("me", "Other"))
-    assert case.label == "4"
-    assert (case.metadata["label_1"], case.metadata["label_2"]) == ("3", "5")
-
-
 @tabled("name", "text", "message")
 def test_a_wrong_file_is_named(tmp_path: Path, name: str, text: str, message: str) -> None:
     """One line that says where and what, in the words of the file's own header."""
     with pytest.raises(UsageError, match=message) as caught:
         read(tmp_path, name, text)
     assert "\n" not in str(caught.value)
-
-
-def test_a_rating_outside_the_scale_is_refused(tmp_path: Path) -> None:
-    """Which may be a scale that was not said."""
-    text = jsonl(row(label=7), row(label=11))
-    with pytest.raises(UsageError, match="row 2, column 'label': 11 is outside the scale 1:10"):
-        read(tmp_path, "a.jsonl", text, RATINGS)
 
 
 @pytest.mark.parametrize("scale", ["5", "1:1", "a:b", "1:2:3", "1e3:5", ""])

@@ -1,21 +1,31 @@
-"""Files become cases: every layout and format, ranges and tolerances, ids and samples."""
+"""Files become rows and cases: every layout and format; a wrong file is one line."""
 
+import csv
+import io
 import json
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
-from hypothesis import given
+import yaml
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cases.config import load_dataset
+from cases.gates_file import load_gates, with_gates
 from cases.gold_notation import check_gold, with_tolerance
 from cases.loading import GOOD_ID, case_digest, given_id, load_cases, unique
 from cases.plan import sample
+from cases.tables import Table, read_csv, read_json, read_jsonl, read_table
 from evaluators.core import UsageError
 from evaluators.judges.lexical.judge import grade
 from evaluators.judges.lexical.tables import tables
 from evaluators.kinds import FALSE_PREMISE
+from tests.support.declaring import GRADED
 from tests.support.loading import line, loaded, made
 from tests.support.scripted import make_case
 from tests.support.tables import tabled
@@ -41,14 +51,27 @@ def test_fields_arrive_as_they_stand(
     assert found == expected
 
 
-def test_trivia_layout(tmp_path: Path) -> None:
-    """Question, Answers, Predicted answers, with aliases and further columns."""
+def test_layouts_of_files(tmp_path: Path) -> None:
+    """SimpleQA's columns with aliases; a fact's id names its item; judged labels in any writing."""
     text = "fact_id,Question,Answers,Aliases,Predicted Answers\nf1,q?, a ,b | c | ,\nf2,r?,d,,p\n"
     first, second = loaded(tmp_path, text)
     assert (first.row, first.question, first.golds) == (1, "q?", (" a ", "b", "c"))
     assert (first.expected, first.recorded, second.recorded) == (" a ", "", "p")
     assert (first.metadata, first.label) == ({"fact_id": "f1"}, None)
     assert loaded(tmp_path, ESCAPED)[1].metadata == {}, "an empty cell is no metadata"
+    head = "id,fact_id,question,answer\n"
+    rows = ",canetti-birthplace,a?,x\n,twice,b?,x\n,twice,c?,x\n,not/safe,d?,x\nown,fact,e?,x\n"
+    cases = loaded(tmp_path, head + rows)
+    assert [cases[0].id, cases[4].id] == ["canetti-birthplace", "own"]
+    assert [case.id for case in cases[1:4]] == [case.digest[:12] for case in cases[1:4]]
+    head = "question,answer,predicted_answer,label,label_source,label_1,label_2\n"
+    rows = "q,a,p,correct,human,A,\nq,a,,not attempted,human,C,b\n"
+    first, second = loaded(tmp_path, head + rows, kind="judged")
+    assert (first.label, second.label) == ("CORRECT", "NOT_ATTEMPTED")
+    assert first.metadata == {"label_source": "human", "label_1": "CORRECT"}
+    assert second.metadata["label_2"] == "INCORRECT"
+    assert second.recorded == ""
+    assert first.id != second.id
 
 
 def test_the_field_of_dependent_items(tmp_path: Path) -> None:
@@ -66,15 +89,6 @@ def test_the_field_of_dependent_items(tmp_path: Path) -> None:
     slice_ = replace(made(path, "yes_no", "Yes", "No"), cluster="twin")
     first, second, third = (slice_.cluster_of(case) for case in load_cases(slice_))
     assert first == second != third
-
-
-def test_a_fact_that_one_row_has_names_the_item(tmp_path: Path) -> None:
-    """A fact's id is the item's, unless two rows share it, it is unsafe, or the row has an id."""
-    head = "id,fact_id,question,answer\n"
-    rows = ",canetti-birthplace,a?,x\n,twice,b?,x\n,twice,c?,x\n,not/safe,d?,x\nown,fact,e?,x\n"
-    cases = loaded(tmp_path, head + rows)
-    assert [cases[0].id, cases[4].id] == ["canetti-birthplace", "own"]
-    assert [case.id for case in cases[1:4]] == [case.digest[:12] for case in cases[1:4]]
 
 
 @pytest.mark.parametrize("gold", ["", " ", "\u200b", "\u2800 \u200b"])
@@ -116,18 +130,6 @@ def test_own_words_for_yes_and_no(tmp_path: Path) -> None:
         load_cases(made(path, "yes_no", "ano", "ne"))
 
 
-def test_judged_layout(tmp_path: Path) -> None:
-    """Labels are grades in any writing; raters' labels are read the same way."""
-    head = "question,answer,predicted_answer,label,label_source,label_1,label_2\n"
-    rows = "q,a,p,correct,human,A,\nq,a,,not attempted,human,C,b\n"
-    first, second = loaded(tmp_path, head + rows, kind="judged")
-    assert (first.label, second.label) == ("CORRECT", "NOT_ATTEMPTED")
-    assert first.metadata == {"label_source": "human", "label_1": "CORRECT"}
-    assert second.metadata["label_2"] == "INCORRECT"
-    assert second.recorded == ""
-    assert first.id != second.id
-
-
 def test_same_question_twice(tmp_path: Path) -> None:
     """Equal or overlapping golds, other contexts, and other ids or row numbers are no conflict."""
     same = "Question,Answers\nq,Lake A\nq,lake  a\n"
@@ -155,7 +157,7 @@ def test_real_files(name: str, kind: str, count: int) -> None:
 
 
 def test_ids_are_given_or_hashed(tmp_path: Path) -> None:
-    """A given id stays where it is ASCII and short; a path or a word in Cyrillic is hashed."""
+    """Short ASCII stays, a path is hashed; order and recorded answers change nothing."""
     text = "\n".join(
         line(id=given, question=str(given)) for given in ("a.b-c_1", 7, "..\\..\\x", "я")
     )
@@ -163,10 +165,6 @@ def test_ids_are_given_or_hashed(tmp_path: Path) -> None:
     assert ids[:2] == ["a.b-c_1", "7"]
     assert ids[2:] == [given_id("..\\..\\x"), given_id("я")]
     assert all(GOOD_ID.fullmatch(id_) for id_ in ids)
-
-
-def test_ids_do_not_depend_on_order_or_recorded_answers(tmp_path: Path) -> None:
-    """The same item has the same id and digest wherever it stands and whatever was answered."""
     one = loaded(tmp_path, "Question,Answers,Predicted answers\nq,a,x\nr,b,y\n")
     two = loaded(tmp_path, "Predicted answers,Answers,Question\nz,b,r\n,a,q\n")
     assert {(case.id, case.digest) for case in one} == {(case.id, case.digest) for case in two}
@@ -263,3 +261,184 @@ def test_the_lexical_judge_reads_ranges(tmp_path: Path, answer: str, expected: s
     """A number within the tolerance is right, the ends included, and one beyond it is wrong."""
     (case,) = loaded(tmp_path, 'Question,Answers,tolerance\nHow high is it?,"2,925 m",5 m\n')
     assert grade(case, answer).grade == expected
+
+
+HERE = Path("data.csv")
+CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), max_size=12)
+
+
+def write(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def rows(table: Table) -> list[dict[str, object]]:
+    return [dict(record.values) for record in table.records]
+
+
+def refusal(folder: Path, name: str, content: str | bytes) -> str:
+    with pytest.raises(UsageError) as caught:
+        read_table(write(folder, name, content))
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_columns_are_found_whatever_their_case_and_spaces(tmp_path: Path) -> None:
+    """Names are compared without case and outer spaces, and shown as the file spells them.
+
+    A byte order mark is no part of the first name. CR alone ends lines, as in old spreadsheets.
+    """
+    for text in ("\ufeffquestion,answer\nQ,A\n", "question,answer\rQ,A\rQ2,A2"):
+        table = read_table(write(tmp_path, "a.csv", text))
+        assert list(table.names) == ["question", "answer"]
+        assert rows(table)[0] == {"question": "Q", "answer": "A"}
+    assert len(table.records) == 2
+    table = read_table(write(tmp_path, "a.csv", " ANSWERS ,Predicted Answers\r\nA,P\r\n"))
+    assert rows(table) == [{"answers": "A", "predicted_answers": "P"}]
+    assert table.names == {"answers": "ANSWERS", "predicted_answers": "Predicted Answers"}
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_file_of_a_spreadsheet_with_decimal_commas_is_read(tmp_path: Path, mark: str) -> None:
+    """Semicolons or tabs in the header separate all rows; a comma is text then."""
+    path = tmp_path / "excel.csv"
+    rows = [["Question", "Answers"], ["How long, in m?", "1,5"], [f"a{mark}b", 'He said "x"']]
+    with path.open("w", newline="", encoding="utf-8-sig") as file:
+        csv.writer(file, delimiter=mark).writerows(rows)
+    found = [list(row.values.values()) for row in read_table(path).records]
+    assert found == rows[1:]
+
+
+def test_rows_know_their_lines(tmp_path: Path) -> None:
+    """Records and physical lines differ; JSON lines part at line feeds alone; depth is real
+    nesting.
+    """
+    table = read_table(write(tmp_path, "a.csv", 'q,a\nQ1,"x\ny"\n\nQ2,A2\n'))
+    assert [(record.row, record.line) for record in table.records] == [(1, 2), (2, 5)]
+    assert table.records[0].values["a"] == "x\ny"
+    text = '{"q": "a\u2028b\u2029c\u0085d"}\r\n\r\n{"q": "e"}'
+    table = read_table(write(tmp_path, "a.jsonl", text))
+    assert [(record.row, record.line) for record in table.records] == [(1, 1), (2, 3)]
+    assert table.records[0].values["q"] == "a\u2028b\u2029c\u0085d"
+    brackets = json.dumps({"q": "[" * 200, "list": [[], {}] * 30})
+    assert len(read_table(write(tmp_path, "a.jsonl", brackets)).records) == 1
+    table = read_table(write(tmp_path, "a.json", ' [\n{"q": "a"},\n\n {"q":\n"b"} ] \n'))
+    assert [(record.row, record.line) for record in table.records] == [(1, 2), (2, 4)]
+    text = "- id: 2024_7108\n  expected: off\n\n- {id: 007, expected: 2024-12-31}\n"
+    table = read_table(write(tmp_path, "a.yaml", text))
+    assert rows(table) == [
+        {"id": "2024_7108", "expected": "off"},
+        {"id": "007", "expected": "2024-12-31"},
+    ]
+    assert [(record.row, record.line) for record in table.records] == [(1, 1), (2, 4)]
+
+
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=5))
+def test_csv_round_trip(cells: list[tuple[str, str]]) -> None:
+    """What the csv module writes is read back unchanged, line breaks and quotes included."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, quoting=csv.QUOTE_ALL)
+    writer.writerow(["q", "a"])
+    writer.writerows(cells)
+    table = read_csv(HERE, out.getvalue())
+    assert [(row["q"], row["a"]) for row in rows(table)] == cells
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=8,
+)
+
+
+@given(st.lists(VALUES, min_size=1, max_size=4))
+def test_json_round_trip(values: list[object]) -> None:
+    """Values are read back unchanged from a list and from lines alike."""
+    objects = [{"v": value} for value in values]
+    as_list = read_json(HERE, json.dumps(objects, indent=1))
+    as_lines = read_jsonl(HERE, "\n".join(json.dumps(item) for item in objects))
+    assert rows(as_list) == rows(as_lines) == objects
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv.gz", "a.xlsx", "a"])
+def test_other_suffixes_are_refused(tmp_path: Path, name: str) -> None:
+    """The format is known by the suffix, and the message lists those read; a folder is no file."""
+    (tmp_path / "x.jsonl").mkdir()
+    with pytest.raises(UsageError, match="not a regular file"):
+        read_table(tmp_path / "x.jsonl")
+    assert ".csv, .jsonl, .json, .yaml, .yml" in refusal(tmp_path, name, "q,a\nx,y\n")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=40))
+def test_any_bytes_are_rows_or_a_usage_problem(tmp_path: Path, content: bytes) -> None:
+    """No file content makes the reader raise anything but a UsageError."""
+    for name in ("a.csv", "a.jsonl", "a.json", "a.yaml"):
+        try:
+            read_table(write(tmp_path, name, content))
+        except UsageError:
+            continue
+
+
+MB = 1024 * 1024
+LONG = "a value may have 1,048,576 characters; shorten it or drop the row"
+TABLE = Path(__file__).with_name("wrong_files.yaml")
+MADE = [  # longer than a table holds
+    ("graded.csv", 'metadata,problem,answer\n"' + "[" * 9000 + '",q,a\n', "not a Python literal"),
+    ("graded.csv", 'metadata,problem,answer\n"' + "-" * 9000 + '1",q,a\n', "not a Python literal"),
+    (
+        "graded.csv",
+        "metadata,problem,answer\n\"{'a': '" + "x" * 200_000 + "'}\",q,a\n",
+        "200,009 characters; at most 200,000 are read",
+    ),
+    ("graded.jsonl", '{"q": ' + "[" * 60 + "]" * 60 + "}", "nested deeper than 40 levels"),
+    ("graded.jsonl", '{"q": ' + "[" * 100_000, "row 1: not valid JSON: nested deeper than 40"),
+    ("graded.json", "[" * 100_000, "row 1: not valid JSON: nested deeper"),
+    ("graded.csv", "question,answer\nq?," + "x" * (MB + 2), f"row 1: not valid CSV: {LONG}"),
+    ("graded.json", '[{"question": "' + "x" * (MB + 1) + '"}]', f"1: 1,048,577 characters; {LONG}"),
+    ("graded.jsonl", '{"answers": ["' + "x" * MB + '", "' + "y" * MB + '"]}', "2,097,152 charac"),
+]
+
+
+def wrong_files() -> Iterator[Any]:
+    table = cast("dict[str, Any]", yaml.safe_load(TABLE.read_text(encoding="utf-8")))
+    texts = table.pop("texts")
+    listed = [(group, *row) for group, rows in table.items() for row in rows]
+    for number, (group, text, said) in enumerate([*listed, *MADE]):
+        whole = re.sub("<([A-Z]+)>", lambda name: texts[name[1]], text)
+        yield pytest.param(group, whole, said, id=f"{group}-{number}")
+
+
+def read_gates(path: Path) -> None:
+    gates = load_gates(path)
+    dataset = path.with_name("dataset.yaml")
+    dataset.write_text(GRADED, encoding="utf-8")
+    with_gates(load_dataset(dataset), gates)
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "dataset.yaml": load_dataset,
+    "gates.yaml": read_gates,
+}
+
+
+@pytest.mark.parametrize(("group", "text", "said"), list(wrong_files()))
+def test_a_wrong_file_is_one_line(tmp_path: Path, group: str, text: str, said: str) -> None:
+    """The line names the file, says what is wrong, and shows no secret; nothing is executed.
+
+    Values of every format are bounded (S13).
+    """
+    path = tmp_path / "facts" / group
+    path.parent.mkdir()
+    path.write_bytes(text.encode())
+    kind = group.partition(".")[0]
+    read = READERS.get(group) or (lambda file: load_cases(made(file, kind)))
+    with pytest.raises(UsageError) as caught:
+        read(path)
+    message = str(caught.value)
+    assert f"{path}" in message
+    assert said in message
+    assert "\n" not in message
+    assert "sk-test" not in message

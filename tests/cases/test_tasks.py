@@ -109,11 +109,18 @@ def test_only_a_recorded_answer_is_judged_again() -> None:
     assert repeats("graded", None) == [1, 1]
 
 
-def test_the_answers_under_judgement_are_always_the_recorded_ones() -> None:
-    """A model under test answers every kind but ``judged``, where the judge is the thing tested."""
+def test_a_recorded_answer_is_taken_as_it_is() -> None:
+    """The model answers every kind but judged; an empty recorded answer is an answer."""
     assert isinstance(make_tasks([item("graded")], MODEL, LEXICAL)["k"].answerer, PromptedAnswer)
     judged = make_tasks([item("judged", label="CORRECT")], MODEL, LEXICAL)["k"]
     assert isinstance(judged.answerer, RecordedAnswer)
+    one = item("graded", recorded="")
+    task = make_tasks([one], None, LEXICAL)["k"]
+
+    async def refuse(*_: object) -> Reply:
+        raise AssertionError
+
+    assert asyncio.run(task.answerer.answer(one.case, 1, refuse)) == ""
 
 
 @tabled("kind", "label", "verdict", "passes")
@@ -142,14 +149,3 @@ def test_what_a_choice_needs_is_asked_for(
     one = replace(one, slice=replace(one.slice, **changes))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=message):
         make_tasks([one], model, judge)
-
-
-def test_a_recorded_answer_is_taken_exactly() -> None:
-    """An empty recorded answer is an answer: nothing is asked."""
-    one = item("graded", recorded="")
-    task = make_tasks([one], None, LEXICAL)["k"]
-
-    async def refuse(*_: object) -> Reply:
-        raise AssertionError
-
-    assert asyncio.run(task.answerer.answer(one.case, 1, refuse)) == ""

@@ -119,7 +119,7 @@ def test_checks_that_hold_their_process_up_cost_their_own_items_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Patterns of a schema, a function's ``re``, an exit: what runs meanwhile is done again."""
-    monkeypatch.setattr(user_code, "HELD_SECONDS", 2.0)
+    monkeypatch.setattr(user_code, "HELD_SECONDS", 1.0)
     other = CheckSpec(name="other", check="json_schema", text="{}")
     bad = [(mine("gone"), ""), (mine("stuck"), json.loads(SLOW))] + [
         (CheckSpec(name=name, check="json_schema", text=json.dumps(schema)), answer)
@@ -153,8 +153,8 @@ def test_a_check_that_waits_for_ever_holds_nobody_up(monkeypatch: pytest.MonkeyP
 
 def test_a_process_without_alarm_is_ended_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the system has no timers, a process that does not answer is killed."""
-    monkeypatch.setattr(user_code, "RULE_SECONDS", 0.5)
-    monkeypatch.setattr(user_code, "HELD_SECONDS", 2.0)
+    monkeypatch.setattr(user_code, "RULE_SECONDS", 0.3)
+    monkeypatch.setattr(user_code, "HELD_SECONDS", 0.5)
     monkeypatch.setattr(user_code, "_START", user_code._START.replace("sys.argv[2]", "9999"))
     with pytest.raises(JudgeError, match="it ended its process, or held it up"):
         said_of(mine("stuck"), "a" * 60 + "!")

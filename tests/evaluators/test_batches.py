@@ -1,4 +1,4 @@
-"""Calls in batches, over a server of both APIs: what is sent once, waited for, and asked again."""
+"""Calls in batches, over a server of both APIs: sent once, waited for, killed at any step."""
 
 import asyncio
 import time
@@ -19,10 +19,12 @@ from evaluators.ledger import Ledger, LedgerError, PaidReply
 from evaluators.models import connect
 from evaluators.runtime.caller import Caller, CallSettings, Meter
 from evaluators.text import Key
+from tests.conftest import INI  # noqa: F401  # the projects of killing.py are made of it
 from tests.support.batch_runs import QUICK, BatchRuns
 from tests.support.batch_server import Batch, BatchServer, batch_server
 from tests.support.loopback import Answer, Seen
 from tests.support.model_calls import PROVIDERS, SECRET, asked, spec_of
+from tests.support.tables import tabled
 
 DAY = 86_400.0
 TEXTS = [f"What is number {number}? [[answer=n{number}]]" for number in range(12)]
@@ -37,7 +39,6 @@ def number_of(prompt: str) -> int:
 
 
 def failing(word: str, *numbers: int, batches: int = 1) -> Callable[[str, int], str]:
-    """Let calls of these numbers fail so in the first batches."""
     return lambda prompt, batch: word if batch <= batches and number_of(prompt) in numbers else ""
 
 
@@ -394,3 +395,32 @@ def test_what_a_full_queue_refuses_is_sent_once_there_is_room(
         assert done.stops == {}
         assert [len(one.lines) for one in list_of(server) if not one.refusal] == [6, 6]
         assert server.repeats == 0
+
+
+EIGHT = [f"What is number {number}? [[answer=n{number}]]" for number in range(8)]
+EIGHT_ANSWERS = [f"n{number}" for number in range(8)]
+"""The API, the step at which a run is killed, and whether the server carries the step out."""
+
+
+@tabled("provider", "step", "is_done")
+def test_a_run_killed_at_any_step_is_gone_on_with(
+    tmp_path: Path, provider: str, step: str, is_done: bool
+) -> None:
+    """Before and after each request of the way: one batch in the end, and every reply."""
+    kill: list[Callable[[], object]] = []
+
+    def on(name: str, seen: Seen) -> Answer | None:
+        if name != step or not kill:
+            return None
+        kill.pop()()
+        # Carried out or not, nobody hears of it.
+        return Answer(status=0 if is_done else 1, action="reset", delay=0.05)
+
+    with batch_server(step=on) as server:
+        runs = BatchRuns(tmp_path, server, provider)
+        runs.run_killed(EIGHT, kill.append)
+        assert runs.run(EIGHT).texts == EIGHT_ANSWERS
+        assert len(server.batches) == 1
+        assert server.repeats == 0
+        assert server.direct == []
+        assert [wave.state for wave in runs.waves][-1] == "read"

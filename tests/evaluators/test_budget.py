@@ -1,6 +1,7 @@
-"""The budget holds and refuses nothing that fits; prices: models.yaml first, unknown is unknown."""
+"""The budget holds, the forecast is the run's own, and an unknown price is unknown."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -8,9 +9,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluators.core import Message, Model, Place, Reply, Request, StoppedError, Tool
+from evaluators.answerers import PromptedAnswer, RecordedAnswer
+from evaluators.core import (
+    Answerer,
+    Judge,
+    Message,
+    Model,
+    Place,
+    Reply,
+    Request,
+    StoppedError,
+    Tool,
+    ToolCall,
+)
+from evaluators.judges.ensemble import CascadeJudge, PanelJudge
+from evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
+from evaluators.judges.lexical.judge import LexicalJudge
+from evaluators.judges.llm import ChoiceJudge, empty_answer_verdict
 from evaluators.ledger import Ledger
 from evaluators.models.spec import Prices, Spec, parse
+from evaluators.rubric import Prompt, Rubric
 from evaluators.runtime.budget import (
     GENAI_PRICES,
     MODELS_YAML,
@@ -25,8 +43,11 @@ from evaluators.runtime.budget import (
     output_limit,
     pricing_of,
 )
+from evaluators.runtime.engine import Task
+from evaluators.text import request_key
 from tests.support.places import ask
 from tests.support.recorded import row_of
+from tests.support.scripted import Scripted, make_case
 from tests.support.tables import tabled
 
 
@@ -55,8 +76,6 @@ def request(text: str = "q", **parameters: object) -> Request:
 
 @dataclass
 class Fake:
-    """A model that is only named."""
-
     spec: str = "m"
 
 
@@ -240,10 +259,9 @@ def priced(text: str, prices: Prices | None = None) -> Spec:
     return replace(parse(text, {}), prices=prices)
 
 
-def test_the_users_own_price_wins() -> None:
-    """A contract's price in models.yaml beats the published one; 0 is a price.
-
-    Where an entry names two, cached input costs what other input does.
+def test_prices_by_name_address_and_length() -> None:
+    """The user's own wins; another provider is found by its address; long requests cost their
+    step.
     """
     own = pricing_of(priced("openai:gpt-4o", Prices(input=0, output=0)), DAY)
     assert own is not None
@@ -251,6 +269,17 @@ def test_the_users_own_price_wins() -> None:
     found = pricing_of(priced("openai:gpt-4o", Prices(input=2, output=8)), DAY)
     assert found is not None
     assert found.cost(1000, 0, read=900, written=50) == found.cost(1000, 0)
+    found = pricing_of(priced("openai:llama-3.1-8b-instant@https://api.groq.com/openai/v1"), DAY)
+    assert found is not None
+    assert cost_of({"m": found}, "m", Reply(input_tokens=10**6, output_tokens=10**6)) == (
+        pytest.approx(0.13)
+    )
+    found = pricing_of(
+        priced("openai:gemini-2.5-pro@https://generativelanguage.googleapis.com"), DAY
+    )
+    assert found is not None
+    assert [step.above for step in found.steps] == [0, 200_000]
+    assert found.cost(200_001, 0) > 1.9 * found.cost(200_000, 0)
 
 
 @pytest.mark.parametrize(
@@ -270,25 +299,6 @@ def test_unknown_is_not_free(text: str) -> None:
     assert pricing_of(priced(text), DAY) is None
     assert cost_of({text: None}, text, Reply(input_tokens=5)) is None
     assert cost_of({}, text, Reply(input_tokens=5)) is None
-
-
-def test_other_providers_are_found_by_their_address() -> None:
-    """A compatible API of a known provider has its own prices."""
-    found = pricing_of(priced("openai:llama-3.1-8b-instant@https://api.groq.com/openai/v1"), DAY)
-    assert found is not None
-    assert cost_of({"m": found}, "m", Reply(input_tokens=10**6, output_tokens=10**6)) == (
-        pytest.approx(0.13)
-    )
-
-
-def test_long_requests_cost_what_their_step_says() -> None:
-    """Where the price depends on the length, the step's price is that of all tokens."""
-    found = pricing_of(
-        priced("openai:gemini-2.5-pro@https://generativelanguage.googleapis.com"), DAY
-    )
-    assert found is not None
-    assert [step.above for step in found.steps] == [0, 200_000]
-    assert found.cost(200_001, 0) > 1.9 * found.cost(200_000, 0)
 
 
 @pytest.mark.parametrize("text", ["openai:gpt-4.1", "anthropic:claude-opus-4-1"])
@@ -354,3 +364,114 @@ def test_calls_in_batches_cost_what_is_published_or_half() -> None:
         pricing = pricing_of(named, date(2026, 11, 1))
         assert pricing is not None
         assert pricing.way(batch=True).cost(1000, 1000) == pytest.approx(0.0025)
+
+
+PROMPT = Prompt(name="p", language="bg", version="1", system="", user="{question}")
+RUBRIC = Rubric(
+    name="r",
+    language="bg",
+    version="1",
+    protocol="tool",
+    system="",
+    user="{question} {target} {predicted_answer}",
+)
+
+
+def never(request: object) -> Reply:
+    raise AssertionError
+
+
+def model(spec: str) -> Scripted:
+    return Scripted(never, spec=spec)
+
+
+def choice(spec: str) -> ChoiceJudge:
+    return ChoiceJudge(model=model(spec), rubric=RUBRIC)
+
+
+def answerer() -> PromptedAnswer:
+    return PromptedAnswer(model=model("m"), prompt=PROMPT)
+
+
+def task(answering: Answerer, judge: Judge, recorded: str | None = None) -> Task:
+    return Task(
+        key="k",
+        case=make_case(recorded=recorded),
+        repeat=1,
+        answerer=answering,
+        judge=judge,
+        passes=lambda case, verdict: True,
+    )
+
+
+def ahead(one: Task, kept: Mapping[str, Reply] | None = None) -> list[Call]:
+    return asyncio.run(calls_ahead(one, (kept or {}).get))
+
+
+def specs_of(calls: list[Call]) -> list[tuple[str, bool]]:
+    return [(call.spec, call.kept) for call in calls]
+
+
+def test_judges_are_foreseen() -> None:
+    """Any that may be asked while the answer is unknown; of known answers those that will be."""
+    panel = PanelJudge(judges=(choice("a"), choice("b")), spared=empty_answer_verdict)
+    assert specs_of(ahead(task(answerer(), panel))) == [("m", False), ("a", False), ("b", False)]
+    cascade = CascadeJudge(rules=LexicalJudge(), model=choice("a"), audit=0.0)
+    assert specs_of(ahead(task(answerer(), cascade))) == [("m", False), ("a", False)]
+    cascade = CascadeJudge(rules=LexicalJudge(), model=choice("a"), audit=0.0)
+    assert ahead(task(RecordedAnswer(), cascade, recorded="София")) == []
+    assert specs_of(ahead(task(RecordedAnswer(), choice("a"), recorded="Пловдив"))) == [
+        ("a", False)
+    ]
+    assert ahead(task(RecordedAnswer(), choice("a"), recorded=None)) == []
+
+
+def test_what_is_kept_is_free_and_followed() -> None:
+    """A kept answer leads to its own judgement, which may be kept as well."""
+    one = task(answerer(), choice("a"))
+    first, guess = ahead(one)
+    assert (first.kept, guess.kept) == (False, False)
+    kept = {request_key(answerer().model.identity, first.request): Reply(text="Пловдив")}
+    _, second = ahead(one, kept)
+    assert second.request != guess.request
+    call = ToolCall(name="grade", arguments='{"reason": "r", "grade": "INCORRECT"}')
+    kept[request_key(model("a").identity, second.request)] = Reply(calls=(call,))
+    assert specs_of(ahead(one, kept)) == [("m", True), ("a", True)]
+
+
+def test_calls_add_up() -> None:
+    """Kept calls take nothing; an unknown price makes the sum unknown, not smaller."""
+    spec: Spec = parse("openai:m", {})
+    tariff = Pricing(steps=(PriceTier(above=0, prices=Prices(input=0, output=1e4)),), source="t")
+    (call, _) = ahead(task(answerer(), choice("m")))
+    kept = Call(spec="m", request=call.request, kept=True)
+    total = make_forecast([call, kept, call], {"m": spec}, {"m": tariff}, set())
+    assert (total.calls, total.kept, total.tokens_out) == (3, 1, 200)
+    assert total.cost == 2.0
+    assert total.most == 2 * 40.96
+    unknown = make_forecast([call], {"m": spec}, {"m": None}, set())
+    assert (unknown.cost, unknown.cached, unknown.most) == (None, None, None)
+    assert ((total + unknown).cost, (total + unknown).known) == (None, 2.0)
+    assert Forecast() + total == total
+
+
+def test_a_rubric_is_paid_for_once_where_a_provider_keeps_it() -> None:
+    """The first call writes it, all others read it; what an item adds is paid for by each.
+
+    A short rubric is kept by nobody, and calls without one have nothing in common.
+    """
+    spec = parse("anthropic:m", {})
+    prices = Prices(input=10, output=0, cache_read=1, cache_write=12.5)
+    tariff = Pricing(steps=(PriceTier(above=0, prices=prices),), source="t")
+    rubric = replace(RUBRIC, system="Correct is what is so. " * 500)
+    judge = ChoiceJudge(model=model("m"), rubric=rubric)
+    calls = ahead(task(RecordedAnswer(), judge, recorded="Пловдив")) * 11
+    total = make_forecast(calls, {"m": spec}, {"m": tariff}, set())
+    assert total.cost is not None
+    assert total.cached is not None
+    assert 0.15 * total.cost < total.cached < 0.25 * total.cost
+    plain = ChoiceJudge(model=model("m"), rubric=replace(RUBRIC, system="Correct is what is so."))
+    for one in (plain, choice("m")):
+        found = ahead(task(RecordedAnswer(), one, recorded="Пловдив")) * 3
+        alike = make_forecast(found, {"m": spec}, {"m": tariff}, set())
+        assert alike.cached == alike.cost

@@ -1,13 +1,17 @@
-"""A call is looked up, sent once, retried where that helps, and kept; in a run and outside one."""
+"""A call is looked up, sent once, retried where that helps, and kept with what was asked."""
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evaluators.core import (
     Ask,
@@ -27,7 +31,8 @@ from evaluators.core import (
 from evaluators.ledger import Ledger
 from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
 from evaluators.runtime.session import CallSession, CallThread, ask_each
-from evaluators.text import digest, request_key
+from evaluators.text import REQUEST, TEXT, digest, documents_of, request_key, texts_named, whole
+from reports.run.json_data import decode
 from tests.support.scripted import Scripted, ask_for
 
 OVERLOADED = ("overloaded", "busy")
@@ -49,13 +54,10 @@ def one_cent(spec: str, reply: Reply) -> float | None:
 
 
 def patient(ledger: Ledger, patience: RetryPolicy = QUICK, *, replay: bool = False) -> Caller:
-    """Return a caller that tries as often as said."""
     return Caller(ledger, CallSettings(retry=patience, replay=replay), free)
 
 
 def call(caller: Caller, model: Scripted, text: str = "q", meter: Meter | None = None) -> Reply:
-    """Put one request through a caller and return its reply."""
-
     async def one() -> Reply:
         return await caller.metered(meter or Meter(price=free))(model, ask_for(text))
 
@@ -63,7 +65,6 @@ def call(caller: Caller, model: Scripted, text: str = "q", meter: Meter | None =
 
 
 def failing(*errors: CallError) -> Scripted:
-    """Return a model that raises these one after the other, then answers."""
     left = list(errors)
 
     def handler(request: Request) -> Reply:
@@ -205,7 +206,6 @@ class Interrupting(Scripted):
 
 
 def session_of(model: Scripted, folder: Path, **changes: object) -> CallSession:
-    """Return a session with one model whose price is not known."""
     settings = CallSettings(ledger=folder / "ledger", concurrency=1, retry=RetryPolicy(attempts=1))
     return CallSession({model.spec: model}, {}, replace(settings, **changes))  # type: ignore[arg-type]
 
@@ -291,3 +291,100 @@ def test_a_fatal_error_stops_all_jobs(tmp_path: Path) -> None:
     kinds = [type(one) for one in session_of(model, tmp_path).run(work)]
     assert sorted(kind.__name__ for kind in kinds) == ["FatalError", *["StoppedError"] * 3]
     assert len(model.requests) == 1
+
+
+TOOL = Tool(name="grade", description="Grade it.", schema={"type": "object", "required": ["x"]})
+TEXTS = st.text(st.characters(codec=None), max_size=30)
+
+
+def answering(text: str = "Sofia") -> Scripted:
+    return Scripted(lambda request: Reply(text=text, model="m"))
+
+
+def no_cost(spec: str, reply: Reply) -> float:
+    return 0.0
+
+
+@given(texts=st.lists(TEXTS, min_size=1, max_size=3), times=st.integers(1, 400), tool=st.booleans())
+def test_a_request_comes_back_as_it_was_asked(texts: list[str], times: int, tool: bool) -> None:
+    """Whatever its texts and their lengths; and its key is the hash of what comes back."""
+    model = answering()
+    messages = tuple(Message(role="user", content=text * times) for text in texts)
+    case = AskedCase(question="?", metadata={"n": [1, None]}, messages=messages) if tool else None
+    tools = TOOL if tool else None
+    request = Request(messages=messages, tool=tools, parameters={"n": 1}, case=case)
+    key = request_key(model.identity, request)
+    *apart, kept = documents_of(model, request, key, "")
+    sent = json.loads(kept.text)
+    assert (kept.kind, kept.key) == (REQUEST, key)
+    assert {one.key for one in apart} == set(texts_named(sent))
+    frame, fields = whole(sent, {one.key: json.loads(one.text) for one in apart}.__getitem__)
+    back = decode(Request, fields)
+    assert (back, frame["spec"]) == (request, model.spec)
+    assert request_key(frame["model"], back) == key
+
+
+def test_a_rubric_is_kept_once(tmp_path: Path) -> None:
+    """A hundred requests with one long text and one tool name the same two documents."""
+    rubric = Message(role="system", content="Grade it. " * 500)
+    with Ledger(tmp_path / "l") as ledger:
+        caller = Caller(ledger, CallSettings(), no_cost)
+
+        async def ask_all() -> None:
+            ask = caller.metered(Meter(price=no_cost))
+            requests = (replace(ask_for(f"q{n}"), tool=TOOL) for n in range(100))
+            asked = (replace(one, messages=(rubric, *one.messages)) for one in requests)
+            await asyncio.gather(*(ask(answering(), one) for one in asked))
+
+        asyncio.run(ask_all())
+        assert len(ledger.documents(REQUEST)) == 100
+        assert json.dumps(rubric.content) in ledger.documents(TEXT).values()
+        assert len(ledger.documents(TEXT)) == 2
+        assert sum(map(len, ledger.documents(REQUEST).values())) < 100 * 300
+
+
+def ask_once(caller: Caller, model: Scripted) -> tuple[str, ...]:
+    """Put one request through a caller and return the keys of what was asked, answered or not."""
+    meter = Meter(price=no_cost)
+
+    async def one() -> None:
+        with suppress(CallError):
+            await caller.metered(meter)(model, ask_for("q"))
+
+    asyncio.run(one())
+    return meter.calls
+
+
+def test_what_was_asked_is_on_the_disk_with_its_reply(tmp_path: Path) -> None:
+    """One commit has both, and a second run, which asks nothing, finds both by the same key."""
+    path = tmp_path / "l"
+    with Ledger(path) as ledger:
+        (key,) = ask_once(Caller(ledger, CallSettings(), no_cost), answering())
+    silent = Scripted(lambda request: pytest.fail("asked again"))
+    with Ledger(path) as ledger:
+        assert ask_once(Caller(ledger, CallSettings(), no_cost), silent) == (key,)
+        assert ledger.replies([key])[key].text == "Sofia"
+        assert '"content":"q"' in ledger.documents(REQUEST, [key, "unknown"])[key]
+
+
+def test_what_was_asked_in_vain_is_kept_as_well(tmp_path: Path) -> None:
+    """A refused call has its prompt and no reply; one that was never made has neither.
+
+    Without transcripts the ledger has replies alone.
+    """
+
+    def refuse(request: Request) -> Reply:
+        raise RefusedError("refused", "too long")
+
+    settings = CallSettings(retry=RetryPolicy(attempts=1))
+    with Ledger(tmp_path / "l") as ledger:
+        (key,) = ask_once(Caller(ledger, settings, no_cost), Scripted(refuse))
+        assert list(ledger.documents(REQUEST, [key])) == [key]
+        assert ledger.replies([key]) == {}
+        halted = Caller(ledger, settings, no_cost)
+        halted.sender.halt(StoppedError("stopped", "the user stopped it"))
+        assert ask_once(halted, answering()) == ()
+    with Ledger(tmp_path / "without transcripts") as ledger:
+        (key,) = ask_once(Caller(ledger, CallSettings(transcripts=False), no_cost), answering())
+        assert ledger.replies([key])
+        assert ledger.documents(REQUEST) == {}

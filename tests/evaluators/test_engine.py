@@ -48,26 +48,6 @@ def test_each_item_ends_in_one_state(
     assert outcome.answer == answer
 
 
-def test_one_failing_item_leaves_the_others_alone(tmp_path: Path) -> None:
-    """An unexpected exception is that item's ERROR; every other item is graded."""
-    tasks = [task(number, "bug" if number == 3 else "CORRECT") for number in range(6)]
-    states = [one.state for one in Bench(tmp_path, tasks).run().values()]
-    assert sorted(states) == ["error", *["passed"] * 5]
-
-
-def test_an_answer_is_paid_for_once_and_measured(tmp_path: Path) -> None:
-    """Tokens, seconds and cost describe the replies used; requests and spending only this run."""
-    reply = Reply(text="CORRECT", model="m-1", input_tokens=7, output_tokens=2, seconds=0.25)
-    model = Scripted(lambda request: reply)
-    first = Bench(tmp_path, [prompted(1, model)]).run()["k1"]
-    again = Bench(tmp_path, [prompted(1, model)]).run()["k1"]
-    assert len(model.requests) == 1
-    assert (first.usage.requests, first.usage.spent) == (1, 0.5)
-    assert (again.usage.requests, again.usage.spent) == (0, 0.0)
-    assert (again.usage.input_tokens, again.usage.cost, again.usage.seconds) == (7, 0.5, 0.25)
-    assert first.model == "m-1"
-
-
 def test_what_an_answer_took_is_apart_from_what_its_judge_took(tmp_path: Path) -> None:
     """Also when the replies come from the ledger: the seconds are those of the first call.
 
@@ -319,23 +299,6 @@ def test_the_end_reaches_every_waiting_worker(
         return [await asyncio.wait_for(one, 5) for one in waiting]
 
     assert asyncio.run(scenario()) == taken
-
-
-def test_one_room_lets_one_worker_in() -> None:
-    """A test that ends gives one of the waiting workers an item; the others go on waiting."""
-    schedule = Schedule(["a", "b", "c"], 0)
-
-    async def scenario() -> list[bool]:
-        waiting = [asyncio.create_task(schedule.take()) for _ in range(3)]
-        await asyncio.sleep(0.01)
-        threading.Thread(target=schedule.ended).start()
-        await asyncio.wait_for(waiting[0], 5)
-        done = [one.done() for one in waiting]
-        schedule.close()
-        await asyncio.gather(*waiting)
-        return done
-
-    assert asyncio.run(scenario()) == [True, False, False]
 
 
 def test_a_lead_comes_before_the_selection_and_no_further() -> None:

@@ -32,13 +32,11 @@ def command(*words: object) -> int:
 
 @pytest.fixture
 def place(server: PostgresUrl) -> PostgresUrl:
-    """Return the address of a new database."""
     return server
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give a lost server up at once."""
     monkeypatch.setattr(postgres, "PATIENCE_S", 0.0)
 
 
@@ -102,7 +100,6 @@ def test_a_password_comes_from_the_environment(
 
 
 def _until(url: PostgresUrl, *, opens: bool) -> None:
-    """Wait until the server has read its settings anew."""
     for _ in range(100):
         try:
             Ledger(url).close()
@@ -260,7 +257,6 @@ def test_without_the_driver_one_line_says_what_to_install(monkeypatch: pytest.Mo
 
 
 def cut(place: PostgresUrl) -> None:
-    """Cut all connections to a database but this one."""
     change(
         place,
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

@@ -22,7 +22,6 @@ ITEMS = 40
 
 @pytest.fixture
 def one(tmp_path: Path) -> Iterator[Chain]:
-    """Return a served project whose calls take a little."""
     with chain(tmp_path / "one", ITEMS, 0.02, "--concurrency", "4") as made:
         yield made
 
@@ -39,7 +38,6 @@ class Ended:
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ended]:
-    """Return one run that has ended, with its report."""
     folder = tmp_path_factory.mktemp("ended") / "one"
     with chain(folder, ITEMS, 0.0, "--concurrency", "4") as made:
         outcome = made.finish()
@@ -104,7 +102,6 @@ def test_a_fork_without_keys_replays_what_ci_exported(
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """Return a file system of 160 kB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = os.name == "posix" and os.geteuid() == 0

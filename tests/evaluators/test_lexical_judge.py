@@ -124,21 +124,17 @@ def test_huge_and_broken_answers(answer: str) -> None:
     assert not (verdict.grade == CORRECT and verdict.sure)
 
 
-def test_what_stands_beyond_the_limit_does_not_count() -> None:
-    """The gold after 32,000 characters of something else is not read."""
+def test_golds_and_limits() -> None:
+    """What stands after 32,000 characters is not read; forms without a common word leave doubt."""
     assert graded("Paris", answer="London " * (LIMIT // 7 + 1) + "Paris") == INCORRECT
+    verdict = grade(case("chest", "back"), "chest")
+    assert (verdict.grade, verdict.sure) == (CORRECT, False)
 
 
 @tabled("answer", "sure")
 def test_sure_of_nothing_but_a_form_and_a_refusal(answer: str, sure: bool) -> None:
     """A declared form with nothing of substance besides, and a bare refusal, are beyond doubt."""
     assert grade(case("Paris", question="What is the capital of France?"), answer).sure == sure
-
-
-def test_golds_that_name_different_things_leave_doubt() -> None:
-    """Where forms share no word even the gold itself is left to a model."""
-    verdict = grade(case("chest", "back"), "chest")
-    assert (verdict.grade, verdict.sure) == (CORRECT, False)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -33,14 +33,11 @@ from evaluators.judges.factory import RUBRICS
 from evaluators.judges.llm import ChoiceJudge, RatingJudge, ask_until_read, judge_messages
 from evaluators.judges.offline import YesNoJudge
 from evaluators.ledger import Ledger
-from evaluators.models import connect
 from evaluators.replies.labels import LONGEST, blank, content_free
 from evaluators.replies.readers import Invalid, read_scores
 from evaluators.rubric import PASS_BAR, Protocol, Rubric, combined, load_rubric
 from evaluators.runtime.caller import Meter
-from evaluators.text import Key, request_key
-from tests.support.loopback import Answer, Seen, loopback, plausible, reply
-from tests.support.model_calls import SECRET, both, spec_of
+from evaluators.text import request_key
 from tests.support.recorded import caller
 from tests.support.scripted import Scripted, ask_for, complete, make_case
 from tests.support.tables import tabled
@@ -54,7 +51,6 @@ def rubric(protocol: Protocol) -> Rubric:
 
 
 def replies(*given: Reply) -> Callable[[Request], Reply]:
-    """Give these replies in turn."""
     left = list(given)
     return lambda request: left.pop(0)
 
@@ -122,13 +118,19 @@ def test_an_unreadable_reply_is_asked_again_and_a_readable_one_never() -> None:
     assert [request.attempt for request in model.requests] == [0, 1, 2]
 
 
-def test_an_answer_without_content_is_not_attempted_and_costs_nothing() -> None:
-    """Unless the gold answer is such a text itself: then the judge decides."""
+def test_an_answer_without_content_costs_nothing() -> None:
+    """NOT_ATTEMPTED unless the gold is such a text; a blank one is rated 1, a poor one by the
+    rater.
+    """
     model = Scripted(replies(Reply(text="A")))
     judge = ChoiceJudge(model=model, rubric=rubric("letter"))
     assert judge_it(judge, "Отговор:").grade == NOT_ATTEMPTED
     assert model.requests == []
     assert judge_it(judge, "#", golds=("диез", "#")).grade == CORRECT
+    rater = Scripted(replies(call("rate", '{"rating": 2}')))
+    rating = RatingJudge(model=rater, rubric=rubric("rate"))
+    assert judge_it(rating, " \u200b\n").rating == 1
+    assert judge_it(rating, "Solution:").rating == 2
 
 
 def test_a_rating_comes_from_one_forced_call() -> None:
@@ -155,15 +157,6 @@ def test_the_same_answer_may_be_judged_once_more() -> None:
     rater = Scripted(lambda request: call("rate", '{"rating": 9}'))
     judge_it(RatingJudge(model=rater, rubric=rubric("rate"), repeat=3))
     assert rater.requests[0].repeat == 3
-
-
-def test_a_blank_answer_is_rated_one_without_asking() -> None:
-    """Only a blank one: a poor answer is for the rater to rate."""
-    judge = RatingJudge(
-        model=Scripted(replies(call("rate", '{"rating": 2}'))), rubric=rubric("rate")
-    )
-    assert judge_it(judge, " \u200b\n").rating == 1
-    assert judge_it(judge, "Solution:").rating == 2
 
 
 @pytest.mark.parametrize(
@@ -210,11 +203,9 @@ class JudgeRun:
 
     @property
     def asked(self) -> list[int]:
-        """The attempts that were sent so far."""
         return [request.attempt for request in self.model.requests]
 
     def run(self) -> str | None:
-        """Return the reading of one run, None where there was none."""
         with Ledger(self.path) as ledger:
             ask = caller(ledger).metered(Meter(price=lambda *_: 0.0))
             asking = ask_until_read(self.model, ask_for("grade this"), ask, read)
@@ -418,24 +409,3 @@ def test_unreadable_scores_are_asked_for_again_and_then_an_error() -> None:
     assert [request.attempt for request in model.requests] == [0, 1, 2]
     left = [bad[0], Reply(text=TEXT)]
     assert judged(Scripted(lambda _: left.pop(0))).rating == 10
-
-
-@both
-@pytest.mark.parametrize("with_functions", [True, False])
-def test_both_wire_formats_carry_the_scores(provider: str, *, with_functions: bool) -> None:
-    """As a forced call, or as JSON in the text from a server that knows no functions."""
-
-    def handle(seen: Seen) -> Answer:
-        if with_functions:
-            return plausible(lambda _, name, schema: schema.get("maximum", "so"))(seen)
-        return reply(seen, text=TEXT)
-
-    async def run(model: Model) -> Verdict:
-        try:
-            return await RatingJudge(model=model, rubric=ENGLISH).judge(CASE, "No.", complete)
-        finally:
-            await model.close()
-
-    with loopback(handler=handle) as server:
-        verdict = asyncio.run(run(connect(spec_of(provider, server), Key(SECRET))))
-    assert (verdict.rating, verdict.parts) == (10, FULL)

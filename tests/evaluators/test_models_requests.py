@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from base64 import b64encode
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,7 +27,6 @@ from evaluators.rubric import Prompt
 from evaluators.text import Key
 from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, reply, response
 from tests.support.model_calls import SECRET, TOOL, ask, asked, both, spec_of
-from tests.support.projects import ROOT
 from tests.support.tables import kept, tabled
 
 
@@ -145,18 +142,6 @@ def test_each_event_loop_has_its_own_connections(provider: str) -> None:
         assert server.count == 5
 
 
-def test_the_loopback_server_by_hand() -> None:
-    """Run as a module it prints its URL and serves other processes."""
-    command = [sys.executable, "-m", "tests.support.loopback", "--port", "0"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            url = process.stdout.readline().strip()
-            assert ask(parse(f"openai:m@{url}", {}), asked("[[answer=x]]")).text == "x"
-        finally:
-            process.terminate()
-
-
 CATALOGUE = load_catalogue()
 
 
@@ -176,7 +161,6 @@ each = pytest.mark.parametrize("name", ENTRIES)
 
 
 def here(name: str, server: Loopback) -> Spec:
-    """The shipped entry, its host alone put on this machine."""
     spec = CATALOGUE[name]
     return replace(spec, base_url=server.url + "/" + spec.base_url.split("/", 3)[3])
 
@@ -278,7 +262,6 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def called(provider: str = "openai") -> Reply:
-    """What a model on another machine answers."""
     return ask(parse(f"{provider}:m@{ELSEWHERE[provider]}", {}), asked())
 
 

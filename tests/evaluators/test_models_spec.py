@@ -357,13 +357,16 @@ def test_any_text_is_read_or_refused(url: str, name: str) -> None:
     assert list(names.values()) == [name]
 
 
-def test_a_key_shows_stars_and_is_not_pickled() -> None:
-    """No way of printing a Key gives its value, and it does not travel to another process."""
+def test_a_key_shows_stars() -> None:
+    """It is not pickled, and masked in texts whatever its shape unless it is too short."""
     key = Key("s3cret-value")
     assert {repr(key), str(key), f"{key}", "%s" % key, repr([key])[1:-1]} == {"***"}  # noqa: UP031
     assert key.reveal() == "s3cret-value"
     with pytest.raises(TypeError, match="not pickled"):
         pickle.dumps(key)
+    assert Key("plainword").mask("bad key plainword!") == "bad key ***!"
+    assert Key("bad").mask("bad key") == "bad key"
+    assert Key(PLACEHOLDER).mask("no-key was sent") == "no-key was sent"
 
 
 @tabled("secret")
@@ -380,13 +383,6 @@ def test_key_shapes_are_masked(secret: str) -> None:
 def test_words_are_left_alone(text: str) -> None:
     """Masking eats no ordinary words."""
     assert mask(text) == text
-
-
-def test_its_own_key_is_masked_whatever_its_shape() -> None:
-    """A key of no known shape is masked where it is known; too short a one is not looked for."""
-    assert Key("plainword").mask("bad key plainword!") == "bad key ***!"
-    assert Key("bad").mask("bad key") == "bad key"
-    assert Key(PLACEHOLDER).mask("no-key was sent") == "no-key was sent"
 
 
 @settings(max_examples=40)

@@ -24,7 +24,6 @@ SPEC = "python:polite_rules:Polite"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand in a folder with one module of rules."""
     (tmp_path / "polite_rules.py").write_text(POLITE, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -39,10 +38,14 @@ def label(answer: str, style: Style) -> str:
     return asyncio.run(offline_judge(SPEC, style).judge(make_case(), answer, refuse)).label
 
 
-def test_one_class_grades_and_rates() -> None:
-    """Graded data takes its grade, rated data its rating; what is not needed is dropped."""
+def test_own_rules_grade_and_rate() -> None:
+    """Data takes what it needs of them; they may stand before a model and in a panel."""
     assert (label("please", "graded"), label("please", "rated")) == ("CORRECT", "10")
     assert offline_judge(SPEC, "graded").spec == SPEC
+    cascade = connect_judges(parse_judges([f"{SPEC}+openai:x"]), lambda spec: None)
+    judge = connect_judges(parse_judges([SPEC, "lexical"]), lambda spec: None)
+    assert cascade.spec.is_cascade
+    assert judge.build(Place(style="graded")).spec == f"{SPEC} lexical"
 
 
 @tabled("answer", "style", "message")
@@ -51,14 +54,6 @@ def test_what_is_no_verdict_is_an_error(answer: str, style: Style, message: str)
     with pytest.raises(JudgeError) as caught:
         label(answer, style)
     assert str(caught.value).startswith(f"{SPEC}: {message}")
-
-
-def test_they_may_stand_before_a_model_and_in_a_panel() -> None:
-    """As the lexical judge may."""
-    cascade = connect_judges(parse_judges([f"{SPEC}+openai:x"]), lambda spec: None)
-    judge = connect_judges(parse_judges([SPEC, "lexical"]), lambda spec: None)
-    assert cascade.spec.is_cascade
-    assert judge.build(Place(style="graded")).spec == f"{SPEC} lexical"
 
 
 def test_calibrate_measures_and_attack_attacks_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,24 +108,20 @@ def test_nothing_shared_is_one(answer: str) -> None:
     assert rating(answer) == rating(answer, "") == 1
 
 
-def test_numbers_weigh() -> None:
-    """Another article and percentage are rated lower; without any number words alone decide."""
+def test_what_weighs_in_a_rating() -> None:
+    """Numbers more than words, words of the question less."""
     assert 1 < rating(EXPERT.replace("8", "9").replace("92", "93")) < 10
     text = "Only with the permission of the competent authority."
     assert rating(text, text) == 10
     assert rating("permission of the authority", text) > rating("always", text)
+    gold = "Reserves cover credit exposures after permission granted by supervisors quarterly."
+    asked = replace(case(gold), question="May reserves cover credit exposures?")
+    echo = rate(asked, "Reserves cover credit exposures").rating or 0
+    own = rate(asked, "permission granted by supervisors quarterly").rating or 0
+    assert 1 < echo < own
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_ratings_stay_in_their_scale(expected: str, answer: str) -> None:
     """For any texts, the rating is 1 to 10."""
     assert 1 <= rating(answer, expected) <= 10
-
-
-def test_words_of_the_question_weigh_less() -> None:
-    """Of two answers that share as many words, the one that only repeats the question is lower."""
-    gold = "Reserves cover credit exposures after permission granted by supervisors quarterly."
-    asked = replace(case(gold), question="May reserves cover credit exposures?")
-    echo = rate(asked, "Reserves cover credit exposures").rating or 0
-    own = rate(asked, "permission granted by supervisors quarterly").rating or 0
-    assert 1 < echo < own

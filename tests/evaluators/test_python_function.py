@@ -45,8 +45,6 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def call(spec: Spec, case: AskedCase | None = CASE, times: int = 1) -> Reply:
-    """The last reply of so many calls of a function that is connected and closed."""
-
     async def run() -> Reply:
         model = connect(spec, require_key(spec))
         try:

@@ -46,8 +46,6 @@ def write(tmp_path: Path) -> "Writer":
 
 
 class Writer:
-    """Puts texts into files of a folder of their own."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
@@ -84,11 +82,16 @@ def test_examples_answer_as_the_protocol_asks(
     assert load_rubric(write(text)).system.endswith(reply)
 
 
-def test_a_version_follows_the_content_and_not_the_comments(write: Writer) -> None:
-    """The hash changes with any word that is sent, and only then."""
+def test_what_a_rubric_file_may_be(write: Writer) -> None:
+    """Its version follows what is sent; it is a mapping; one that rates has no scores."""
     first = load_rubric(write(RUBRIC)).version
     assert load_rubric(write(f"# note\n{RUBRIC}")).version == first
     assert load_rubric(write(RUBRIC.replace("Reply", "Answer"))).version != first
+    with pytest.raises(UsageError, match="1: a mapping of keys to values is needed"):
+        load_rubric(write("- a"))
+    rated = RUBRIC.replace("tool", "rate").replace("grade: INCORRECT", "rating: 2")
+    with pytest.raises(UsageError, match=r"'scores'.*no protocol 'rate'"):
+        load_rubric(write(rated))
 
 
 @tabled("old", "new", "message")
@@ -100,15 +103,6 @@ def test_a_wrong_rubric_names_file_line_and_key(
     with pytest.raises(UsageError, match=rf"short\.bg\.yaml:.*(?:{message})") as caught:
         load_rubric(write(RUBRIC.replace(old, new)))
     assert len(str(caught.value).splitlines()) == 1
-
-
-def test_a_rubric_is_a_mapping_and_one_that_rates_has_no_scores(write: Writer) -> None:
-    """Both are said with the line."""
-    with pytest.raises(UsageError, match="1: a mapping of keys to values is needed"):
-        load_rubric(write("- a"))
-    rated = RUBRIC.replace("tool", "rate").replace("grade: INCORRECT", "rating: 2")
-    with pytest.raises(UsageError, match=r"'scores'.*no protocol 'rate'"):
-        load_rubric(write(rated))
 
 
 def test_a_prompt_is_filled_with_the_text_as_it_is(write: Writer) -> None:
@@ -189,12 +183,19 @@ def judged(answer: str, **changes: object) -> str:
     return message.content
 
 
-def test_values_keep_their_letters_and_lose_their_tricks() -> None:
-    """Cyrillic stays readable; controls, bidi, tags, separators and odd spaces are escaped."""
+def test_values_are_data() -> None:
+    """Letters stay, hidden signs are escaped, places in them are never filled; several golds
+    are a list.
+    """
     assert encode('Дали "5 > 6" -7 #') == '"Дали \\"5 > 6\\" -7 #"'
     hidden = "\u202e\u2028\xa0\x85\ud800\U000e0041\x00\ufeff\u200b"
     escapes = r"\u202e\u2028\u00a0\u0085\ud800\udb40\udc41\u0000\ufeff\u200b"
     assert encode(hidden) == f'"{escapes}"'
+    text = judged("{target}", question="{predicted_answer}", golds=("а", "б"))
+    assert 'Q: "{predicted_answer}" ""\nT: ["а", "б"]\nP: "{target}"' in text
+    assert fill("{question}{target}", {"question": "{target}", "target": "x"}) == "{target}x"
+    assert fill("{question}", {}) == "{question}"
+    assert canonical_places("{foo} {{bar}} {}") == "{foo} {{bar}} {}"
 
 
 TOKENS = """
@@ -219,15 +220,6 @@ def test_a_text_without_such_tokens_is_sent_as_before(text: str) -> None:
     assert encode(f"{text}[1] [a]") == UNSAFE.sub(
         escaped, json.dumps(f"{text}[1] [a]", ensure_ascii=False)
     )
-
-
-def test_values_are_never_looked_at_for_places() -> None:
-    """An answer that holds ``{target}`` does not see the gold answer; several golds are a list."""
-    text = judged("{target}", question="{predicted_answer}", golds=("а", "б"))
-    assert 'Q: "{predicted_answer}" ""\nT: ["а", "б"]\nP: "{target}"' in text
-    assert fill("{question}{target}", {"question": "{target}", "target": "x"}) == "{target}x"
-    assert fill("{question}", {}) == "{question}"
-    assert canonical_places("{foo} {{bar}} {}") == "{foo} {{bar}} {}"
 
 
 @pytest.mark.parametrize("unit", ["a", "ы", "漢", "🙂", "\ud800"])

@@ -1,15 +1,23 @@
-"""No key of a run is shown anywhere, however much of it the user asks pytest to show."""
+"""No key of a run is shown anywhere, however much of it the user asks to see."""
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from cases.dataset import PlannedItem, Slice
+from evaluators.core import Outcome, Verdict, Vote
+from evaluators.kinds import kind_of
+from reports.render.outcome_text import LONGEST, qa_property
 from tests.conftest import Project
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.model_calls import error_body
+from tests.support.scripted import make_case
 
 LOUD = ("-l", "-vv", "-rA", "--tb=long", "--full-trace", "--log-level=DEBUG",
         "--log-file=log.txt", "--junitxml=junit.xml")  # fmt: skip
@@ -129,3 +137,22 @@ def test_no_channel_of_a_loud_run_holds_a_key(told: Project, workers: tuple[str,
     found = [(where, key) for where, text in shown.items() for key in KEYS.values()
              if key.encode() in text]  # fmt: skip
     assert found == []
+
+
+KEY = "sk-CANARY0123456789abcdef"
+SLICE = Slice(dataset="simpleqa", language="bg", kind=kind_of("graded"), path=Path("bg.csv"))
+
+
+def test_votes_and_metadata_are_masked_and_cut() -> None:
+    """A key in a column of the user's file or in a judge's vote is hidden, as in every report.
+
+    Row F23 of the fault matrix.
+    """
+    case = replace(make_case(1), metadata={"note": [f"see {KEY}"], KEY: {"deep": KEY}})
+    vote = Vote(judge="j", grade="CORRECT", reason=f"{KEY} {'z' * 50_000}")
+    outcome = Outcome(
+        key="k", state="passed", answer="a", verdict=Verdict(grade="CORRECT", votes=(vote,))
+    )
+    written = qa_property(PlannedItem(key="k", slice=SLICE, case=case, repeat=1), outcome)
+    assert "CANARY" not in written
+    assert len(json.loads(written)["votes"][0]["reason"]) < LONGEST + 100

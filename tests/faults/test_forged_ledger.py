@@ -24,20 +24,17 @@ SECRET = "canary-" + "0123456789abcdef" * 3
 
 
 def bad(seen: Seen) -> Answer:
-    """Answer as a model that is always wrong, and a judge that says so."""
     return plausible(lambda asked, name, schema: "INCORRECT" if name == "grade" else "wrong")(seen)
 
 
 @pytest.fixture
 def server() -> Iterator[Loopback]:
-    """Return a server on which every answer is graded INCORRECT."""
     with loopback(handler=bad) as running:
         yield running
 
 
 @pytest.fixture
 def capital(project: Project) -> Project:
-    """Return a project of six items, with a prompt and a rubric."""
     return project.asked(ITEMS)
 
 
@@ -217,30 +214,6 @@ def test_a_release_is_asked_anew_under_its_name(capital: Project, server: Loopba
     wrong = capital.run_in_process("--fresh", "a b", "qa")
     assert wrong.ret == 4
     assert "--fresh: a name of letters" in wrong.stderr.str() + wrong.stdout.str()
-
-
-def test_a_run_refuses_a_ledger_that_others_can_change(
-    capital: Project, server: Loopback, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Exit 4 in one line with advice; where the rows are signed it is used, with a note."""
-    monkeypatch.setenv(VARIABLE, SECRET)
-    capital.run_in_process(*specs(server.url), "qa")
-    path = capital.path / ".qa" / "ledger.sqlite3"
-    path.chmod(0o660)
-    monkeypatch.delenv(VARIABLE)
-    for replay in ((), ("--replay",)):
-        refused = capital.run_in_process(*specs(server.url), *replay, "qa")
-        said = refused.stdout.str() + refused.stderr.str()
-        assert refused.ret == 4
-        assert "chmod 600" in said
-        assert f"or sign its rows with {VARIABLE}" in said
-    assert command("stats", "--ledger", path) == 4
-    monkeypatch.setenv(VARIABLE, SECRET)
-    assert command("stats", "--ledger", path) == 0
-    taken = capital.run_in_process(*specs(server.url), "--replay", "qa")
-    assert taken.ret == 1
-    assert f"note:{path}" in plain(taken).replace(" ", "")
-    assert server.count == 2 * ITEMS
 
 
 def test_a_mark_of_import_goes_with_its_row(

@@ -1,4 +1,4 @@
-"""Gateways: refusals of all calls alike, upstreams that die, and servers that ask for no retry."""
+"""Whole runs against servers and gateways that hang, lie, refuse or die."""
 
 import contextlib
 import os
@@ -7,20 +7,21 @@ import socket
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evaluators.core import Outcome
 from evaluators.models import connect
-from evaluators.runtime.caller import CallSettings
-from evaluators.runtime.outcomes import Status
+from evaluators.runtime.caller import CallSettings, RetryPolicy
+from evaluators.runtime.engine import Status
 from evaluators.text import PLACEHOLDER, Key
 from tests.support.engine_bench import Bench, prompted
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible, reply
-from tests.support.model_calls import SECRET, both, error_body, spec_of
+from tests.support.model_calls import SECRET, both, error_body, spec_of, two
 from tests.support.projects import Project
 from tests.support.tables import tabled
 
@@ -32,15 +33,22 @@ def good(seen: Seen) -> Answer:
     return reply(seen, text="CORRECT")
 
 
+OFTEN = RetryPolicy(attempts=5, first=0, longest=0)
+
+
 def asked(
-    folder: Path, handler: Handler, count: int, provider: str = "openai", concurrency: int = 16
+    folder: Path,
+    handler: Handler,
+    count: int,
+    provider: str = "openai",
+    first: int = 4,
+    **settings: Any,
 ) -> tuple[dict[str, Outcome], Status, Loopback]:
-    """Ask a server about items, with the usual patience."""
     with loopback(handler=handler) as server:
         model = connect(spec_of(provider, server), Key(SECRET))
         tasks = [prompted(number, model) for number in range(count)]
-        bench = Bench(folder, tasks, CallSettings(concurrency=concurrency))
-        outcomes = bench.run(window=count, models=[model], first=4)
+        bench = Bench(folder, tasks, CallSettings(**settings))
+        outcomes = bench.run(window=count, models=[model], first=first)
         return outcomes, bench.engine.status, server
 
 
@@ -130,12 +138,9 @@ def test_items_refused_at_the_start_are_their_own_errors(
     assert {one.kind for one in outcomes.values() if one.state == "error"} == {kind}
 
 
-@both
 @pytest.mark.parametrize("status", [307, 401, 402, 403, 404])
 @pytest.mark.parametrize("in_a_row", [2, 3])
-def test_a_stray_status_of_a_model_that_answers(
-    tmp_path: Path, provider: str, status: int, in_a_row: int
-) -> None:
+def test_a_stray_status_of_a_model_that_answers(tmp_path: Path, status: int, in_a_row: int) -> None:
     """It is its item's error; three without a success between them end the run."""
     seen: list[Seen] = []
 
@@ -144,7 +149,7 @@ def test_a_stray_status_of_a_model_that_answers(
         stray = len(seen) > 8 and len(seen) % 8 < in_a_row
         return Answer(status=status, body=error_body("no")) if stray else good(one)
 
-    outcomes, run, server = asked(tmp_path, handle, 40, provider, concurrency=1)
+    outcomes, run, server = asked(tmp_path, handle, 40, concurrency=1)
     if in_a_row < 3:
         assert states(outcomes) == {"error": 8, "passed": 32}
         assert run.stops == {}
@@ -231,3 +236,68 @@ def test_a_real_proxy_that_demands_a_key(
     project.write("house.yaml", f"house: {{{entry}}}\n")
     words = ("--model=house", "--judge=house", "--models=house.yaml", "--fresh=again")
     assert project.run_in_process(*named[:2], *words).ret == 0
+
+
+BROKEN: Sequence[object] = (
+    "",
+    "<!doctype html><title>Sign in</title>",
+    "[]",
+    '{"choices": [{"message": {"content": "CORR',
+    b"\xff\xfe\x00",
+    "[" * 5000,
+    error_body("the model crashed"),
+)
+
+
+@both
+def test_no_broken_body_is_an_answer(tmp_path: Path, provider: str) -> None:
+    """Bodies under status 200 are tried three times each, then an ERROR; none is kept (F12)."""
+    count = len(BROKEN)
+
+    def handle(seen: Seen) -> Answer:
+        return Answer(body=BROKEN[number_of(seen)])
+
+    outcomes, status, server = asked(tmp_path, handle, count, provider, first=count, retry=OFTEN)
+    assert states(outcomes) == {"error": count}
+    kinds = Counter(one.kind for one in outcomes.values())
+    assert kinds == {"bad_body": count - 1, "error_body": 1}
+    assert set(Counter(number_of(seen) for seen in server.requests).values()) == {3}
+    assert status.retried == {"bad_body": 2 * (count - 1), "error_body": 2}
+
+
+@two
+@pytest.mark.parametrize(
+    ("answer", "kind", "items"),
+    [
+        (Answer(status=401, body=error_body("wrong key")), "auth", 100),
+        (Answer(status=403, body=error_body("no")), "auth", 100),
+        (Answer(status=404, body=error_body("no such model")), "not_found", 100),
+        (Answer(status=429, body=error_body("x", code="insufficient_quota")), "quota", 100),
+    ],
+)
+def test_what_no_call_can_get_past_stops_the_run(
+    tmp_path: Path, provider: str, answer: Answer, kind: str, items: int
+) -> None:
+    """One request tells it: one ERROR, the rest MISSING for the same reason, one line for both.
+
+    Row F13 of the fault matrix.
+    """
+    outcomes, status, server = asked(tmp_path, lambda seen: answer, items, provider, first=items)
+    assert server.count == 1
+    assert states(outcomes) == {"error": 1, "missing": items - 1}
+    assert {one.kind for one in outcomes.values()} == {kind}
+    assert list(status.stops) == [kind]
+
+
+@two
+def test_a_context_that_is_too_long_is_that_item_s_error(tmp_path: Path, provider: str) -> None:
+    """Ten of 200 items do not fit: ten ERRORs of one request each, 190 graded (F14)."""
+    body = error_body("prompt is too long: 9 tokens > 8", code="context_length_exceeded")
+
+    def handle(seen: Seen) -> Answer:
+        return good(seen) if number_of(seen) % 20 else Answer(status=400, body=body)
+
+    outcomes, _, server = asked(tmp_path, handle, 200, provider)
+    assert {one.kind for one in outcomes.values()} == {"", "context_length"}
+    assert states(outcomes) == {"error": 10, "passed": 190}
+    assert server.count == 200

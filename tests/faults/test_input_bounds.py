@@ -1,6 +1,7 @@
-"""Files beyond what a machine reads in seconds are refused: one line, soon, little memory."""
+"""Giant files are refused soon; giant answers travel cut."""
 
 import csv
+import hashlib
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,9 +11,13 @@ import pytest
 
 from cases.check.item_checks import LOOKED_AT, read_subject
 from cases.tables import MAX_BYTES, MAX_YAML_BYTES, read_table
-from evaluators.core import UsageError
+from evaluators.core import Ask, Case, UsageError, Verdict
+from evaluators.runtime.engine import Task
+from evaluators.text import MAX_ANSWER_BYTES, travelling
 from tests.conftest import Project
+from tests.support.engine_bench import Bench
 from tests.support.loading import made
+from tests.support.scripted import make_case
 from tests.support.tables import kept
 
 MB = 1024 * 1024
@@ -110,3 +115,43 @@ def test_a_bound_is_reached_soon(tmp_path: Path, name: str, make: Callable[[], s
     assert "more than 200,000 rows" in said or "rows" not in name
     assert float(seconds) < SECONDS
     assert int(memory) < MEMORY
+
+
+class Giant:
+    spec = "recorded"
+
+    async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
+        return "x" * 5_000_000 + "😀"
+
+
+class Measuring:
+    spec = "rule:length"
+
+    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+        return Verdict(grade="CORRECT", reason=str(len(answer)))
+
+
+def test_a_giant_travels_cut(tmp_path: Path) -> None:
+    """Judge and outcome have the same cut text, with the length and the hash of all (S14)."""
+    task = Task(
+        key="k", case=make_case(1), repeat=1, answerer=Giant(), judge=Measuring(),
+        passes=lambda case, verdict: True,
+    )  # fmt: skip
+    outcome = Bench(tmp_path, [task]).run()["k"]
+    assert outcome.answer is not None
+    assert outcome.verdict is not None
+    assert len(outcome.answer) < MAX_ANSWER_BYTES // 4 + 200
+    assert outcome.verdict.reason == str(len(outcome.answer))
+    whole = ("x" * 5_000_000 + "😀").encode()
+    assert outcome.answer.endswith(
+        f"[cut: 5,000,001 characters, SHA-256 {hashlib.sha256(whole).hexdigest()}]"
+    )
+
+
+@pytest.mark.parametrize("unit", ["x", "я", "😀", "\ud800"])
+def test_the_bound_counts_bytes(unit: str) -> None:
+    """256 kB travel whole in any script, a byte more does not."""
+    size = len(unit.encode("utf-8", "surrogatepass"))
+    fits = unit * (MAX_ANSWER_BYTES // size)
+    assert travelling(fits) == fits
+    assert travelling(fits + unit) != fits + unit

@@ -16,7 +16,6 @@ ITEMS = 12
 
 @pytest.fixture
 def capitals(project: Project) -> Project:
-    """Return a project of twelve items that a model answers and another one judges."""
     return project.asked(ITEMS)
 
 
@@ -29,7 +28,6 @@ def refusing(status: int, words: str) -> Handler:
 
 
 def closed_port() -> str:
-    """Return an address at which nobody listens."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{one.getsockname()[1]}"

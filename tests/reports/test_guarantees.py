@@ -16,6 +16,7 @@ from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
 from reports.verdict.odds import Simulation
 from tests.benchmarks import audited, bets, coverage, differences, judge_error, operating
+from tests.benchmarks.common import SEED
 from tests.benchmarks.coverage import Cell, grid, scores
 from tests.benchmarks.erosion import Setting, erode, is_within
 from tests.benchmarks.judge_error import Situation, pass_rates
@@ -97,7 +98,7 @@ def test_a_judge_that_errs_rarely_lets_a_worse_model_pass(
     quality: float, labels: tuple[int, int]
 ) -> None:
     """At most 3 % (and two of the simulation's standard errors), whatever the judge."""
-    random = np.random.default_rng(judge_error.SEED)
+    random = np.random.default_rng(SEED)
     for n, margin in ((240, 0.05), (1000, 0.10), (4326, 0.05)):
         one = Situation(quality=quality, n=n, margin=margin, labels=labels, drop=margin)
         wrong, _ = pass_rates(one, 4000, random)
@@ -106,7 +107,7 @@ def test_a_judge_that_errs_rarely_lets_a_worse_model_pass(
 
 def test_a_language_that_borrows_labels_excuses_no_judge() -> None:
     """Few labels of its own, and a judge that errs less in other languages: 3 % all the same."""
-    random = np.random.default_rng(judge_error.SEED)
+    random = np.random.default_rng(SEED)
     for quality, others, labels in judge_error.BORROWED:
         one = Situation(quality=quality, n=1000, margin=0.1, labels=labels, drop=0.1, others=others)
         wrong, _ = pass_rates(one, 1000, random)
@@ -118,7 +119,7 @@ def test_without_j_more_items_make_a_poor_judge_worse() -> None:
 
     What J costs an unchanged model: the more, the worse the judge and the fewer the labels.
     """
-    random = np.random.default_rng(judge_error.SEED)
+    random = np.random.default_rng(SEED)
 
     def rates(quality: float, n: int, labels: tuple[int, int], drop: float) -> tuple[float, float]:
         one = Situation(quality=quality, n=n, margin=0.05, labels=labels, drop=drop)
@@ -172,11 +173,11 @@ def test_people_let_no_worse_model_pass(margin: float, power: float, looked: int
 
     An unchanged model passes after few pairs, with the worst judge too.
     """
-    random = np.random.default_rng(audited.SEED)
+    random = np.random.default_rng(SEED)
     for judge in (*audited.JUDGES, *audited.LINKED):
         worse = replace(judge, drop=margin)
         assert audited.outcome_of(worse, margin, 400, random).passed <= 0.025 + 0.013
-    random = np.random.default_rng(audited.SEED)
+    random = np.random.default_rng(SEED)
     for judge in audited.JUDGES:
         found = audited.outcome_of(judge, margin, 200, random)
         assert found.passed >= power
@@ -188,7 +189,7 @@ def test_a_changed_plan_leaves_no_weight_that_is_not_due() -> None:
 
     Where pairs looked at first kept their weight, 34 % of models worse by the margin passed.
     """
-    random = np.random.default_rng(audited.SEED)
+    random = np.random.default_rng(SEED)
     for judge in audited.CHANGED:
         found = audited.outcome_of(replace(judge, drop=0.05), 0.05, 400, random)
         assert found.passed <= 0.025 * len(judge.shares) + 0.013
@@ -217,7 +218,7 @@ def test_the_bets_are_those_of_the_product() -> None:
 
     Losses in items of one language alone do not pass either: 2.5 %, and the noise of 60 runs.
     """
-    random = np.random.default_rng(bets.SEED)
+    random = np.random.default_rng(SEED)
     values, sizes = random.choice([-1.0, 0, 1, 2], size=(20, 500)), random.choice([1.0, 2], 500)
     seen = [Observations(totals=row, sizes=sizes, bound=1, largest=2) for row in values]
     assert [first_above(one, -0.1) for one in seen] == list(bets.first(values, sizes, -0.1))

@@ -17,7 +17,6 @@ GRADES = {"c": CORRECT, "i": INCORRECT}
 
 
 def audited(margin: float = 0.1, fail: Fail = "margin", *, pool: bool = False) -> Threshold:
-    """Return a drop gate that people decide."""
     return Threshold(measure="drop", max=margin, evidence="audited", fail=fail, pool=pool)
 
 

@@ -47,7 +47,6 @@ class BatchRuns:
 
     @property
     def place(self) -> Place:
-        """Where the ledger is."""
         return self.ledger or self.folder / "ledger"
 
     def run(

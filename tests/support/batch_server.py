@@ -44,12 +44,10 @@ class Batch:
 
 
 def no_fault(prompt: str, number: int) -> str:
-    """Let every call succeed."""
     return ""
 
 
 def no_step(name: str, seen: Seen) -> Answer | None:
-    """Leave every step to the server."""
     return None
 
 
@@ -71,7 +69,6 @@ class BatchServer:
 
     @property
     def url(self) -> str:
-        """The address without a path."""
         return self.loopback.url
 
     @property
@@ -80,7 +77,6 @@ class BatchServer:
         return sum(count - 1 for count in self.submitted.values())
 
     def handle(self, seen: Seen) -> Answer:
-        """Answer one request of either API."""
         path = seen.path.partition("?")[0]
         for method, pattern, name, answer in ROUTES:
             found = re.fullmatch(pattern, path)
@@ -97,7 +93,6 @@ class BatchServer:
     # OpenAI
 
     def upload(self, seen: Seen) -> Answer:
-        """Keep an uploaded file of calls."""
         content = seen.content.partition(b'name="file"')[2].partition(b"\r\n\r\n")[2]
         name = f"file-{len(self.files)}"
         self.files[name] = content.partition(b"\r\n--")[0]
@@ -105,7 +100,6 @@ class BatchServer:
         return Answer(body={"id": name, **about, "filename": "f.jsonl", "purpose": "batch"})
 
     def create(self, seen: Seen) -> Answer:
-        """Make a batch of an uploaded file."""
         lines = [json.loads(line) for line in self.files[seen.body["input_file_id"]].splitlines()]
         calls = {line["custom_id"]: line["body"] for line in lines}
         path, about = seen.body["endpoint"], seen.body.get("metadata") or {}
@@ -124,7 +118,6 @@ class BatchServer:
         return batch
 
     def shown(self, batch: Batch) -> dict[str, Any]:
-        """Return a batch as OpenAI shows it."""
         status = "completed" if self.is_over(batch) else "in_progress"
         status = "cancelled" if batch.cancelled else "failed" if batch.refusal else status
         failed = sum(bool(self.fault_of(batch, key)) for key in batch.lines)
@@ -148,7 +141,6 @@ class BatchServer:
         }
 
     def look(self, seen: Seen, name: str) -> Answer:
-        """Show one batch, which gets on by being looked at."""
         batch = self.batches.get(name)
         if batch is None:
             return Answer(status=404, body={"error": {"message": f"no batch {name}"}})
@@ -157,12 +149,10 @@ class BatchServer:
         return Answer(body=self.shown(batch) if is_openai else self.shown_message(seen, batch))
 
     def list(self, seen: Seen) -> Answer:
-        """Show all batches, the newest first."""
         every = [self.shown(batch) for batch in reversed(self.batches.values())]
         return Answer(body={"object": "list", "data": every, "has_more": False})
 
     def content(self, seen: Seen, sort: str, name: str) -> Answer:
-        """Send the file of replies, or that of errors."""
         lines = []
         for key, line in self._results(self.batches[name]):
             fault, body = line
@@ -180,12 +170,10 @@ class BatchServer:
     # Anthropic
 
     def create_messages(self, seen: Seen) -> Answer:
-        """Make a batch of the calls in the request."""
         calls = {one["custom_id"]: one["params"] for one in seen.body["requests"]}
         return Answer(body=self.shown_message(seen, self._made(calls, "/v1/messages", {})))
 
     def shown_message(self, seen: Seen, batch: Batch) -> dict[str, Any]:
-        """Return a batch as Anthropic shows it."""
         over = self.is_over(batch)
         failed = sum(bool(self.fault_of(batch, key)) for key in batch.lines)
         at = datetime.fromtimestamp(batch.created, UTC).isoformat()
@@ -207,13 +195,11 @@ class BatchServer:
         }
 
     def list_messages(self, seen: Seen) -> Answer:
-        """Show all batches, the newest first."""
         every = [self.shown_message(seen, batch) for batch in reversed(self.batches.values())]
         about = {"has_more": False, "first_id": None, "last_id": None}
         return Answer(body={"data": every, **about})
 
     def results(self, seen: Seen, name: str) -> Answer:
-        """Send the results of a batch."""
         lines = []
         for key, (fault, body) in self._results(self.batches[name]):
             result: dict[str, Any] = {"type": "succeeded", "message": body}
@@ -230,12 +216,10 @@ class BatchServer:
     # Both
 
     def cancel(self, seen: Seen, name: str) -> Answer:
-        """End a batch at once; what it has is what is done."""
         self.batches[name].cancelled = True
         return self.look(seen, name)
 
     def is_over(self, batch: Batch) -> bool:
-        """Whether nothing more will come of a batch."""
         return batch.cancelled or batch.looks >= self.looks
 
     def fault_of(self, batch: Batch, key: str) -> str:

@@ -45,7 +45,6 @@ class Tab:
         page.goto(path.as_uri() + address)
 
     def shown(self) -> int:
-        """Return how many items are listed."""
         return int(self.page.locator("#items .item").count())
 
     def choose(self, name: str, value: str) -> None:
@@ -58,7 +57,6 @@ class Tab:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One headless browser for the module."""
     with sync_playwright() as engine:
         browser = engine.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
         yield browser

@@ -38,12 +38,10 @@ ENGLISH_STARTS = (
 
 
 def texts_of(seen: Seen) -> list[dict[str, Any]]:
-    """Return the texts that a generator was asked about: number, answer, text."""
     return [json.loads(line) for line in LINE.findall(seen.prompt)]
 
 
 def question(text: str) -> str:
-    """Return a well-formed question with words of the text, another one for every text."""
     draw = random.Random(text)
     words = draw.sample(sorted(set(WORD.findall(text))), 8)
     one, two, three = " ".join(words[:3]), " ".join(words[3:6]), " ".join(words[6:8])
@@ -52,7 +50,6 @@ def question(text: str) -> str:
 
 
 def entries(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what a well-behaved generator says."""
     return [
         {"number": one["number"], "question": question(one["text"]), "answer": one["answer"]}
         for one in asked
@@ -60,14 +57,12 @@ def entries(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def listed(seen: Seen, items: list[dict[str, Any]]) -> Answer:
-    """Return a list as the forced call, or as text where none is forced."""
     if seen.tool:
         return reply(seen, arguments={"items": items})
     return reply(seen, text=json.dumps(items, ensure_ascii=False))
 
 
 def confirmed(seen: Seen, grade: str = "CORRECT", reason: str = "Вынікае з тэксту.") -> Answer:
-    """Return a validator's verdict."""
     return reply(seen, text=json.dumps({"reason": reason, "grade": grade}, ensure_ascii=False))
 
 
@@ -93,7 +88,6 @@ def models() -> Handler:
 
 
 def rows(folder: Path, step: str) -> list[dict[str, Any]]:
-    """Return the rows of a step's file, which follow its first line."""
     _, *lines = (folder / f"{step}.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
@@ -119,7 +113,6 @@ def with_calls(folder: Path, work: Callable[[StepCalls], Awaitable[T]]) -> T:
 
 
 def make_item(number: int, **changes: Any) -> DraftItem:
-    """Return an item with a paragraph of its own, changed as asked."""
     origin = Origin(group="news", source="news.jsonl", page=f"{number}", title=f"Навіна {number}")
     made = DraftItem(
         id=f"be-{number:04}", language="be", paragraph=paragraph(number), origin=origin
@@ -128,7 +121,6 @@ def make_item(number: int, **changes: Any) -> DraftItem:
 
 
 def recipe(language: str = "be") -> Recipe:
-    """Return a bundled recipe."""
     return load_recipe(find_recipe(language))
 
 

@@ -27,15 +27,12 @@ SPLITS = "overlap: 0.5, splits: {train: 0.5, test: 0.5}"
 
 @dataclass
 class Site:
-    """A folder with a recipe and its sources, two model servers, and the build command."""
-
     path: Path
     generator: Loopback
     validator: Loopback
     provider: str = "openai"  # of the validator
 
     def recipe(self, count: int = FEW, build: str = "", sources: str = "", more: str = "") -> Path:
-        """Write the recipe: so many items of the encyclopaedia and half as many news."""
         texts = sources or (
             "  encyclopaedia: {from: be.xml.bz2, licence: CC BY-SA 4.0, "
             f"count: {count}}}\n  news: {{from: news.jsonl, count: {max(1, count // 2)}}}\n"
@@ -65,7 +62,6 @@ class Site:
         return main(self.words(*more, folder=folder))
 
     def all(self, *more: str, folder: str = "work") -> int:
-        """Do every step that needs no people; returns the exit code."""
         return self.build(*self.writer, *self.checker, *more, folder=folder)
 
     def start(self, folder: str) -> subprocess.Popen[bytes]:
@@ -77,7 +73,6 @@ class Site:
 
     @property
     def asked(self) -> Counter[str]:
-        """How often each request has come."""
         seen = [*self.generator.requests, *self.validator.requests]
         return Counter(json.dumps(one.body, sort_keys=True) for one in seen)
 
@@ -98,7 +93,6 @@ def site(path: Path, handler: Handler, articles: int = 36, **recipe: Any) -> Ite
 
 @contextlib.contextmanager
 def reviewed_site(path: Path, count: int = 10) -> Iterator[Site]:
-    """Make everything up to the sheets of two reviewers."""
     with site(path, models(), articles=40, count=count, build=SPLITS) as made:
         assert made.all() == 0
         assert made.build("review", *TWO) == 0
@@ -133,7 +127,6 @@ def sent_back(sheet: Path, back: Path, fill: Fill) -> Path:
 
 
 def back_from_both(made: Site, fill: Fill) -> list[str]:
-    """Return the files of both reviewers, one a CSV and one a form's JSON."""
     sheets = made.path / "work" / "review"
     files = [
         sent_back(sheets / "be-1.csv", made.path / "back1.csv", fill),
@@ -143,7 +136,6 @@ def back_from_both(made: Site, fill: Fill) -> list[str]:
 
 
 def answers_of(folder: Path) -> dict[str, str]:
-    """Return the answer that was generated for each item."""
     return {row["id"]: row["answer"] for row in rows(folder, "review")}
 
 
@@ -152,13 +144,10 @@ def other(answer: str) -> str:
 
 
 def agreeing(answers: Mapping[str, str]) -> Fill:
-    """Return a person who finds every answer right."""
     return lambda _, row: {"verdict": answers[row["item"]]}
 
 
 def every_third_wrong(words: Mapping[str, str]) -> Callable[[Seen], Answer]:
-    """Return a model under test that says yes, no, and now and then neither."""
-
     def handle(seen: Seen) -> Answer:
         turn = sum(seen.prompt.encode()) % 7
         said = "Не ведаю, ці так." if turn == 0 else words["YES" if turn % 2 else "NO"]

@@ -23,7 +23,6 @@ YEARS = {"old": 1700, "new": 1900, "fire": 1890, "ferry": 1900}
 
 
 def paragraph(number: int) -> str:
-    """Return one paragraph of five sentences, about 300 to 500 characters."""
     draw = random.Random(number)
     words = {**TEXTS, "feast": TEXTS["month"]}
     values: dict[str, object] = {key: draw.choice(words[key]) for key in CHOICES}
@@ -36,7 +35,6 @@ def paragraph(number: int) -> str:
 
 
 def english_paragraph(number: int) -> str:
-    """Return one English paragraph of six sentences."""
     draw = random.Random(number)
     values = {
         **{key: draw.choice(TEXTS["english"][key]) for key in ("name", "person", "month")},
@@ -49,8 +47,6 @@ def english_paragraph(number: int) -> str:
 
 
 class Page(NamedTuple):
-    """One page of a wiki."""
-
     number: int
     title: str
     text: str
@@ -84,7 +80,6 @@ def pages(count: int, start: int = 1) -> list[Page]:
 
 
 def dump_xml(pages: list[Page]) -> str:
-    """Return a MediaWiki XML export."""
     body = "".join(
         f"<page><title>{escape(page.title)}</title><ns>{page.namespace}</ns><id>{page.number}</id>"
         + (f'<redirect title="{escape(page.redirect)}" />' if page.redirect else "")
@@ -103,7 +98,6 @@ def dump_xml(pages: list[Page]) -> str:
 
 
 def write_dump(path: Path, pages: list[Page]) -> Path:
-    """Write a dump, compressed as its name says."""
     content = dump_xml(pages).encode()
     path.write_bytes(bz2.compress(content) if path.suffix == ".bz2" else content)
     return path
@@ -112,7 +106,6 @@ def write_dump(path: Path, pages: list[Page]) -> Path:
 def write_news(
     path: Path, count: int, start: int = 10_001, text: Callable[[int], str] = paragraph
 ) -> Path:
-    """Write a JSONL of articles with these texts."""
     rows = [
         {
             "id": f"n{number}",

@@ -43,7 +43,6 @@ class FileServer:
 
 @contextmanager
 def file_server() -> Iterator[FileServer]:
-    """Run a server for a block."""
     files: dict[str, Answer] = {}
     with loopback(handler=lambda seen: files.get(seen.path, Answer(status=404))) as server:
         yield FileServer(server, files)

@@ -64,8 +64,6 @@ def prompted(number: int, model: Model) -> Task:
 
 
 class Bench:
-    """An engine with its ledger and board in a temporary folder."""
-
     def __init__(
         self,
         folder: Path,
@@ -85,7 +83,6 @@ class Bench:
         self.engine = Engine(by_key, caller, self.board, settings.concurrency)
 
     def job(self, window: int) -> Job:
-        """Return a job for the engine that is there already."""
         return Job(make=lambda writer: self.engine, schedule=Schedule(self.keys, window))
 
     def run(

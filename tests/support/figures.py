@@ -4,11 +4,9 @@ import numpy as np
 
 
 def array(*numbers: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """Return these numbers as floats."""
     return np.array(numbers, dtype=np.float64)
 
 
 def given_interval(interval: tuple[float, float] | None) -> tuple[float, float]:
-    """Return an interval, which must not be None."""
     assert interval is not None
     return interval

@@ -23,8 +23,6 @@ SECRET = "sk-test-0123456789abcdef"
 
 
 def hanging() -> Scripted:
-    """Return a model whose first call never ends."""
-
     class Hanging(Scripted):
         async def complete(self, request: Request) -> Reply:
             self.requests.append(request)
@@ -87,7 +85,6 @@ class Made:
 
 
 def recorded(ledger: Path, tasks: Mapping[str, Task], sink: OutcomeWriter) -> Engine:
-    """Return an engine of items that ask nobody."""
     return Engine(tasks, Caller(Ledger(ledger), CallSettings(), no_price), sink, 16)
 
 
@@ -100,7 +97,6 @@ def good() -> Scripted:
 
 
 def pid_of(running: EngineProcess) -> int:
-    """Return the number of the engine's process."""
     pid = running._process.pid
     assert pid is not None
     return pid

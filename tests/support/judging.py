@@ -12,7 +12,6 @@ def judges(
     models: Sequence[Model] = (),
     seed: int = 0,
 ) -> JudgeFactory:
-    """Return the judges that these SPECs name; each model in them is one of ``models``."""
     return JudgeFactory(
         spec=parse_judges(specs),
         models={model.spec: model for model in models},

@@ -30,24 +30,20 @@ class Trace:
     sent: list[tuple[str, float]] = field(default_factory=list)
 
     def answer(self, seen: Seen) -> Answer:
-        """Grade every second item CORRECT, after the delay."""
         prompt = seen.prompt
         self.sent.append((prompt, time.monotonic()))
         good = plausible(lambda asked, name, schema: grade(prompt) if name == "grade" else "so")
         return replace(good(seen), delay=self.delay)
 
     def asked(self, until: float) -> int:
-        """Return how many different requests had come by then."""
         return len({prompt for prompt, at in self.sent if at <= until})
 
     @property
     def repeats(self) -> int:
-        """How many requests were sent more than once, each time counted."""
         return len(self.sent) - len({prompt for prompt, _ in self.sent})
 
 
 def grade(prompt: str) -> str:
-    """Return what the judge says of an item: its number decides."""
     number = prompt.partition("time number ")[2].partition("?")[0]
     return "INCORRECT" if number.endswith("7") else "CORRECT"
 
@@ -76,7 +72,6 @@ class Chain:
     kept: list[int] = field(default_factory=list)
 
     def start(self) -> "subprocess.Popen[str]":
-        """Start a run in a process group of its own."""
         urls = {"openai": f"{self.server.url}/v1", "anthropic": self.server.url}
         model, judge = (f"{wire}:{{}}@{urls[wire]}" for wire in self.wires)
         models = ("--model", model.format("m"), "--judge", judge.format("j"))
@@ -110,13 +105,11 @@ class Chain:
         return [kill for kill in self.kills if kill.victim != "worker"]
 
     def finish(self) -> tuple[int, Mapping[str, Any]]:
-        """Let a run end; return its exit code and how each item ended."""
         code = self.start().wait(120)
         self.kept.append(self.count())
         return code, self.outcomes()
 
     def outcomes(self) -> Mapping[str, Any]:
-        """Return how each item of the latest run that has ended did so."""
         path = self.folder / "reports" / "out" / "records.jsonl"
         records = [
             json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line
@@ -124,7 +117,6 @@ class Chain:
         return {one["key"]: (one["outcome"], one["grade"], one["answer"]) for one in records}
 
     def count(self) -> int:
-        """Return how many replies the ledger has."""
         place = read_place(self.ledger, self.folder)
         with suppress(UsageError), closing(open_store(place, read_only=True)) as store:
             return int(store.read("SELECT count(*) FROM calls")[0][0])
@@ -132,7 +124,6 @@ class Chain:
 
 
 def strike(pid: int, victim: Victim, chance: random.Random) -> bool:
-    """Kill with SIGKILL; return whether there was somebody to kill."""
     if victim == "group":
         os.killpg(pid, signal.SIGKILL)
         return True
@@ -153,7 +144,6 @@ def members(pid: int) -> dict[Victim, list[int]]:
 
 
 def command(pid: int) -> bytes:
-    """Return the command line of a process; empty where it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -161,7 +151,6 @@ def command(pid: int) -> bytes:
 
 
 def alive(group: int) -> bool:
-    """Return whether a process group still has a member."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -180,7 +169,6 @@ def until(condition: Callable[[], bool]) -> None:
 
 @contextmanager
 def chain(folder: Path, items: int, delay: float, *options: str) -> Iterator[Chain]:
-    """Serve a project for a block."""
     new_project(folder).asked(items)
     trace = Trace(delay=delay)
     with loopback(handler=trace.answer) as server:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 
 def write(name: str, rows: Sequence[dict[str, object]]) -> str:
-    """Write rows as JSONL into the working folder, and return the file's name."""
     text = "".join(json.dumps(row) + "\n" for row in rows)
     Path(name).write_text(text, encoding="utf-8")
     return name
@@ -24,7 +23,6 @@ def graded(number: int, label: str, said: str, **more: object) -> dict[str, obje
 
 
 def spec(url: str, wire: str = "openai") -> str:
-    """Return the SPEC of a judge on this server."""
     return f"{wire}:judge@{url}/v1"
 
 

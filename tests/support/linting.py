@@ -32,12 +32,10 @@ def from_file(folder: Path, text: str, suffix: str = "csv", kind: str = "graded"
 
 
 def found(check: Check, looked_at: Subject) -> list[tuple[str, int]]:
-    """Return severity and row of what a check says."""
     return [(note.severity, note.row) for note in check(looked_at)]
 
 
 def said(check: Check, looked_at: Subject) -> str:
-    """Return the one message of a check."""
     (note,) = check(looked_at)
     return note.message
 
@@ -45,7 +43,6 @@ def said(check: Check, looked_at: Subject) -> str:
 def dataset_of(
     *subjects: Subject, pooled: tuple[Threshold, ...] = ()
 ) -> tuple[Dataset, dict[str, Subject]]:
-    """Return a dataset of these slices, and them by language."""
     by_language = {own.slice_.language: own for own in subjects}
     made = Dataset(
         name="d",

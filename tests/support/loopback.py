@@ -7,10 +7,9 @@ It answers plausibly and always the same: a plain call with text, a forced tool 
 filled from the tool's schema. A mark in the prompt decides a value: ``[[answer=Sofia]]``,
 ``[[grade=INCORRECT]]``, ``[[rating=7]]``; the last of a name counts. A test's own handler may
 return any Answer instead, faults included. It runs in a thread of its own, so that child processes
-of a test can call it. By hand: ``python -m tests.support.loopback --port 8090``.
+of a test can call it.
 """
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -42,7 +41,6 @@ class Answer:
 
     @property
     def content(self) -> bytes:
-        """The body's bytes."""
         if isinstance(self.body, bytes):
             return self.body
         text = self.body if isinstance(self.body, str) else json.dumps(self.body)
@@ -65,7 +63,6 @@ class Seen:
 
     @property
     def prompt(self) -> str:
-        """The text of all messages, the system's first."""
         asked = self.body.get("messages") or self.body.get("input") or ()
         turns = [turn.get("content") for turn in asked]
         given = self.body.get("system", ())  # Anthropic's own: a text, or blocks of it
@@ -74,7 +71,6 @@ class Seen:
 
     @property
     def tool(self) -> tuple[str, Mapping[str, Any]] | None:
-        """Name and argument schema of the tool that the request forces."""
         if not self.body.get("tools") or not self.body.get("tool_choice"):
             return None
         tool = self.body["tools"][0]
@@ -125,7 +121,6 @@ def reply(seen: Seen, text: str = "", arguments: object = None) -> Answer:
 
 
 def completion(seen: Seen, text: str, arguments: object = None) -> dict[str, Any]:
-    """Return the body of a chat completion."""
     said: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
     if arguments is not None:
         function = {"name": (seen.tool or ("tool",))[0], "arguments": json.dumps(arguments)}
@@ -142,7 +137,6 @@ def completion(seen: Seen, text: str, arguments: object = None) -> dict[str, Any
 
 
 def message(seen: Seen, text: str, arguments: object = None) -> dict[str, Any]:
-    """Return the body of an Anthropic message."""
     block: dict[str, Any] = {"type": "text", "text": text}
     if arguments is not None:
         name = (seen.tool or ("tool",))[0]
@@ -159,7 +153,6 @@ def message(seen: Seen, text: str, arguments: object = None) -> dict[str, Any]:
 
 
 def response(seen: Seen, text: str, arguments: object = None) -> dict[str, Any]:
-    """Return the body of OpenAI's Responses API, its thoughts before the rest."""
     part = {"type": "output_text", "text": text, "annotations": []}
     item: dict[str, Any] = {"type": "message", "role": "assistant", "content": [part]}
     if arguments is not None:
@@ -205,22 +198,18 @@ class Loopback:
 
     @property
     def url(self) -> str:
-        """The address without a path: ``/v1`` is for the caller to add."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def count(self) -> int:
-        """How many requests have come."""
         return len(self.requests)
 
     def start(self) -> None:
-        """Listen; returns when connections are taken."""
         self._thread.start()
         if not self._ready.wait(10):
             raise RuntimeError("the loopback server did not start")
 
     def stop(self) -> None:
-        """Cut all connections and end the thread."""
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(10)
 
@@ -260,7 +249,6 @@ class Loopback:
 
 
 async def _requests(reader: asyncio.StreamReader) -> AsyncIterator[Seen]:
-    """Yield the requests of one connection, one after the other."""
     while True:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         start, *lines = head.rstrip().split("\r\n")
@@ -330,16 +318,3 @@ def loopback(*script: Answer, handler: Handler | None = None, port: int = 0) -> 
         yield server
     finally:
         server.stop()
-
-
-def main() -> None:
-    """Serve until Ctrl-C."""
-    parser = argparse.ArgumentParser(description="A model server for trials by hand.")
-    parser.add_argument("--port", type=int, default=8090)
-    with loopback(port=parser.parse_args().port) as server, contextlib.suppress(KeyboardInterrupt):
-        print(f"{server.url}/v1", flush=True)  # noqa: T201 - its one line of output
-        threading.Event().wait()
-
-
-if __name__ == "__main__":
-    main()

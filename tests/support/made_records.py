@@ -39,7 +39,6 @@ BLANK = Record(
 
 
 def make_slice(kind: str = "graded", *rules: Threshold, **fields: object) -> Slice:
-    """Return a slice d:bg of this kind."""
     blank = Slice(
         dataset="d", language="bg", kind=kind_of(kind), path=Path("bg.csv"), thresholds=rules
     )
@@ -47,7 +46,6 @@ def make_slice(kind: str = "graded", *rules: Threshold, **fields: object) -> Sli
 
 
 def make_dataset(*slices: Slice, pooled: Sequence[Threshold] = (), holm: bool = False) -> Dataset:
-    """Return a dataset d of these slices."""
     return Dataset(
         name="d",
         folder=Path(),
@@ -67,14 +65,12 @@ def make_record(number: int, **fields: object) -> Record:
 
 
 def numbered(rows: Sequence[Mapping[str, object]]) -> list[Record]:
-    """Return a record for each row of fields."""
     return [make_record(number, **row) for number, row in enumerate(rows)]
 
 
 def graded(
     correct: int = 0, incorrect: int = 0, not_attempted: int = 0, error: int = 0
 ) -> list[Record]:
-    """Return so many graded records of each grade, and so many in error."""
     rows = [{"grade": CORRECT}] * correct
     rows += [{"grade": INCORRECT, "outcome": "failed"}] * incorrect
     rows += [{"grade": NOT_ATTEMPTED, "outcome": "failed"}] * not_attempted
@@ -82,5 +78,4 @@ def graded(
 
 
 def inputs_of(slice_: Slice, records: Sequence[Record], distrust: str = "") -> GateInputs:
-    """Return what gates see of a slice with these records."""
     return gate_inputs(slice_, records, summarise(records, slice_), distrust)

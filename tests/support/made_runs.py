@@ -34,7 +34,6 @@ ORIGIN = {"file": "en.csv", "data_sha256": "ab" * 32, "rubric": RUBRIC.version, 
 
 
 def graded_slice(language: str = "en", *rules: Threshold, **fields: object) -> Slice:
-    """Return a graded slice of dataset ``facts``."""
     made = Slice(
         dataset="facts",
         language=language,
@@ -132,6 +131,5 @@ def before(report: Report, path: str = "before") -> Baseline:
 
 
 def written(report: Report, folder: Path) -> Path:
-    """Write a report and return its folder."""
     write(report, folder)
     return folder

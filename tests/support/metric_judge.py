@@ -11,8 +11,7 @@ from tests.support.loopback import MARK, Answer, Seen, plausible, reply
 SAID_IN_CLAIMS = "provided actual AI output"
 
 
-def judge(seen: Seen) -> Answer:
-    """Return the reply to one prompt; a forced call is answered as everywhere else."""
+def judge_metrics(seen: Seen) -> Answer:
     if seen.tool is not None:
         return plausible()(seen)
     said = dict(MARK.findall(seen.prompt))

@@ -37,7 +37,6 @@ two = pytest.mark.parametrize("provider", PROVIDERS[:2])  # the Responses API's 
 
 
 def spec_of(provider: str, server: Loopback, **changes: Any) -> Spec:
-    """The model ``model-1`` at a server, with some fields changed."""
     made = build(provider, "model-1", f"{server.url}/v1", f"{provider}:model-1")
     return replace(made, **{"deadline": 10.0, **changes})
 
@@ -50,8 +49,6 @@ def asked(text: str = "Who?", **changes: Any) -> Request:
 
 
 def ask(spec: Spec, request: Request, key: str = SECRET) -> Reply:
-    """The reply of a model that is connected, asked once and closed."""
-
     async def run() -> Reply:
         model = connect(spec, Key(key))
         try:
@@ -68,7 +65,6 @@ def good(provider: str) -> bytes:
 
 
 def answered(provider: str, answer: Answer) -> Reply:
-    """The reply to one call that is answered so."""
     with loopback(answer) as server:
         return ask(spec_of(provider, server), asked())
 

@@ -27,13 +27,11 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
     def named(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
-        """Return the attributes of the tags that have these."""
         wanted = attributes.items()
         return [found for name, found in self.tags if name == tag and wanted <= found.items()]
 
 
 def items(text: str) -> list[dict[str, object]]:
-    """Return the items of a page as its script sees them."""
     (block,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text)
     data = json.loads(block)
     columns: Sequence[str] = data["columns"]

@@ -35,7 +35,6 @@ def in_memory() -> Path | None:
 
 @pytest.fixture(params=["file", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    """Return where a ledger may be made: in a file, then in a database."""
     if request.param == "file":
         return tmp_path / "l"
     return PostgresUrl(request.getfixturevalue("database"))
@@ -43,12 +42,10 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 @pytest.fixture
 def server(database: str) -> PostgresUrl:
-    """Return the address of a new database."""
     return PostgresUrl(database)
 
 
 def text_of(place: Place) -> str:
-    """Return a place as ``--ledger`` takes it."""
     return place.url if isinstance(place, PostgresUrl) else str(place)
 
 

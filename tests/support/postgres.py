@@ -75,15 +75,12 @@ class Cluster:
 
     @property
     def port(self) -> int:
-        """Where the server listens."""
         return self._port
 
     def url(self, database: str = "postgres") -> str:
-        """Return the address of a database."""
         return f"postgresql://{USER}@127.0.0.1:{self._port}/{database}"
 
     def new_database(self, options: str = "") -> str:
-        """Return the address of a new, empty database."""
         name = f"test_{next(self._numbers)}"
         with _connect(self.url()) as connection:
             connection.execute(f"CREATE DATABASE {name} {options}")
@@ -159,14 +156,12 @@ def running() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """The server of this pytest process; a test may stop it."""
     with running() as made:
         yield made
 
 
 @pytest.fixture
 def database(cluster: Cluster) -> str:
-    """The address of a new, empty database."""
     cluster.start()
     return cluster.new_database()
 
@@ -194,7 +189,6 @@ def pooler(cluster: Cluster) -> Iterator[int]:
 
 @pytest.fixture
 def pooled(database: str, cluster: Cluster, pooler: int) -> str:
-    """The address of a new, empty database behind a pooler."""
     return database.replace(f":{cluster.port}/", f":{pooler}/")
 
 

@@ -65,7 +65,6 @@ class Project:
     configs: list[pytest.Config] = field(default_factory=list)
 
     def write(self, name: str, text: str) -> Path:
-        """Write one file of the project."""
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -101,7 +100,6 @@ class Project:
         return self
 
     def run(self, *arguments: str) -> pytest.RunResult:
-        """Run pytest in the project, in a process of its own."""
         began = time.monotonic()
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *arguments],
@@ -115,7 +113,6 @@ class Project:
         return pytest.RunResult(done.returncode, out, err, seconds)
 
     def run_with(self, workers: int, *arguments: str) -> pytest.RunResult:
-        """Run with this many workers; the controller is this process."""
         words = ("-n", str(workers)) if workers else ()
         return self.run_in_process(*words, *arguments)
 
@@ -155,42 +152,33 @@ class Project:
 
     @property
     def out(self) -> Path:
-        """The report folder of the last run."""
         return self.path / "reports" / "out"
 
     def text(self, name: str) -> str:
-        """Return a report file of the last run."""
         return (self.out / name).read_text(encoding="utf-8")
 
     def report(self) -> dict[str, Any]:
-        """Return run.json of the last run."""
         loaded: dict[str, Any] = json.loads(self.text("run.json"))
         return loaded
 
     def notes(self) -> str:
-        """Return the notes of the last run, one a line."""
         return "\n".join(self.report()["notes"])
 
     def only(self, part: str) -> Any:
-        """Return the one slice, or the one gate, of the last run."""
         (found,) = self.report()[part]
         return found
 
     def gate_states(self) -> dict[str, str]:
-        """Return the state of each gate of the last run by its metric."""
         return {gate["measure"]: gate["state"] for gate in self.report()["gates"]}
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the lines of records.jsonl of the last run."""
         return [json.loads(line) for line in self.text("records.jsonl").split("\n") if line]
 
     def outcomes(self) -> Counter[str]:
-        """Return how many items of the last run ended in each state."""
         return Counter(record["outcome"] for record in self.records())
 
 
 def item(number: int, answer: str | None) -> dict[str, object]:
-    """Return one line of a graded dataset; an answer of None is a model's silence."""
     row: dict[str, object] = {
         "id": f"q{number}",
         "question": f"What is the capital of Bulgaria, asked for the time number {number}?",
@@ -211,13 +199,11 @@ def graded(gates: Mapping[str, str], head: str = "", *, judged: bool = False) ->
 def specs(
     url: str, model: str = "m", judges: Iterable[str] = ("j",), provider: str = "openai"
 ) -> tuple[str, ...]:
-    """Return the options for a model under test and judges on a server of the tests."""
     named = (word for judge in judges for word in ("--judge", f"{provider}:{judge}@{url}/v1"))
     return ("--model", f"{provider}:{model}@{url}/v1", *named)
 
 
 def new_project(path: Path) -> Project:
-    """Return an empty project in a folder, with the plugin switched on."""
     made = Project(path)
     made.write("pytest.ini", INI)
     return made

@@ -12,17 +12,14 @@ SPEC = "openai:m"
 
 
 def key_of(number: int) -> str:
-    """Return a key as a request has it: the hexadecimal digits of a hash."""
     return digest(number)
 
 
 def reply_of(number: int, size: int = 200) -> Reply:
-    """Return the reply that belongs to a number, and to no other."""
     return Reply(text=f"{number} " * size, model="m-1", input_tokens=number, output_tokens=2)
 
 
 def row_of(number: int, size: int = 200, spec: str = SPEC) -> PaidReply:
-    """Return the row to keep that belongs to a number."""
     return PaidReply(key=key_of(number), spec=spec, reply=reply_of(number, size))
 
 
@@ -34,8 +31,6 @@ def caller(ledger: Ledger, *, replay: bool = False) -> Caller:
 
 
 def put(ledger: Ledger, rows: Sequence[PaidReply]) -> None:
-    """Keep these rows, all at once."""
-
     async def all_at_once() -> None:
         await asyncio.gather(*(ledger.put(one) for one in rows))
 
@@ -43,6 +38,5 @@ def put(ledger: Ledger, rows: Sequence[PaidReply]) -> None:
 
 
 def fill(path: Place, count: int, spec: str = SPEC, size: int = 200) -> None:
-    """Make a ledger with this many rows, or add them."""
     with Ledger(path) as ledger:
         put(ledger, [row_of(number, size, spec) for number in range(count)])

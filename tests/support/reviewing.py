@@ -19,13 +19,11 @@ Fill = Callable[[int, Row], Row]
 
 
 def sheet_rows(path: Path) -> list[Row]:
-    """Return the rows of a CSV twin."""
     text = path.read_text(encoding="utf-8-sig")
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
 def as_csv(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
-    """Write rows as a spreadsheet would save them."""
     rows = list(rows)
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
@@ -35,7 +33,6 @@ def as_csv(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
 
 
 def filled_in(sheet: Path, fill: Fill, back: Path) -> Path:
-    """Fill in a CSV twin as a spreadsheet would save it."""
     return as_csv(back, [row | fill(n, row) for n, row in enumerate(sheet_rows(sheet))])
 
 
@@ -52,12 +49,10 @@ def sheet_item(id_: str, kind: str = "question", **fields: object) -> SheetItem:
 
 
 def sheet(*items: SheetItem, name: str = "sheet", reviewer: str = "") -> Sheet:
-    """Return a sheet of these items."""
     return Sheet(items=items, name=name, reviewer=reviewer)
 
 
 def review(item: str, reviewer: str, verdict: str, edited: str = "", comment: str = "") -> Review:
-    """Return one review."""
     return Review(item=item, reviewer=reviewer, verdict=verdict, edited=edited, comment=comment)
 
 

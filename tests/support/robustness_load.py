@@ -166,12 +166,10 @@ def _each_known(settings: Settings, key: str, known: list[str]) -> None:
 
 
 def datasets() -> list[str]:
-    """Return the names of the bundled datasets."""
     return sorted(path.parent.name for path in CASES.glob("*/dataset.yaml"))
 
 
 def languages() -> list[str]:
-    """Return every language that a bundled dataset has."""
     files = sorted(CASES.glob("*/dataset.yaml"))
     return sorted({language for file in files for language in load_dataset(file, RUBRICS).slices})
 

@@ -6,7 +6,6 @@ from reports.plugin.options import RunOptions, read_words
 
 
 def options_of(*words: str, here: Path = Path()) -> RunOptions:
-    """Return what these words of a command line ask for."""
     options, others = read_words(words, here)
     assert others == []
     return options

@@ -30,7 +30,6 @@ QUESTIONS = {
 
 
 def record(number: int = 1, **changes: object) -> Record:
-    """Return a record of slice ``simpleqa:en``, passed and CORRECT unless told otherwise."""
     made = replace(
         BLANK,
         key=f"simpleqa-en-{number}",
@@ -55,7 +54,6 @@ def record(number: int = 1, **changes: object) -> Record:
 
 
 def ended(number: int, language: str, state: State, **changes: object) -> Record:
-    """Return a record in a language that ended in a state, with a matching grade and answer."""
     question, gold, wrong = QUESTIONS[language]
     settled = state in ("passed", "failed")
     grade = {"passed": "CORRECT", "failed": "INCORRECT"}.get(state)
@@ -90,7 +88,6 @@ def hostile() -> tuple[Record, ...]:
 
 
 def count(records: tuple[Record, ...]) -> Counts:
-    """Return the records counted by end state."""
     states = Counter(item.outcome for item in records)
     return Counts(
         planned=len(records),
@@ -102,14 +99,12 @@ def count(records: tuple[Record, ...]) -> Counts:
 
 
 def estimate(value: float | None, n: int = 60) -> Estimate:
-    """Return an estimate with an interval of made-up width."""
     if value is None:
         return Estimate(value=None, low=None, high=None, n=0)
     return Estimate(value=value, low=max(0.0, value - 0.11), high=value + 0.11, n=n)
 
 
 def gate(state: GateState, measure: str = "correct", **changes: object) -> GateResult:
-    """Return a gate of ``simpleqa:en`` in a state."""
     value = {"PASS": 0.61, "FAIL": 0.21, "INCONCLUSIVE": 0.4}[state]
     values: dict[str, object] = {
         "dataset": "simpleqa",
@@ -127,7 +122,6 @@ def gate(state: GateState, measure: str = "correct", **changes: object) -> GateR
 def part(
     kind: str, records: tuple[Record, ...], measures: Mapping[str, float | None], **changes: object
 ) -> SliceSummary:
-    """Return the summary of a slice with these records and made-up measures."""
     first = records[0]
     shown = {name: estimate(value, len(records)) for name, value in measures.items()}
     values: dict[str, object] = {
@@ -180,7 +174,6 @@ ANSWERS = (
 
 
 def full(size: int = 40) -> Report:
-    """Return a report with ``size`` items in each of seven slices, gates in all three states."""
     groups = _groups(size)
     records = tuple(item for items in groups.values() for item in items) + hostile()
     line = "GATES FAIL (3 of 7 pass, 2 fail, 2 inconclusive): exit 1; 152 misses are counted"
@@ -279,5 +272,4 @@ def _gates() -> tuple[GateResult, ...]:
 
 
 def rendered(made: Report) -> dict[str, str]:
-    """Return the text of every file of a report by its name."""
     return {name: "".join(map(str, pieces)) for name, pieces in Files(made)}

@@ -49,5 +49,4 @@ async def complete(model: Model, request: Request) -> Reply:
 
 
 def ask_for(text: str) -> Request:
-    """Return a request that asks this."""
     return Request(messages=(Message(role="user", content=text),))

@@ -85,8 +85,6 @@ class Metered:
 
 @dataclass
 class Down:
-    """A server that is overloaded between two moments."""
-
     begin: float
     end: float
     kind: str = "overloaded"
@@ -148,7 +146,6 @@ async def call_all(
 
 
 def iter_random() -> Callable[[], float]:
-    """Return a source of numbers from 0 to 1, the same in every run."""
     state = 1
 
     def draw() -> float:
@@ -160,5 +157,4 @@ def iter_random() -> Callable[[], float]:
 
 
 def asked(server: Server, count: int = 1000, **bounds: Any) -> Ended:
-    """Return how so many calls ended, under these settings and the virtual clock."""
     return run(call_all(server, count, CallSettings(**bounds)))

@@ -1,8 +1,10 @@
-"""Files, JSON and YAML are read strictly, or refused in one line that names the place."""
+"""Files, JSON and YAML are read strictly; what is written is whole or not there."""
 
+import io
 import json
 import math
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,16 +12,42 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evaluators.core import UsageError
+from evaluators.core import QAError, UsageError
+from evaluators.output import (
+    PRIVATE,
+    StepProgress,
+    aligned_table,
+    markdown_table,
+    plural,
+    say,
+    write_part,
+    write_texts,
+    write_whole,
+)
 from evaluators.reading import Map, Seq, load_yaml, parse_json, read_text
 from tests.support.tables import grown, tabled
 
 
-def test_text_comes_without_mark_and_with_its_line_ends(tmp_path: Path) -> None:
-    """A BOM is dropped, CRLF is kept."""
+def test_which_files_are_read(tmp_path: Path) -> None:
+    """Without BOM, with CRLF, to the limit; no folder, pipe, loop or name with NUL."""
     path = tmp_path / "a"
     path.write_bytes(b"\xef\xbb\xbfa\r\nb\n")
     assert read_text(path) == "a\r\nb\n"
+    path = tmp_path / "a"
+    path.write_bytes(b"12345")
+    assert read_text(path, 5) == "12345"
+    with pytest.raises(UsageError, match="5 bytes; at most 4 are read"):
+        read_text(path, 4)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="No such file"):
+        read_text(tmp_path / "none")
+    for path in (tmp_path, tmp_path / "pipe", Path("/dev/null")):
+        with pytest.raises(UsageError, match="not a regular file"):
+            read_text(path)
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("loop", "a\0b"):
+        with pytest.raises(UsageError, match="cannot be read"):
+            read_text(tmp_path / name)
 
 
 UNREAD = {
@@ -38,29 +66,6 @@ def test_what_is_no_text_in_utf_8_is_refused(tmp_path: Path, content: bytes, sai
     path.write_bytes(content)
     with pytest.raises(UsageError, match=said):
         read_text(path)
-
-
-def test_larger_than_the_limit_is_not_read(tmp_path: Path) -> None:
-    """A file above the limit is refused by its size."""
-    path = tmp_path / "a"
-    path.write_bytes(b"12345")
-    assert read_text(path, 5) == "12345"
-    with pytest.raises(UsageError, match="5 bytes; at most 4 are read"):
-        read_text(path, 4)
-
-
-def test_missing_file_folder_pipe_and_loop_are_refused(tmp_path: Path) -> None:
-    """None of them blocks or raises anything else, nor does a name with NUL."""
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UsageError, match="No such file"):
-        read_text(tmp_path / "none")
-    for path in (tmp_path, tmp_path / "pipe", Path("/dev/null")):
-        with pytest.raises(UsageError, match="not a regular file"):
-            read_text(path)
-    (tmp_path / "loop").symlink_to("loop")
-    for name in ("loop", "a\0b"):
-        with pytest.raises(UsageError, match="cannot be read"):
-            read_text(tmp_path / name)
 
 
 VALUES = st.recursive(
@@ -192,3 +197,77 @@ def test_any_text_is_read_or_refused(tmp_path: Path, text: str) -> None:
         loaded(tmp_path, text)
     except UsageError as problem:
         assert "a.yaml" in str(problem)
+
+
+def test_lines_and_tables() -> None:
+    """Escapes for what an encoding lacks; singular for 1 alone; progress once a part."""
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii", newline="")
+    say(stream, "né", "б\ud800")
+    assert raw.getvalue() == b"n\\xe9\n\\u0431\\ud800\n"
+    said = [plural(count, "row") for count in (0, 1, 2, 1000)]
+    assert said == ["0 rows", "1 row", "2 rows", "1,000 rows"]
+    header, rows = ("a", "bcd"), [("long", "x")]
+    assert markdown_table(header, rows) == ["| a | bcd |", "| --- | --- |", "| long | x |"]
+    padded = ["| a    | bcd |", "|------|-----|", "| long | x   |"]
+    assert markdown_table(header, rows, padded=True) == padded
+    assert markdown_table(header, []) == ["| a | bcd |", "| --- | --- |"]
+    assert aligned_table([("model", "n"), ("m", "100")]) == ["model    n", "m      100"]
+    lines: list[str] = []
+    progress = StepProgress(lines.append, 2)
+    for done in (0, 1, 2, 2, 3, 4):
+        progress.show(f"{done}", done, 4)
+    progress.show("none", 0, 0)
+    assert lines == ["2", "4"]
+
+
+def test_a_file_is_replaced_whole_and_is_private(tmp_path: Path) -> None:
+    """The old content stays until the new is complete; nothing else is left.
+
+    Folders are made; half a character is written as an escape.
+    """
+    path = tmp_path / "file"
+    write_whole(path, [b"one"])
+    write_whole(path, [b"two", b"three"])
+    assert path.read_bytes() == b"twothree"
+    assert path.stat().st_mode & 0o777 == PRIVATE
+    assert list(tmp_path.iterdir()) == [path]
+    path = tmp_path / "a" / "b"
+    write_texts([(path, "é\ud800")])
+    assert path.read_bytes() == "é\\ud800".encode()
+    # Someone else's link cannot lead the writer to another file.
+    (tmp_path / ".file.part").symlink_to(tmp_path / "victim")
+    assert write_part(tmp_path / "file", [b"x"]) == tmp_path / ".file.part"
+    assert not (tmp_path / "victim").exists()
+
+
+def test_content_that_ends_in_an_error_leaves_nothing(tmp_path: Path) -> None:
+    """Half a file is never left behind, after any error."""
+
+    def content() -> Iterator[bytes]:
+        yield b"half"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "file", content())
+    assert list(tmp_path.iterdir()) == []
+
+
+def folder_in_the_way(path: Path) -> None:
+    (path / "full").mkdir(parents=True)
+
+
+def file_as_folder(path: Path) -> None:
+    path.parent.write_text("", encoding="utf-8")
+
+
+@pytest.mark.parametrize("hinder", [folder_in_the_way, file_as_folder])
+def test_a_place_that_takes_no_file_is_named(
+    tmp_path: Path, hinder: Callable[[Path], None]
+) -> None:
+    """The message names the path and what to do; no part is left."""
+    path = tmp_path / "sub" / "file"
+    hinder(path)
+    with pytest.raises(QAError, match=r"sub/file: cannot be written \(.+\); name another place"):
+        write_texts([(path, "text")])
+    assert not list(tmp_path.rglob("*.part"))

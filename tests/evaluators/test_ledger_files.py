@@ -1,4 +1,4 @@
-"""A damaged ledger is found out, kept, and used as far as its rows are what was written."""
+"""A damaged ledger is used as far as it is sound; who else could change one is kept out."""
 
 import asyncio
 import os
@@ -23,25 +23,21 @@ ROWS = 60
 
 
 def flip(content: bytearray, chance: random.Random) -> None:
-    """Flip up to twenty bits."""
     for _ in range(chance.randint(1, 20)):
         content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
 
 
 def zero(content: bytearray, chance: random.Random) -> None:
-    """Blank up to three pages."""
     for _ in range(chance.randint(1, 3)):
         start = chance.randrange(len(content) // 4096) * 4096
         content[start : start + 4096] = bytes(4096)
 
 
 def cut(content: bytearray, chance: random.Random) -> None:
-    """Drop the end, at any byte."""
     del content[chance.randrange(len(content)) :]
 
 
 def scramble(content: bytearray, chance: random.Random) -> None:
-    """Write noise over a stretch."""
     start = chance.randrange(len(content))
     noise = chance.randbytes(chance.randint(1, 9000))
     content[start : start + len(noise)] = noise
@@ -212,8 +208,8 @@ def test_replies_that_were_not_taken_come_home(
         assert (ledger.get(key_of(2)) is None) != signs
 
 
-def test_a_newer_ledger_is_refused_untouched(tmp_path: Path) -> None:
-    """A format of the future is named, with what to do."""
+def test_what_this_version_cannot_read_is_refused(tmp_path: Path) -> None:
+    """A newer format is named and left as it is; so are a folder and a pipe."""
     path = tmp_path / "l"
     fill(path, 3)
     change(path, "PRAGMA user_version = 9")
@@ -221,6 +217,10 @@ def test_a_newer_ledger_is_refused_untouched(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="a ledger of format 9, this version reads format 1"):
             Ledger(path, read_only=read_only)
     assert ask(path, "PRAGMA user_version") == 9
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(UsageError, match="not a regular file"):
+            Ledger(path)
 
 
 @tabled("made")
@@ -240,14 +240,6 @@ def test_a_database_of_something_else_is_refused(
     assert path.read_bytes() == before
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    """A folder or a pipe in a ledger's place is named."""
-    os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(UsageError, match="not a regular file"):
-            Ledger(path)
-
-
 def test_a_full_disk_leaves_the_damaged_file_in_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,3 +256,90 @@ def test_a_full_disk_leaves_the_damaged_file_in_place(
         Ledger(path)
     assert path.read_bytes() == damaged
     assert sorted(one.name for one in tmp_path.iterdir()) == ["l", "l-claims"]
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_every_file_of_a_ledger_is_private(tmp_path: Path) -> None:
+    """Folder 0700; the file, its log and its locks 0600, whatever the umask."""
+    path = tmp_path / "private" / "l"
+    former = os.umask(0o000)
+    try:
+        with Ledger(path) as ledger:
+            put(ledger, [row_of(1)])
+            modes = {file.name: mode_of(file) for file in path.parent.iterdir()}
+    finally:
+        os.umask(former)
+    assert modes == dict.fromkeys(["l", "l-wal", "l-shm", "l-claims"], 0o600)
+    assert mode_of(path.parent) == 0o700
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@tabled("shared", "who")
+def test_a_folder_that_others_can_change_is_said(
+    tmp_path: Path, read_only: bool, shared: tuple[int, int, int], who: str
+) -> None:
+    """They could put another file in the ledger's place."""
+    folder = tmp_path / "shared"
+    fill(folder / "l", 1)
+    mode, owner, group = shared
+    if {owner, group} != {-1} and os.geteuid() != 0:
+        pytest.skip("only root gives files away")
+    os.chown(folder, owner, group)
+    folder.chmod(mode)
+    with Ledger(folder / "l", read_only=read_only) as ledger:
+        note = f"{folder} can be changed by {who}; keep the ledger in one of your own"
+        assert ledger.notes == ((note,) if who else ())
+
+
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-claims"])
+@pytest.mark.parametrize(("mode", "who"), [(0o666, "every user"), (0o660, "its group")])
+def test_a_file_that_others_can_change_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, mode: int, who: str
+) -> None:
+    """They could change the replies, in its log too; signed rows are used, and it is said (F25)."""
+    fill(tmp_path / "l", 1)
+    path = tmp_path / f"l{ending}"
+    path.touch()
+    path.chmod(mode)
+    note = f"{path} can be changed by {who}; chmod 600 makes it private"
+    for read_only in (False, True):
+        with pytest.raises(UsageError, match=f"own, or sign its rows with {VARIABLE}") as raised:
+            Ledger(tmp_path / "l", read_only=read_only)
+        assert str(raised.value).startswith(note)
+    monkeypatch.setenv(VARIABLE, "s" * 32)
+    with Ledger(tmp_path / "l") as ledger:
+        assert ledger.notes == (note,)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_ledger_of_another_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_only: bool
+) -> None:
+    """It is refused, also by a link, but where its rows are signed it is used, and said."""
+    monkeypatch.setenv(VARIABLE, "s" * 32)
+    fill(tmp_path / "l", 1)
+    (tmp_path / "link").symlink_to(tmp_path / "l")
+    with Ledger(tmp_path / "link", read_only=read_only) as ledger:
+        assert ledger.get(key_of(0)) == reply_of(0)
+        assert ledger.notes == ()
+    monkeypatch.setattr(sqlite, "is_foreign", lambda file: True)
+    with Ledger(tmp_path / "l", read_only=read_only) as ledger:
+        assert ledger.get(key_of(0)) == reply_of(0)
+        assert "belongs to another user" in ledger.notes[0]
+    monkeypatch.delenv(VARIABLE)
+    for name in ("l", "link"):
+        with pytest.raises(UsageError, match="belongs to another user"):
+            Ledger(tmp_path / name, read_only=read_only)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="users are POSIX here")
+def test_whose_a_file_is_is_asked_of_the_system(tmp_path: Path) -> None:
+    """A file that we made is ours; one of another owner is not."""
+    (tmp_path / "l").touch()
+    assert not sqlite.is_foreign((tmp_path / "l").stat())
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "l", 12345, 12345)
+        assert sqlite.is_foreign((tmp_path / "l").stat())

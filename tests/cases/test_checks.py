@@ -1,16 +1,26 @@
-"""``check`` finds slices out of balance, that give answers away, or that cannot show a loss."""
+"""`check` finds what is wrong with items and slices; `qagate` ends in one line and a code."""
 
+import os
 import random
 import re
-from collections.abc import Callable
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from cases.check.checks import check_datasets
-from cases.check.item_checks import Subject
+from cases.__main__ import main
+from cases.check.checks import DATASET_CHECKS, SLICE_CHECKS, check_datasets, findings
+from cases.check.item_checks import Subject, ids, rows_listed
 from cases.check.set_checks import (
     balance,
     closed_book,
@@ -23,8 +33,102 @@ from cases.check.set_checks import (
 )
 from cases.dataset import Threshold
 from evaluators.core import NO, YES, Case, UsageError
-from tests.support.linting import dataset_of, found, item, said, slice_of, subject
+from evaluators.languages import known, language_of
+from tests.support.captured import Captured
+from tests.support.downloading import file_server
+from tests.support.hostile import HOSTILE
+from tests.support.linting import dataset_of, found, from_file, item, said, slice_of, subject
+from tests.support.loopback import Answer
 from tests.support.tables import tabled
+
+EXAMPLES = yaml.safe_load(Path(__file__).with_name("item_checks.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("name", "example"), [(name, one) for name, some in EXAMPLES.items() for one in some]
+)
+def test_a_check_finds_what_is_wrong_and_nothing_else(
+    name: str, example: Mapping[str, Any]
+) -> None:
+    """Each example has just these findings, and their message says what to look at."""
+    language, cases = example.get("lang", "en"), []
+    for row, one in enumerate(example.get("items", [example]), 1):
+        golds = one.get("gold", "x")
+        fields = {key: one[key] for key in ("context", "recorded", "label") if key in one}
+        golds = [golds] if isinstance(golds, str) else golds
+        cases.append(item(row, one["q"], *golds, language=language, **fields))
+    own = subject(*cases, language=language, kind=example.get("kind", "graded"))
+    findings = list(SLICE_CHECKS[name](own))
+    assert [f"{one.severity} {one.row}" for one in findings] == example.get("found", [])
+    assert all(example.get("said", "") in one.message for one in findings)
+
+
+def test_ids_that_change_with_the_content_are_told_where_others_do_not(tmp_path: Path) -> None:
+    """A file without any id is a choice; one row without is a slip.
+
+    Ids that are not plain ASCII become hashes; that is told once, and five rows at most are named.
+    """
+    mixed = from_file(tmp_path, "id,question,answer\na,Who?,x\n,What?,y\n")
+    assert found(ids, mixed) == [("warning", 2)]
+    assert not found(ids, from_file(tmp_path, "question,answer\nWho?,x\nWhat?,y\n"))
+    odd = from_file(tmp_path, "id,question,answer\nok,Who?,x\nид-1,What?,y\na b,When?,z\n")
+    assert found(ids, odd) == [("warning", 2)]
+    assert "2 of 3 ids are replaced by hashes, such as 'ид-1', 'a b'" in said(ids, odd)
+    assert rows_listed(range(1, 8)) == "1, 2, 3, 4, 5 and 2 more"
+
+
+def test_every_language_entry_is_whole() -> None:
+    """Frequent words are written in the language's own letters; regions share their language."""
+    for code, entry in known().items():
+        letters = set("".join(entry.stops)) - {"'"}
+        assert letters <= (entry.letters or letters), code
+        assert entry.expected <= entry.letters, code
+        assert len(entry.stops) > 60, code
+    assert language_of("en-GB") is language_of("en")
+    assert language_of("be-tarask") is language_of("xx") is None
+
+
+KINDS: tuple[str, ...] = ("graded", "rated", "yes_no", "judged")
+LANGUAGES = ("en", "bg", "pl", "hu", "be", "zh")
+TEXT = st.one_of(
+    st.text(max_size=60),
+    st.text('aаαIІ \u0301\u200b„“"«.,?сьцяня|\u2000\n', max_size=60),
+    st.sampled_from(HOSTILE[:-3]),
+)
+
+
+@st.composite
+def subjects(draw: st.DrawFn) -> Subject:
+    kind, language = draw(st.sampled_from(KINDS)), draw(st.sampled_from(LANGUAGES))
+    fields = st.sampled_from(("fact_id", "label_1", "difficulty", "twin", "story_id"))
+    cases: list[Case] = []
+    for row in range(1, draw(st.integers(1, 4)) + 1):
+        golds = draw(st.lists(TEXT, min_size=1, max_size=2))
+        metadata = draw(st.dictionaries(fields, TEXT, max_size=3))
+        cases.append(item(row, draw(TEXT), *golds, context=draw(TEXT), metadata=metadata))
+    own = slice_of(language, kind, by=("topic",))
+    return Subject(slice_=own, cases=tuple(cases))
+
+
+@pytest.mark.untraced
+@settings(max_examples=150, deadline=None)
+@given(subjects())
+def test_no_text_makes_the_linter_fail(own: Subject) -> None:
+    """Whatever stands in a file, every check ends, and every finding is one printable line."""
+    for finding in (
+        *findings(SLICE_CHECKS, own.slice_.path, own),
+        *findings(DATASET_CHECKS, own.slice_.path, *dataset_of(own)),
+    ):
+        assert "\n" not in finding.line
+        assert finding.line.startswith(f"{finding.file}: ")
+
+
+def test_a_long_text_is_read_in_one_walk() -> None:
+    """Towers of marks, endless words and unclosed quotes are checked in linear time."""
+    for text in ("a" + "\u0301" * 20_000, "ж" * 50_000 + "  y", "(„" * 20_000, "a" + " " * 50_000):
+        own = Subject(slice_=slice_of("be"), cases=(item(1, text, context=text),))
+        assert len(findings(SLICE_CHECKS, own.slice_.path, own)) < 4
+
 
 TODAY = datetime.now(UTC).date()
 NOUNS = [f"w{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)]
@@ -40,7 +144,6 @@ def test_classes_out_of_balance_are_told(kind: str, labels: list[str | None], to
 
 
 def yes_or_no(count: int, write: Callable[[int, str], str]) -> Subject:
-    """Return a slice of questions, every second one answered yes."""
     labels = [YES if n % 2 else NO for n in range(count)]
     rows = [
         item(n + 1, write(n, label), label=label, context=f"p{n}") for n, label in enumerate(labels)
@@ -49,7 +152,6 @@ def yes_or_no(count: int, write: Callable[[int, str], str]) -> Subject:
 
 
 def neutral(n: int, _: str) -> str:
-    """Return a question whose words say nothing of its answer."""
     return f"Is {NOUNS[n // 2]} here?"
 
 
@@ -140,7 +242,6 @@ def test_twins_are_two_with_opposite_answers_and_one_fact_changed() -> None:
 
 
 def answered(right: int, wrong: int, kind: str, **more: object) -> Subject:
-    """Return a slice with this many right and wrong recorded answers."""
     words = {"graded": ("Paris", "Rome"), "yes_no": ("Yes", "No")}.get(kind, ("a b c", ""))
     rows = [
         item(row, f"{row}?", words[0], label="YES", recorded=words[row > right], **more)
@@ -241,3 +342,59 @@ def test_a_fact_in_several_languages_counts_once_for_a_pooled_margin(*, fact: bo
     notes = [note.message for note in narrow_margins(*dataset_of(*halves, pooled=(rule,)))]
     assert len(notes) == fact
     assert all("20 independent items can never show a drop below 0.1" in note for note in notes)
+
+
+ROOT = Path(__file__).parents[2]
+ROW = b'{"question": "is it", "passage": "It is.", "answer": true}\n'
+
+
+@tabled("words", "message")
+def test_wrong_arguments_exit_with_4(words: list[str], message: str, capsys: Captured) -> None:
+    """One line on stderr, nothing on stdout."""
+    assert main(words) == 4
+    out, err = capsys.readouterr()
+    assert message in err
+    assert (out, err.count("\n")) == ("", 1)
+
+
+def test_check_takes_what_lies_below_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    """The user's own data sets where there are any; `--as` still asks for a file."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "folk", "--to", "deep"]) == 0
+    assert main(["check"]) == 0
+    assert "0 errors, 1 warning: 1 item in 1 file" in capsys.readouterr().out
+    assert main(["check", "--as", "simpleqa:bg"]) == 4
+    assert "no file given" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@tabled("name", "as_", "code", "checks")
+def test_public_files_show_their_known_faults(
+    name: str, as_: str, code: int, checks: list[str], capsys: Captured
+) -> None:
+    """Published sets hold leaks, look-alikes, conflicts and control characters; they are found."""
+    file = ROOT.parent / "shared" / "data" / name
+    if not file.is_file():
+        pytest.skip("the shared data is not here")
+    assert main(["check", "--as", as_, str(file)]) == code
+    told = capsys.readouterr().out
+    assert all(f": {check}: " in told for check in checks)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX here")
+def test_ctrl_c_ends_quietly(tmp_path: Path) -> None:
+    """Exit code 130, no traceback and no part of a file."""
+    with file_server() as server:
+        server.files["/data"] = Answer(action="headers", body=ROW)
+        words = ["download", "boolq", "--to", str(tmp_path), "--url", server.url()]
+        command = [sys.executable, "-m", "cases", *words]
+        with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            while not server.server.count:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            assert process.stderr.read() == "interrupted\n"
+        assert process.returncode == 130
+        assert not any(tmp_path.iterdir())

@@ -1,0 +1,24 @@
+"""What the simulations share: a seed, the type of their arrays, and how their lines are printed."""
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluators.output import say
+
+Array = npt.NDArray[np.float64]
+ROOT = Path(__file__).parents[2]
+SEED = 20261122
+
+
+def show(lines: Callable[[int], Iterable[str]], rounds: int) -> None:
+    """Print a benchmark's lines as they come; the first argument is its number of rounds."""
+    for line in lines(int(sys.argv[1]) if sys.argv[1:] else rounds):
+        say(sys.stdout, line)
+
+
+def percent(*shares: float, places: int = 2) -> list[str]:
+    return [f"{100 * share:.{places}f}" for share in shares]

@@ -1,0 +1,296 @@
+"""The bundled items: their fields, kinds, labels by the rubric, and the balance of whole files."""
+
+import csv
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from datetime import date
+from itertools import product
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from cases.builder.recipe import Recipe, find_recipe, load_recipe
+from cases.builder.rules import check_questions, question_only
+from cases.builder.work_folder import DraftItem, Origin, from_row
+from cases.check.checks import check_datasets
+from cases.config import load_dataset
+from cases.loading import load_cases
+from evaluators.core import NO, YES, Case
+from evaluators.kinds import FALSE_PREMISE
+from evaluators.rubric import Rubric, combined
+from reports.metrics.gate import floor_gates, gate_inputs
+from reports.metrics.summary import summarise
+from tests.support.made_records import numbered
+
+EBA = Path(__file__).parents[2] / "cases" / "eba" / "dataset.yaml"
+ACT = re.compile(r"3\d{4}[RL]\d{4}|EBA/GL/\d{4}/\d{2}")
+"""A CELEX number of a regulation or directive, or the number of a guideline of the EBA."""
+OPENINGS = {
+    "yes": re.compile(r"Yes\b"),
+    "no": re.compile(r"No\b"),
+    "value": re.compile(r"(?!Yes\b|No\b)"),
+    "unsettled": re.compile(r".*\bnot settle\b.*\bmissing\b"),
+}
+"""How an expert's answer of each type begins; an unsettled one says what is missing."""
+HINT = re.compile(r"cannot say|nobody|not known|is not in our file|missing|have not yet")
+"""How a question gives away that a fact is lacking."""
+
+ITEMS = load_cases(load_dataset(EBA).slices["en"])
+LONG = [case for case in ITEMS if len(case.context.split()) >= 400]
+
+
+def test_every_regulatory_item_is_whole() -> None:
+    """Act, provision, source and date; the conclusion first; topics of five items or more."""
+    for case in ITEMS:
+        fields = case.metadata
+        assert ACT.fullmatch(str(fields["celex"])), case.id
+        assert date(2024, 1, 1) <= date.fromisoformat(str(fields["as_of"])), case.id
+        assert all(str(fields[name]).strip() for name in ("topic", "provision", "source")), case.id
+        assert re.fullmatch(r"(\d{4}_\d{4,5})?", str(fields["qa_id"])), case.id
+    for case in ITEMS:
+        opening = OPENINGS[str(case.metadata["answer_type"])]
+        assert opening.match(case.expected), case.id
+        assert re.search(r"Article|paragraph|section", case.expected), case.id
+    topics = Counter(str(case.metadata["topic"]) for case in ITEMS)
+    assert 10 <= len(topics) <= 14
+    assert min(topics.values()) >= 5
+
+
+def test_no_conclusion_pays_without_reading() -> None:
+    """As many yes as no, a sixth open, and 30 long contexts that keep the deciding sentence
+    apart.
+    """
+    for some in (ITEMS, LONG):
+        types = Counter(str(case.metadata["answer_type"]) for case in some)
+        assert abs(types["yes"] - types["no"]) <= 2
+        assert 0.12 <= types["unsettled"] / len(some) <= 0.25
+    open_ = [case for case in ITEMS if case.metadata["answer_type"] == "unsettled"]
+    assert sum(bool(HINT.search(case.question)) for case in open_) <= len(open_) / 4
+    assert len(LONG) >= 30
+    assert all(len(case.context.split()) <= 900 for case in ITEMS)
+    assert all(case.context.count("\n") >= 6 for case in LONG)
+    assert len({case.metadata["topic"] for case in LONG}) >= 10
+
+
+@pytest.mark.parametrize(
+    ("law", "least"),
+    [
+        (r"2024/3117|2024/2956", 10),
+        (r"DORA|2024/1772|2025/301|2024/2956", 8),
+        (r"PSD2|2018/389", 8),
+    ],
+    ids=["supervisory reporting", "DORA", "PSD2"],
+)
+def test_what_banks_ask_most_is_asked(law: str, least: int) -> None:
+    """Templates and dates of reporting, digital resilience and payments, by the act named."""
+    assert sum(bool(re.search(law, str(case.metadata["source"]))) for case in ITEMS) >= least
+
+
+BOOLQ = Path(__file__).parents[2] / "cases" / "boolq" / "dataset.yaml"
+INVENTED = {"be": "Прыдуманая навіна. ", "en": "Invented news item: "}
+"""How news begins in each language: nobody takes it for a report of something that happened."""
+TYPES = {"negation", "comparison", "time", "count", "condition", "other"}
+GENRES = {"encyclopaedia", "everyday", "news"}
+
+
+@pytest.fixture(scope="module", params=INVENTED)
+def cases(request: pytest.FixtureRequest) -> list[Case]:
+    return load_cases(load_dataset(BOOLQ).slices[request.param])
+
+
+@pytest.fixture(scope="module")
+def recipe(cases: list[Case]) -> Recipe:
+    return load_recipe(find_recipe(cases[0].language))
+
+
+def built(case: Case) -> DraftItem:
+    origin = Origin(group=str(case.metadata["genre"]), source="", page=case.id, title="")
+    return DraftItem(
+        id=case.id,
+        language=case.language,
+        paragraph=case.context,
+        origin=origin,
+        question=case.question,
+        answer=str(case.label),
+    )
+
+
+def test_the_builder_would_keep_every_question(cases: list[Case], recipe: Recipe) -> None:
+    """Form, no denial at its head, no copy of its passage; a twin's question is asked twice."""
+    asked = {case.question: built(case) for case in cases}
+    checked = check_questions(list(asked.values()), recipe)
+    assert [(item.id, item.reason, item.detail) for item in checked if item.reason] == []
+    longest = {"": 900, "built": 1200}
+    assert all(
+        200 <= len(case.context) <= longest[str(case.metadata.get("part", ""))] for case in cases
+    )
+
+
+def test_a_passage_is_needed(cases: list[Case], recipe: Recipe) -> None:
+    """No rule on the question, nor a passage's length, answers; news is said to be invented."""
+    found = question_only([built(case) for case in cases], recipe.question.negations)
+    assert found["shares"]["majority"] == 0.5
+    assert max(found["shares"].values()) <= 0.58
+    alone = [case for case in cases if not case.metadata["twin"]]
+    lengths = {word: [len(c.context) for c in alone if c.label == word] for word in (YES, NO)}
+    pairs = list(product(lengths[YES], lengths[NO]))
+    area = sum((yes > no) + (yes == no) / 2 for yes, no in pairs) / len(pairs)
+    said = f"{cases[0].language}: AUC of length {area:.2f} in {len(alone)} rows without a twin"
+    assert 0.42 <= area <= 0.58, said
+    news = [case for case in cases if case.metadata["genre"] == "news"]
+    assert all(case.context.startswith(INVENTED[case.language]) for case in news)
+
+
+def test_built_items_are_those_that_the_builder_froze() -> None:
+    """Passage, question and answer are as its last step left them, confirmed and reviewed."""
+    cases = load_cases(load_dataset(BOOLQ).slices["be"])
+    built = {case.id: case for case in cases if case.metadata.get("part") == "built"}
+    folder = BOOLQ.parent / "built"
+    lines = [
+        line for path in folder.glob("*.jsonl") for line in path.read_text("utf-8").splitlines()[1:]
+    ]
+    frozen = [item for item in (from_row(json.loads(line)) for line in lines) if not item.reason]
+    assert len(built) == len(frozen) >= 50
+    for item in frozen:
+        case = built[item.id]
+        assert (case.context, case.question, case.label) == (
+            *(item.paragraph, item.question, item.answer),
+        )
+        assert item.validator["blind"] == item.review["said"][0]["verdict"] == item.answer
+
+
+def test_most_items_are_twins(cases: list[Case]) -> None:
+    """The linter finds nothing: two of each, with opposite answers, one fact apart."""
+    names = Counter(str(case.metadata["twin"]) for case in cases)
+    assert len(cases) >= 204
+    assert len(names.keys() - {""}) >= 64
+    found = check_datasets([BOOLQ]).findings
+    assert [one.line for one in found if one.file.stem == cases[0].language] == []
+
+
+@pytest.mark.parametrize(("field", "values"), [("type", TYPES), ("genre", GENRES)])
+def test_types_and_genres_are_in_balance(cases: list[Case], field: str, values: set[str]) -> None:
+    """None is rare, and each has about as many of either answer."""
+    counts = Counter(str(case.metadata[field]) for case in cases)
+    yes = Counter(str(case.metadata[field]) for case in cases if case.label == YES)
+    assert counts.keys() == values
+    for name, count in counts.items():
+        assert count >= 0.7 * len(cases) / len(values)
+        assert 0.42 <= yes[name] / count <= 0.58, name
+
+
+CASES = Path(__file__).parents[2] / "cases"
+JUDGES = CASES / "judges"
+JUDGED = load_dataset(JUDGES / "judges_eba" / "dataset.yaml").slices["en"]
+ANSWERS = load_cases(JUDGED)
+GATED = load_dataset(CASES / "eba/dataset.yaml").slices["en"]
+RUBRIC = cast("Rubric", JUDGED.rubric)
+LANGUAGES = ["en", "bg", "pl", "hu", "be"]
+
+
+def rows(language: str) -> list[dict[str, str]]:
+    with (JUDGES / f"{language}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_language_has_items_of_every_kind(language: str) -> None:
+    """Eighty items or more; ranges, false premises and coarse answers are graded each way."""
+    found = rows(language)
+    graded = defaultdict(set)
+    for row in found:
+        graded[row["kind"]].add(row["label"])
+    assert len(found) >= 80
+    for kind in ("range", "false_premise"):
+        assert {"CORRECT", "INCORRECT"} <= graded[kind]
+    assert "NOT_ATTEMPTED" in graded["scope"]
+    assert {"partial", "rounding", "injection", "hedged_wrong", "typo"} <= set(graded)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_labels_follow_the_rules_that_have_no_exception(language: str) -> None:
+    """Candidates left open are never NOT_ATTEMPTED, coarse answers never INCORRECT.
+
+    Ids and pairs of question and answer differ, and no label claims to come from people.
+    """
+    found = rows(language)
+    assert len({row["id"] for row in found}) == len(found)
+    assert len({(row["question"], row["predicted_answer"]) for row in found}) == len(found)
+    assert {row["label_source"] for row in found} == {"constructed"}
+    for row in found:
+        if row["kind"] == "candidates":
+            assert row["label"] != "NOT_ATTEMPTED", row["id"]
+        if row["kind"] in ("scope", "extra_falsehood"):
+            assert row["label"] != "INCORRECT", row["id"]
+        assert (row["kind"] == "false_premise") <= row["answer"].startswith(FALSE_PREMISE)
+
+
+def test_labels_are_made_of_scores() -> None:
+    """Answers are to the items' own questions; each label is one reader's sum; most lie about
+    the bar.
+    """
+    items = {case.id: case for case in load_cases(GATED)}
+    first = {answer.id.rpartition("-")[0]: answer for answer in reversed(ANSWERS)}
+    for answer in ANSWERS:
+        name, _, number = answer.id.rpartition("-")
+        item = items.get(name, first[name])
+        assert number.isdigit()
+        assert (answer.question, answer.golds) == (item.question, item.golds), answer.id
+        assert answer.context in (item.context, ""), answer.id
+    assert len(first.keys() - items.keys()) <= 1
+    assert any(not answer.context for answer in ANSWERS)
+    caps = RUBRIC.parts
+    for answer in ANSWERS:
+        made = []
+        for reader in (1, 2):
+            given = str(answer.metadata[f"parts_{reader}"])
+            assert re.fullmatch(r"[0-3](?: [0-3]){3}", given), answer.id
+            scores = dict(zip(caps, map(int, given.split()), strict=True))
+            made.append(combined(caps, scores))
+            assert made[-1] == int(str(answer.metadata[f"label_{reader}"])), answer.id
+        assert int(answer.label or "") in made, answer.id
+        assert abs(made[0] - made[1]) <= 3, answer.id
+    labels = [int(answer.label or "") for answer in ANSWERS]
+    bar = RUBRIC.pass_bar
+    assert len(ANSWERS) >= 107
+    assert sum(bar - 2 <= label <= bar for label in labels) >= 50
+    assert 0.35 <= sum(label >= bar for label in labels) / len(labels) <= 0.65
+    assert set(labels) == set(range(1, 11))
+
+
+def floors(ratings: Mapping[str, int]) -> set[str]:
+    """Return which of the floors a rater with these ratings, by the answers' ids, reaches."""
+    rows = [{"label": answer.label, "rating": ratings[answer.id]} for answer in ANSWERS]
+    records = numbered(rows)
+    inputs = gate_inputs(JUDGED, records, summarise(records, JUDGED))
+    gates = floor_gates(JUDGED.floor, inputs)
+    return {gate.threshold.measure for gate in gates if gate.state == "PASS"}
+
+
+@pytest.mark.parametrize(
+    "distort",
+    [
+        lambda label, _: max(1, label - 2),
+        lambda label, _: min(10, label + 1),
+        lambda label, _: {True: 5, False: 1 + (label > 2)}[label > 3],
+        lambda _, answer: 5,
+        lambda _, answer: min(10, 1 + len(answer) // 60),
+        lambda _, answer: min(10, 1 + sum(map(str.isdigit, answer)) // 3),
+    ],
+    ids=["two too strict", "one too kind", "only 1, 2 and 5", "always 5", "length", "digits"],
+)
+def test_a_distorted_rater_misses_the_floor(
+    distort: Callable[[int, str], int],
+) -> None:
+    """Rank correlation alone would trust some of these: 0.98 for one that is two too strict."""
+    said = {one.id: distort(int(one.label or ""), one.recorded or "") for one in ANSWERS}
+    assert floors(said) < set(JUDGED.floor)
+
+
+def test_the_second_reader_reaches_the_floor() -> None:
+    """The floor can be reached: a reader who scored by the rubric alone does."""
+    second = {one.id: int(str(one.metadata["label_2"])) for one in ANSWERS}
+    assert floors(second) == set(JUDGED.floor)
