@@ -17,7 +17,7 @@ import pytest
 from evaluators.core import Outcome
 from evaluators.models import connect
 from evaluators.runtime.caller import CallSettings, RetryPolicy
-from evaluators.runtime.engine import Status
+from evaluators.runtime.outcomes import Status
 from evaluators.text import PLACEHOLDER, Key
 from tests.support.engine_bench import Bench, prompted
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible, reply
