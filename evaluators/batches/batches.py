@@ -37,7 +37,7 @@ from evaluators.models import LazyModel
 from evaluators.models.adapter import BatchStatus
 from evaluators.models.batching import BatchedModel
 from evaluators.runtime.budget import BATCH
-from evaluators.runtime.caller import Caller, Meter, Sender
+from evaluators.runtime.caller import Caller, Detour, Meter, Sender
 from evaluators.runtime.limits import NEVER
 from evaluators.text import digest
 
@@ -103,7 +103,7 @@ class LiveWave:
     task: asyncio.Task[None] | None = None
 
 
-class Batches:
+class Batches(Detour):
     """The batches of one run, in one event loop. ``settings`` None begins none."""
 
     def __init__(self, caller: Caller, settings: BatchSettings | None) -> None:

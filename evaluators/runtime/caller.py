@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, AsyncExitStack, nullcontext, supp
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from evaluators.core import (
     Ask,
@@ -317,25 +317,28 @@ class Meter:
         self.models[model.spec] = reply.model or model.spec
 
 
-class Detour(Protocol):
-    """A way to replies other than direct calls: a provider's batches."""
+class Detour:
+    """A way to replies other than direct calls: a provider's batches. This one is none."""
 
-    takes_all: bool
+    takes_all = False
     """Whether all items should be at work at once."""
 
     def item(self, meter: Meter) -> AbstractContextManager[None]:
         """Count an item as at work for a block."""
+        return nullcontext()
 
     async def reply(
         self, model: Model, request: Request, row: partial[PaidReply], *, urgent: bool
     ) -> Reply | None:
         """Return a reply that is in the ledger; None if the call is to be made directly."""
+        return None
 
     def halt(self, error: StoppedError) -> None:
         """Begin nothing more."""
 
     def describe(self) -> str:
         """Return in a few words what calls wait for; empty if for nothing."""
+        return ""
 
     async def close(self) -> None:
         """Return once all that came back is kept."""
@@ -360,7 +363,7 @@ class Caller:
         self.price = price
         self._settings = settings
         self._find_detour = None if settings.replay else find_detour
-        self._detour: Detour | None = None
+        self.detour = Detour()
         self._look_at = NEVER
         self._under_way: dict[str, asyncio.Task[Fetched]] = {}
 
@@ -369,33 +372,25 @@ class Caller:
         if self._find_detour is not None and self._look_at == NEVER:
             self._look_at = now = asyncio.get_running_loop().time()
             with suppress(LedgerError):  # the first call looks again, and reports it
-                self._detour = self._find_detour(self)
-                self._look_at = now + LOOK_SECONDS
+                self._take(self._find_detour(self), now)
 
-    @property
-    def takes_all(self) -> bool:
-        """Whether all items should be at work at once."""
-        return self._detour is not None and self._detour.takes_all
-
-    def item(self, meter: Meter) -> AbstractContextManager[None]:
-        """Count an item as at work for a block."""
-        return nullcontext() if self._detour is None else self._detour.item(meter)
+    def _take(self, detour: Detour | None, now: float) -> None:
+        self.detour = detour or self.detour
+        self._look_at = now + LOOK_SECONDS if detour is None else NEVER
 
     def halt(self, error: StoppedError) -> None:
         """Start no further call; calls in flight go on."""
         self.sender.halt(error)
-        if self._detour is not None:
-            self._detour.halt(error)
+        self.detour.halt(error)
 
     def describe(self, now: float) -> str:
         """Return in a few words what calls wait for; empty if nothing is held back."""
-        waits = "" if self._detour is None else self._detour.describe()
-        return "; ".join(filter(None, (waits, self.sender.admission.describe(now))))
+        waits = (self.detour.describe(), self.sender.admission.describe(now))
+        return "; ".join(filter(None, waits))
 
     async def close(self) -> None:
         """Return once all that was paid for is kept; the ledger stays open."""
-        if self._detour is not None:
-            await self._detour.close()
+        await self.detour.close()
         await self.ledger.flush()
 
     def metered(self, meter: Meter) -> Ask:
@@ -440,14 +435,12 @@ class Caller:
         row = partial(PaidReply, key=key, spec=model.spec, documents=documents)
         try:
             now = asyncio.get_running_loop().time()
-            if self._detour is None and self._find_detour is not None and now >= self._look_at:
+            if self._find_detour is not None and now >= self._look_at:
                 self._look_at = now + LOOK_SECONDS  # another run may have begun one
-                self._detour = await asyncio.to_thread(self._find_detour, self)
-            if self._detour is not None:
-                urgent = bool(meter.models)
-                found = await self._detour.reply(model, request, row, urgent=urgent)
-                if found is not None:
-                    return found, 1
+                self._take(await asyncio.to_thread(self._find_detour, self), now)
+            found = await self.detour.reply(model, request, row, urgent=bool(meter.models))
+            if found is not None:
+                return found, 1
             async with AsyncExitStack() as stack:
                 claimed = stack.enter_async_context(self.ledger.claim(key))
                 kept = await self.sender.before_the_end(claimed)

@@ -154,7 +154,7 @@ class Engine:
         beating = in_thread(partial(self._keep_beating, self._loop, over))
         # Twice as many items as calls: some always wait until their reply is on the disk. A batch
         # takes all items at once.
-        count = len(self._tasks) if self._caller.takes_all else 2 * self._concurrency
+        count = len(self._tasks) if self._caller.detour.takes_all else 2 * self._concurrency
         workers = [asyncio.create_task(self._work(schedule)) for _ in range(count)]
         try:
             await asyncio.gather(*workers)
@@ -178,7 +178,7 @@ class Engine:
             self._sender.begin()
             NOTE_WORK.set(partial(self._note_work, key))
             meter = Meter(price=self._caller.price)
-            with self._caller.item(meter):
+            with self._caller.detour.item(meter):
                 outcome = await self._answered_and_judged(self._tasks[key], meter)
             self._add(outcome)
             schedule.done(refused=outcome.kind in BAD_REQUEST and self._stopping is None)

@@ -100,7 +100,7 @@ class BatchRuns:
 
         async def ask(text: str) -> Reply | CallError:
             meter = Meter(price=caller.price)
-            with caller.item(meter):
+            with caller.detour.item(meter):
                 try:
                     return await caller.metered(meter)(model, asked(text))
                 except CallError as error:
