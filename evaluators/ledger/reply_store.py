@@ -105,10 +105,9 @@ class Ledger:
     @property
     def unkept(self) -> str:
         """Where replies are that the database did not take, and what takes them in, or nothing."""
-        if not self._unkept:
-            return ""
-        more = f" and {len(self._unkept) - 1} more" if len(self._unkept) > 1 else ""
-        return f"replies that the ledger did not take are in {self._unkept[0]}{more}: run again"
+        more = f" and {len(self._unkept) - 1} more" if self._unkept[1:] else ""
+        first = f"{self._unkept[0]}{more}" if self._unkept else ""
+        return f"replies that the ledger did not take are in {first}: run again" if first else ""
 
     def is_earlier(self, key: str) -> bool:
         """Return whether another run than this one paid for the reply under this key."""
@@ -222,8 +221,8 @@ class Ledger:
 
     def documents(self, kind: str, keys: Collection[str] | None = None) -> dict[str, str]:
         """Return the sound documents of a kind by key, in order: all, or those with these keys."""
-        opened = {one.key: one.opened(self._signer) for one in self._documents(kind, keys)}
-        return {key: text for key, text in opened.items() if text is not None}
+        found = ((one.key, one.opened(self._signer)) for one in self._documents(kind, keys))
+        return {key: text for key, text in found if text is not None}
 
     def _documents(self, kind: str, keys: Collection[str] | None) -> list[StoredDocument]:
         among = "" if keys is None else f" AND key IN ({marks(keys)})"
@@ -231,9 +230,9 @@ class Ledger:
         try:
             found = self.store.read(query, (kind, *(keys or ()))) if keys is None or keys else []
         except StoreError as error:
-            if self._read_only and error.is_damage:
-                return [StoredDocument(kind, key, "") for key in keys or ()]
-            raise self._failure(error) from None
+            if not (self._read_only and error.is_damage):
+                raise self._failure(error) from None
+            found = [(kind, key, "") for key in keys or ()]
         return [StoredDocument._make(one) for one in found]
 
     def requests(self, keys: Collection[str]) -> tuple[dict[str, str], dict[str, str], set[str]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from evaluators.core import Place, PostgresUrl, Price, Usage, UsageError
@@ -135,15 +135,12 @@ def take_unkept(store: Store, place: Place) -> Iterator[str]:
             yield f"{plural(done.new, 'row')} taken in from {path}{bad}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
-    """How an import ended, in rows."""
+class Imported(NamedTuple):
+    """How many rows an import added or knew, and where bad lines are, with what is wrong."""
 
-    new: int = 0
-    known: int = 0
-    """Rows whose key had a reply already, which stays."""
-    refused: tuple[str, ...] = ()
-    """Where each bad line is and what is wrong with it."""
+    new: int
+    known: int
+    refused: Sequence[str]
 
 
 def import_rows(store: Store, path: Path) -> Imported:
@@ -177,7 +174,7 @@ def import_rows(store: Store, path: Path) -> Imported:
         marked = [(row.key,) for row in added]
         store.change([(INSERT, added), (MARK_IMPORTED, marked), (ADD_DOCUMENT, documents)])
         new, known = new + len(added), known + len(there)
-    return Imported(new=new, known=known, refused=tuple(refused))
+    return Imported(new, known, refused)
 
 
 def _read_lines(path: Path) -> Iterator[bytes]:

@@ -239,10 +239,9 @@ class Engine:
             judging = task.judge.judge(task.case, answer, ask)
             verdict = await self._sender.before_the_end(judging, JUDGING_GRACE_S)
             state = "passed" if task.passes(task.case, verdict) else "failed"
-        except StoppedError as error:
-            state, kind, message = "missing", error.kind, str(error)
         except CallError as error:
             kind, message = error.kind, str(error)
+            state = "missing" if isinstance(error, StoppedError) else state
         except JudgeError as error:
             kind, message = error.kind, str(error)
             verdict = Verdict(votes=error.votes) if error.votes else None
@@ -275,10 +274,8 @@ class Engine:
             measuring = measure_all(task.metric_runners, task.case, answer, ask)
             extra = await self._sender.before_the_end(measuring, JUDGING_GRACE_S)
         except StoppedError as error:
-            names = [runner.spec.name for runner in task.metric_runners]
-            return MetricResults(
-                values=dict.fromkeys(names), unmeasured=dict.fromkeys(names, str(error))
-            )
+            names = dict.fromkeys(runner.spec.name for runner in task.metric_runners)
+            return MetricResults(values=names, unmeasured=dict.fromkeys(names, str(error)))
         self.failure = self.failure or extra.failure
         return extra
 

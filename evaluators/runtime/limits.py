@@ -119,11 +119,9 @@ class ModelQueue:
             self.hopeless = None
             return error
         count = len(self.refusals)
-        self.hopeless = FatalError(
-            error.kind,
-            f"{error}; the first {plural(count, 'call')} all failed so, and none succeeded: "
-            f"{self.limits.advice} ({self.server.name})",
-        )
+        said = f"{error}; the first {plural(count, 'call')} all failed so, and none succeeded: "
+        said += f"{self.limits.advice} ({self.server.name})"
+        self.hopeless = FatalError(error.kind, said)
         return error if count < REFUSED_ALIKE else self.hopeless
 
     def learn(self, error: BaseException | None) -> None:
@@ -283,17 +281,15 @@ class Admission:
         if full or queue.server.window.is_full:
             return NEVER
         delay = queue.server.wait(now)
-        for bucket in (queue.rpm, self._rpm):
-            if bucket is not None:
-                delay = max(delay, bucket.wait(now))
+        for bucket in filter(None, (queue.rpm, self._rpm)):
+            delay = max(delay, bucket.wait(now))
         return delay if queue.tpm is None else max(delay, queue.tpm.bucket.wait(now, size))
 
     def _start(self, queue: ModelQueue, size: float, now: float) -> None:
         self.in_flight += 1
         queue.in_flight += 1
         queue.server.start(now)
-        for bucket in (queue.rpm, self._rpm):
-            if bucket is not None:
-                bucket.take(now)
+        for bucket in filter(None, (queue.rpm, self._rpm)):
+            bucket.take(now)
         if queue.tpm is not None:
             queue.tpm.bucket.take(now, size)

@@ -148,8 +148,7 @@ class Pace:
         """Count a request that goes now, as one of ``in_flight``."""
         self._weight = 1 / max(LATEST_CALLS, in_flight)
         self._share *= 1 - self._weight
-        if self._since is None:
-            self._since = now
+        self._since = now if self._since is None else self._since
         if self._bucket is None:
             return
         # A rate that holds nobody back was not tried: it does not grow.
@@ -168,8 +167,7 @@ class Pace:
             if not self._has_granted:  # the server was down until now and has shown no rate
                 self._bucket, self._refusals = None, 0
         else:
-            granted, since = self._before
-            self._before = granted + 1, since
+            self._before = self._before[0] + 1, self._before[1]
         self._has_granted = True
 
     def is_single(self, started: float, now: float, *, announced: bool) -> bool:
@@ -201,8 +199,7 @@ class Pace:
             rate = max(average, FIRST_RATE)
         elif untried:
             # A server that has granted nothing at all is down: it has not shown any rate.
-            lowest = average if granted else self._bucket.rate
-            rate = min(self._bucket.rate, lowest)
+            rate = min(self._bucket.rate, average) if granted else self._bucket.rate
         else:
             self._refused_rate = self._bucket.rate
             least = max(average, self._bucket.rate / 2)
@@ -221,8 +218,7 @@ class Pace:
 
     def _ease(self, bucket: TokenBucket, now: float) -> None:
         """Lower the rate a little, or raise it where that has not helped several times."""
-        is_lower = bucket.rate <= EASED_LOWER * self._refused_rate < float("inf")
-        if not (self._easings and is_lower):
+        if not (self._easings and bucket.rate <= EASED_LOWER * self._refused_rate < float("inf")):
             self._easings, self._eased_from = 0, bucket.rate
         if self._easings < EASINGS:
             self._easings += 1
@@ -363,13 +359,12 @@ class ServerState:
             self._fail(error, started, now, is_probe=was_probe, again=failed_at is not None)
         elif error is None or (isinstance(error, CallError) and not is_transient):
             self._succeed(started)
-        elif was_probe and self._opened_at is not None:  # it ended without a word of the server
-            self._resume = max(self._resume, now + probe_pause(now - self._opened_at))
+        elif was_probe:  # it ended without a word of the server
+            self._wait_for_probe(now, 1.0)
         self.window.in_flight -= 1
         kind = getattr(error, "kind", "")
-        return not is_own if kind == RATE_LIMIT else (
-            kind in OUTAGES and self._opened_at is not None
-        )  # fmt: skip
+        is_down = kind in OUTAGES and self._opened_at is not None
+        return not is_own if kind == RATE_LIMIT else is_down
 
     def describe(self, now: float) -> str:
         """Return in a few words why calls to this server wait; empty if they do not."""
@@ -422,8 +417,8 @@ class ServerState:
             self._open(now, is_down=many or unknown, is_probe=is_probe)
         elif kind not in WITHOUT_REPLY:
             self._close(started)
-        elif is_probe and self._opened_at is not None:
-            self._resume = max(self._resume, now + probe_pause(now - self._opened_at))
+        elif is_probe:
+            self._wait_for_probe(now, 1.0)
         self._was_reached = reached
         if kind == RATE_LIMIT and not self._pace.is_single(started, now, announced=seconds > 0):
             self._refuse(seconds, started, now)
@@ -438,8 +433,11 @@ class ServerState:
             return
         else:
             self._probe_failed = True
-        pause = probe_pause(now - self._opened_at) * (1 + PAUSE_SPREAD * self._random())
-        self._resume = max(self._resume, now + pause)
+        self._wait_for_probe(now, 1 + PAUSE_SPREAD * self._random())
+
+    def _wait_for_probe(self, now: float, spread: float) -> None:
+        if self._opened_at is not None:
+            self._resume = max(self._resume, now + probe_pause(now - self._opened_at) * spread)
 
     def _refuse(self, announced: float, started: float, now: float) -> None:
         seconds = announced
