@@ -13,14 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
-from evaluators.core import (
-    CallError,
-    FatalError,
-    RefusedError,
-    Reply,
-    StoppedError,
-    TransientError,
-)
+from evaluators.core import CallError, FatalError, RefusedError, Reply, StoppedError, TransientError
 from evaluators.ledger import Ledger
 from evaluators.models.adapter import BatchApi, BatchStatus
 from evaluators.models.batching import BatchedModel
