@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import TypeVar
 from uuid import uuid4
 
 import psycopg
@@ -29,12 +29,8 @@ Connection = psycopg.Connection[Row]
 FORMAT = 1
 TABLES = f"""
 CREATE TABLE calls (
-    key TEXT COLLATE "C" PRIMARY KEY,
-    schema INTEGER NOT NULL,
-    at DOUBLE PRECISION NOT NULL,
-    spec TEXT NOT NULL,
-    reply TEXT NOT NULL,
-    checksum TEXT NOT NULL
+    key TEXT COLLATE "C" PRIMARY KEY, schema INTEGER NOT NULL, at DOUBLE PRECISION NOT NULL,
+    spec TEXT NOT NULL, reply TEXT NOT NULL, checksum TEXT NOT NULL
 );
 CREATE TABLE damaged (
     key TEXT NOT NULL, at DOUBLE PRECISION NOT NULL, reply TEXT NOT NULL, checksum TEXT NOT NULL
@@ -46,8 +42,7 @@ CREATE TABLE documents (
 -- Unlogged: no claim waits for a disk, and a crash of the server ends all claims.
 CREATE UNLOGGED TABLE holders (id UUID PRIMARY KEY, expires TIMESTAMPTZ NOT NULL);
 CREATE UNLOGGED TABLE claims (
-    key TEXT COLLATE "C" PRIMARY KEY,
-    holder UUID NOT NULL REFERENCES holders ON DELETE CASCADE
+    key TEXT COLLATE "C" PRIMARY KEY, holder UUID NOT NULL REFERENCES holders ON DELETE CASCADE
 );
 CREATE INDEX claims_of_holder ON claims (holder);
 CREATE TABLE qa_ledger (format INTEGER NOT NULL);
@@ -84,7 +79,6 @@ SELECT name FROM unnest(%s::text[]) AS one (name)
 WHERE has_any_column_privilege('public', name, 'INSERT, UPDATE')
     OR has_table_privilege('public', name, 'DELETE, TRUNCATE, TRIGGER') ORDER BY name
 """
-_READ_ONLY = "SET TRANSACTION READ ONLY"
 # For one transaction; the server promises durable commits by default, and stricter settings stay.
 _SETTINGS = f"""
 SELECT set_config('statement_timeout', '{PATIENCE_S:.0f}s', true),
@@ -98,23 +92,13 @@ _MAY_PASS = (
     *("08", _COLLISION, _READ_ONLY_SERVER, "53300"),  # connection lost, too many connections
     *("55P03", "57014", "57P01", "57P02", "57P03"),  # waited too long, server stops or starts
 )
-# A server that has vanished is noticed after some 20 seconds, not after the system's hours.
-_KEEPALIVE: Mapping[str, Any] = {
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 2,
-}
 _RENEW = """
 INSERT INTO holders VALUES (%s, now() + make_interval(secs => %s))
 ON CONFLICT (id) DO UPDATE SET expires = excluded.expires
 """
-_END_EXPIRED = "DELETE FROM holders WHERE expires < now()"
-_LEAVE = "DELETE FROM holders WHERE id = %s"
-_OTHERS = "SELECT count(*) FROM holders WHERE id <> %s AND expires > now()"
 _TAKE = """
 INSERT INTO claims SELECT unnest(%s::text[]), %s ON CONFLICT DO NOTHING RETURNING key
 """
-_GIVE_BACK = "DELETE FROM claims WHERE holder = %s AND key = ANY(%s)"
 _SIZE = """
 SELECT sum(pg_total_relation_size(one::regclass))::bigint
 FROM unnest(ARRAY['calls', 'damaged', 'imported', 'documents']) AS one
@@ -203,7 +187,10 @@ def _connect(url: PostgresUrl) -> Connection:
         connect_timeout=CONNECT_TIMEOUT_S,
         client_encoding="utf8",
         fallback_application_name="qagate",
-        **_KEEPALIVE,
+        # A server that has vanished is noticed after some 20 seconds, not after hours.
+        keepalives_idle=10,
+        keepalives_interval=5,
+        keepalives_count=2,
     )
 
 
@@ -303,7 +290,9 @@ class PostgresStore:
 
         def whole(connection: Connection) -> None:
             with connection.transaction(), connection.cursor() as cursor:
-                cursor.execute(_READ_ONLY if self._read_only else _SETTINGS.encode())
+                cursor.execute(
+                    b"SET TRANSACTION READ ONLY" if self._read_only else _SETTINGS.encode()
+                )
                 for sql, rows in statements:
                     # In the order of their keys, so that no two runs that write them deadlock.
                     ordered = sorted(rows, key=lambda row: str((*row[:2],)))
@@ -330,10 +319,8 @@ class PostgresStore:
 
     def alone(self) -> bool:
         """Return whether no other run has the ledger open."""
-        others = self._quick.run(
-            lambda one: one.execute(_OTHERS, (self._holder,)).fetchall(), PATIENCE_S
-        )
-        return others == [(0,)]
+        others = "SELECT count(*) FROM holders WHERE id <> ? AND expires > now()"
+        return self.read(others, (self._holder,)) == [(0,)]
 
     def shrink(self) -> None:
         """Do nothing: the server reuses the space by itself (autovacuum)."""
@@ -345,7 +332,8 @@ class PostgresStore:
             self.give_back("")  # wakes it
             self._keeper.join(CONNECT_TIMEOUT_S)
             with suppress(StoreError):  # without a server the lease expires by itself
-                self._quick.run(lambda one: one.execute(_LEAVE, (self._holder,)), 0.0)
+                leave = b"DELETE FROM holders WHERE id = %s"
+                self._quick.run(lambda one: one.execute(leave, (self._holder,)), 0.0)
         self._quick.close()
         self._durable.close()
 
@@ -363,8 +351,9 @@ class PostgresStore:
 
     def _renew(self, connection: Connection, given_back: Sequence[str] = ()) -> None:
         connection.execute(_RENEW, (self._holder, LEASE_S))
-        connection.execute(_GIVE_BACK, (self._holder, list(given_back)))
-        connection.execute(_END_EXPIRED)
+        ended = "DELETE FROM claims WHERE holder = %s AND key = ANY(%s)"
+        connection.execute(ended, (self._holder, list(given_back)))
+        connection.execute("DELETE FROM holders WHERE expires < now()")
 
 
 class PostgresLink:

@@ -37,12 +37,8 @@ if TYPE_CHECKING:
 
 TABLES = {
     "calls": """(
-        key TEXT PRIMARY KEY,
-        schema INTEGER NOT NULL,
-        at REAL NOT NULL,
-        spec TEXT NOT NULL,
-        reply TEXT NOT NULL,
-        checksum TEXT NOT NULL
+        key TEXT PRIMARY KEY, schema INTEGER NOT NULL, at REAL NOT NULL, spec TEXT NOT NULL,
+        reply TEXT NOT NULL, checksum TEXT NOT NULL
     ) WITHOUT ROWID""",
     "damaged": "(key TEXT NOT NULL, at REAL NOT NULL, reply TEXT NOT NULL, checksum TEXT NOT NULL)",
     "imported": "(key TEXT PRIMARY KEY) WITHOUT ROWID",
@@ -230,9 +226,9 @@ def _as_usage_error(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error) as error:
-        reason = getattr(error, "strerror", None) or error
+        why = getattr(error, "strerror", None) or error
         raise UsageError(
-            f"{path}: cannot be opened as a ledger ({reason}); give another --ledger path"
+            f"{path}: cannot be opened as a ledger ({why}); give another --ledger path"
         ) from None
 
 
@@ -327,16 +323,14 @@ def _missing(path: Path, connection: sqlite3.Connection) -> tuple[set[str], set[
             odd.add(name)
     others = found - {("table", name) for name in TABLES}
     is_ours = ("table", "calls") in found and {kind for kind, _ in others} <= {"table"}
+    wrong, way = "", "give another --ledger path"
     if "calls" in odd or (others and not is_ours):
-        raise UsageError(
-            f"{path}: cannot be opened as a ledger (a database of something else); "
-            "give another --ledger path"
-        )
-    if version > SCHEMA:
-        raise UsageError(
-            f"{path}: a ledger of format {version}, this version reads format {SCHEMA}; "
-            "use the newer version, or give another --ledger path"
-        )
+        wrong = f"cannot be opened as a ledger (a database of something else); {way}"
+    elif version > SCHEMA:
+        wrong = f"a ledger of format {version}, this version reads format {SCHEMA}; "
+        wrong += f"use the newer version, or {way}"
+    if wrong:
+        raise UsageError(f"{path}: {wrong}")
     return TABLES.keys() - {name for _, name in found}, odd | {name for _, name in others}
 
 
@@ -429,7 +423,6 @@ def _postgres() -> ModuleType:
     try:
         from evaluators.ledger import postgres  # noqa: PLC0415  # psycopg is optional
     except ImportError as error:
-        raise UsageError(
-            f"--ledger postgresql://: {error}; pip install 'psycopg[binary]>=3.3'"
-        ) from None
+        advice = "pip install 'psycopg[binary]>=3.3'"
+        raise UsageError(f"--ledger postgresql://: {error}; {advice}") from None
     return postgres

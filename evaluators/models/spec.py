@@ -51,11 +51,10 @@ class Prices:
     """Input written to that cache; None as above."""
 
     @property
-    def inputs(self) -> tuple[float, float, float]:
+    def inputs(self) -> list[float]:
         """The prices of plain input, of input read from a cache, and of input written to it."""
-        of_cache = (self.cache_read, self.cache_write)
-        read, write = (self.input if one is None else one for one in of_cache)
-        return self.input, read, write
+        prices = (self.input, self.cache_read, self.cache_write)
+        return [self.input if price is None else price for price in prices]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,27 +219,21 @@ def check_judge(spec: Spec) -> Spec:
 def of_function(name: str, text: str) -> Spec:
     """Return the Spec of MODULE:FUNCTION or MODULE:FUNCTION@VERSION, without loading it."""
     called, _, version = name.partition("@")
-    return Spec(
-        text=text,
-        provider=PYTHON,
-        name=called,
-        version=version,
-        function=FunctionTarget(name=called, version=version),
-    )
+    target = FunctionTarget(name=called, version=version)
+    return Spec(text=text, provider=PYTHON, name=called, version=version, function=target)
 
 
 def check_name(name: str, where: str) -> str:
     """Return a model's name. Raises UsageError for one that no server could know."""
-    if re.fullmatch(r"\S+", name) and name.isprintable() and "://" not in name:
-        if len(name) <= MAX_NAME_LENGTH:
-            return name
-        raise UsageError(
-            f"{_shown(where)}: the model's name is longer than {MAX_NAME_LENGTH} characters"
-        )
-    raise UsageError(
-        f"{_shown(where)}: {_shown(name)} is not a model's name; "
-        "write openai:NAME or openai:NAME@https://HOST/v1"
-    )
+    wrong = ""
+    if not re.fullmatch(r"\S+", name) or not name.isprintable() or "://" in name:
+        wrong = f"{_shown(name)} is not a model's name; "
+        wrong += "write openai:NAME or openai:NAME@https://HOST/v1"
+    elif len(name) > MAX_NAME_LENGTH:
+        wrong = f"the model's name is longer than {MAX_NAME_LENGTH} characters"
+    if wrong:
+        raise UsageError(f"{_shown(where)}: {wrong}")
+    return name
 
 
 def _unknown(text: str, head: str, catalogue: Mapping[str, Spec]) -> UsageError:
@@ -280,24 +273,19 @@ def normalise_url(url: str) -> str:
 
     Raises UsageError for all but plain http(s), http to another machine, and what is never called.
     """
-    # ``urlsplit`` silently drops line breaks, so odd characters are refused first.
-    if not re.fullmatch(r"[!-~]+", url) or "\\" in url:
-        raise _refused(url, "it holds spaces, control or non-ASCII characters, or a backslash")
     try:
+        # ``urlsplit`` silently drops line breaks, so odd characters are refused first.
+        if not re.fullmatch(r"[!-~]+", url) or "\\" in url:
+            raise ValueError("it holds spaces, control or non-ASCII characters, or a backslash")
         parts = urlsplit(url)
-        port = parts.port
+        port, host = parts.port, (parts.hostname or "").rstrip(".")
+        if problem := _problem(url, parts, host):
+            raise ValueError(problem)
     except ValueError as error:
-        raise _refused(url, str(error)) from None
-    host = (parts.hostname or "").rstrip(".")
-    if problem := _problem(url, parts, host):
-        raise _refused(url, problem)
+        raise UsageError(f"base URL {mask(url)!r}: {error}") from None
     shown = f"[{host}]" if ":" in host else host
     suffix = "" if port in (None, PORTS[parts.scheme]) else f":{port}"
     return f"{parts.scheme}://{shown}{suffix}{parts.path.rstrip('/')}"
-
-
-def _refused(url: str, problem: str) -> UsageError:
-    return UsageError(f"base URL {mask(url)!r}: {problem}")
 
 
 def _problem(url: str, parts: SplitResult, host: str) -> str:
@@ -332,8 +320,7 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
         with suppress(OSError):
             return IPv4Address(socket.inet_aton(host))
         return None
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return mapped or address
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 KEY_ENV = (

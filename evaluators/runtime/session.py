@@ -119,13 +119,10 @@ async def ask_each(
         finally:
             ended(meter.usage)
 
-    def halt() -> None:
-        kind = "stopped"
-        caller.sender.halt(StoppedError(kind, "stopped before this was asked"))
-
+    stop = StoppedError("stopped", "stopped before this was asked")
     tasks = [asyncio.create_task(outcome(job)) for job in jobs]
     if tasks:
-        await finish(tasks, halt)
+        await finish(tasks, partial(caller.sender.halt, stop))
     return [task.result() for task in tasks]
 
 
