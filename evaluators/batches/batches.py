@@ -15,7 +15,6 @@ from typing import Any
 
 from evaluators.batches.waves import (
     FULL,
-    BatchCounts,
     BatchPoller,
     BatchSettings,
     Wave,
@@ -31,12 +30,13 @@ from evaluators.core import (
     Request,
     StoppedError,
     TransientError,
+    Usage,
 )
 from evaluators.ledger import PaidReply
 from evaluators.models import LazyModel
 from evaluators.models.adapter import BatchStatus
 from evaluators.models.batching import BatchedModel
-from evaluators.runtime.budget import BATCH
+from evaluators.runtime.budget import BATCH, money, part_of_cost
 from evaluators.runtime.caller import Caller, Detour, Meter, Sender
 from evaluators.runtime.limits import NEVER
 from evaluators.text import digest
@@ -112,7 +112,10 @@ class Batches(Detour):
         self._sender = caller.sender
         self._price = caller.price
         self._settings = settings or COLLECT
-        self._counts = BatchCounts()
+        self._done = self._failed = 0  # calls of this run's batches
+        self._cost = Usage()  # of these
+        self._out: dict[str, tuple[int, int, int]] = {}
+        """By wave: the calls that the provider has, and how many of them are done and failed."""
         self._until: float | None = None  # when batches are no longer waited for
         self._waves: dict[str, Wave] = {}
         self._of_key: dict[str, Wave] = {}  # open waves by the keys of their calls
@@ -189,7 +192,16 @@ class Batches(Detour):
 
     def describe(self) -> str:
         """Return in a few words what is waited for; empty without any batch."""
-        return self._counts.describe()
+        if not self._out:
+            return ""
+        calls, done, failed = (sum(column) for column in zip(*self._out.values(), strict=True))
+        head = "a batch" if len(self._out) == 1 else f"{len(self._out):,} batches"
+        queued, paid = max(0, calls - done - failed), self._cost
+        known = part_of_cost(paid.known) if paid.cost is None else money(paid.known)
+        return (
+            f"{head} with the provider: {self._done + done:,} done, {self._failed + failed:,} "
+            f"failed, {queued:,} queued; cost {known} so far"
+        )
 
     def _load(self, waves: dict[str, Wave] | None = None) -> None:
         self._waves = waves_in(self._ledger) if waves is None else waves
@@ -320,7 +332,7 @@ class Batches(Detour):
             try:
                 failures = await self._land(live)
             finally:
-                self._counts.out.pop(name, None)
+                self._out.pop(name, None)
                 del self._live[name]
                 self._loaded_at = float("-inf")
             self._load()
@@ -332,10 +344,10 @@ class Batches(Detour):
 
     async def _land(self, live: LiveWave) -> Mapping[str, CallError]:
         """Keep a wave's replies once it is over; return why others of its calls have none."""
-        poller, counts = live.poller, self._counts
+        poller = live.poller
 
         def tell(status: BatchStatus) -> None:
-            counts.out[poller.wave.id] = (poller.wave.calls, status.done, status.failed)
+            self._out[poller.wave.id] = (poller.wave.calls, status.done, status.failed)
 
         if poller.wave.state != "sent" and not await poller.recover(self._known_batches()):
             return {}
@@ -365,8 +377,8 @@ class Batches(Detour):
         wave = live.poller.wave
         if not await live.poller.end(done, is_empty=not done and not failures):
             return {}
-        self._counts.done += done
-        self._counts.failed += wave.calls - done
+        self._done += done
+        self._failed += wave.calls - done
         nothing = TransientError(NO_RESULT, f"{wave.spec}: the batch has no result of this call")
         lost = (key for key, call in live.calls.items() if not call.future.done())
         return {key: failures.get(key, nothing) for key in lost}
@@ -381,7 +393,8 @@ class Batches(Detour):
         ]
         await asyncio.gather(*map(self._ledger.put, rows))
         for key, reply in replies.items():
-            self._counts.add(self._price(spec, reply))
+            cost = self._price(spec, reply)
+            self._cost += Usage(cost=cost, known=cost or 0.0)
             if call := live.calls.get(key):
                 call.end(reply)
             else:

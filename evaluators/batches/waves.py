@@ -10,14 +10,14 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from evaluators.core import CallError, FatalError, RefusedError, Reply, StoppedError, TransientError
 from evaluators.ledger import Ledger
 from evaluators.models.adapter import BatchApi, BatchStatus
 from evaluators.models.batching import BatchedModel
-from evaluators.runtime.budget import BATCH, money, part_of_cost
+from evaluators.runtime.budget import BATCH
 from evaluators.text import canonical, flat
 
 T = TypeVar("T")
@@ -106,35 +106,6 @@ def waves_in(ledger: Ledger) -> dict[str, Wave]:
 def _read(text: str) -> Wave:
     values = json.loads(text)
     return Wave(**{**values, "keys": tuple(values["keys"]), "others": tuple(values["others"])})
-
-
-@dataclass(slots=True, kw_only=True)
-class BatchCounts:
-    """What became of the calls of this run's batches."""
-
-    done: int = 0
-    failed: int = 0
-    spent: float = 0.0
-    """USD, as far as prices are known."""
-    unpriced: bool = False
-    out: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    """By wave: the calls that the provider has, and how many of them are done and failed."""
-
-    def add(self, cost: float | None) -> None:
-        """Count what a reply cost."""
-        self.spent += cost or 0.0
-        self.unpriced |= cost is None
-
-    def describe(self) -> str:
-        """Return in a few words what is done, failed and queued; empty without any batch."""
-        if not self.out:
-            return ""
-        calls, done, failed = (sum(column) for column in zip(*self.out.values(), strict=True))
-        counts = f"{self.done + done:,} done, {self.failed + failed:,} failed"
-        head = "a batch" if len(self.out) == 1 else f"{len(self.out):,} batches"
-        queued = f"{max(0, calls - done - failed):,} queued"
-        known = part_of_cost(self.spent) if self.unpriced else money(self.spent)
-        return f"{head} with the provider: {counts}, {queued}; cost {known} so far"
 
 
 class BatchPoller:
