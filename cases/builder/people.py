@@ -53,7 +53,7 @@ def verdicts_on(item: DraftItem) -> list[dict[str, str]]:
     return list(item.review.get("said", []))
 
 
-def sheet_of(name: str, items: Iterable[DraftItem], recipe: Recipe, reviewer: str = "") -> Sheet:
+def sheet_of(name: str, items: Iterable[DraftItem], reviewer: str = "") -> Sheet:
     """Return a sheet of items, with proposed wordings, and whether (not how) models disagree."""
     question = verdict_question("question")
     rows = tuple(
@@ -100,27 +100,20 @@ def _accepted(item: DraftItem, outcome: Settled, *, unreviewed: bool) -> DraftIt
     if not said:
         nobody = "the validator's opinions differ, and nobody has decided"
         return item.dropped(CONTESTED, nobody) if is_contested(item) else item
-    if not outcome.verdict:
-        return _disputed(item, "conflict")
     if outcome.verdict in _DROPS:
         return item.dropped(_DROPS[outcome.verdict], "; ".join(outcome.comments))
-    if outcome.verdict != item.answer and len(outcome.names) < 2:
-        return _disputed(item, "against_answer")
+    against = outcome.verdict != item.answer
+    if not outcome.verdict or (against and len(outcome.names) < 2):
+        verdicts = ", ".join(one.verdict for one in outcome.reviews)
+        if len(said) >= MOST_VERDICTS:
+            return item.dropped("disputed", verdicts)
+        why = f"in dispute ({verdicts}); another person must decide"
+        return item.pending("against_answer" if outcome.verdict else "conflict", why)
     question = outcome.edited or item.question
     review = dict(item.review)
-    if outcome.verdict != item.answer:
-        review["answer_before"] = item.answer
-    if question != item.question:
-        review["question_before"] = item.question
+    review |= {"answer_before": item.answer} if against else {}
+    review |= {"question_before": item.question} if question != item.question else {}
     return replace(item, answer=outcome.verdict, question=question, review=review)
-
-
-def _disputed(item: DraftItem, reason: str) -> DraftItem:
-    verdicts = [one["verdict"] for one in verdicts_on(item)]
-    said = ", ".join(verdicts)
-    if len(verdicts) >= MOST_VERDICTS:
-        return item.dropped("disputed", said)
-    return item.pending(reason, f"in dispute ({said}); another person must decide")
 
 
 def agreed(items: Sequence[DraftItem], recipe: Recipe) -> tuple[Agreement, ...]:
@@ -186,7 +179,7 @@ class ReviewStep(BuildStep):
         build, items = self.build, self.build.folder.read(self.name)
         for number, name in enumerate(self.values["reviewers"], 1):
             if own := [item for item in items if name in reviewers_of(item)]:
-                sheet = sheet_of(f"{build.recipe.language}-{number}", own, build.recipe, name)
+                sheet = sheet_of(f"{build.recipe.language}-{number}", own, name)
                 page, twin = write_sheet(sheet, build.folder.path / SHEETS)
                 build.say(f"review: {name}: {len(own)} items: {page}, {twin.name}")
 
@@ -207,10 +200,8 @@ class AcceptStep(BuildStep):
                 what = f"build: accept {name}: no such file; give what a reviewer sent back"
                 raise UsageError(what)
         hashes = {name: file_hash(Path(name)) for name in names}
-        return {
-            "unreviewed": options.unreviewed or before.get("unreviewed", False),
-            "files": hashes,
-        }
+        unreviewed = options.unreviewed or before.get("unreviewed", False)
+        return {"unreviewed": unreviewed, "files": hashes}
 
     def work(self, items: Sequence[DraftItem], _: ModelCalls) -> list[DraftItem]:
         """Return the items as the verdicts leave them; edited questions are checked again."""
@@ -221,7 +212,7 @@ class AcceptStep(BuildStep):
                 "build: accept: name the files that reviewers sent back, or give --unreviewed to "
                 "go on without them"
             )
-        reviews = read_sheets(paths, sheet_of("accept", items, recipe).allowed)
+        reviews = read_sheets(paths, sheet_of("accept", items).allowed)
         return check_questions(accepted(items, reviews, unreviewed=unreviewed), recipe)
 
     def finish(self, _: Values) -> None:
@@ -241,7 +232,7 @@ class AcceptStep(BuildStep):
             )
         disputed = [item for item in items if item.state == "pending" and item.reason in DISPUTED]
         if disputed:
-            sheet = sheet_of(f"{build.recipe.language}-disputes", disputed, build.recipe)
+            sheet = sheet_of(f"{build.recipe.language}-disputes", disputed)
             page, twin = write_sheet(sheet, build.folder.path / SHEETS)
             build.say(
                 f"accept: {len(disputed)} items are in dispute; let somebody who has not seen them "

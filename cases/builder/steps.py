@@ -5,8 +5,6 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import takewhile
 from typing import Any, ClassVar, TypeVar
 
 from cases.builder.recipe import Recipe
@@ -203,7 +201,7 @@ class BuildStep(ABC):
         """Whether the step and all before it are made, and nothing is left to do."""
         folder, name = self.build.folder, self.name
         same = not self.renewed or folder.options(name) == self.record()
-        done = _is_whole(folder, name) and same
+        done = name in made_steps(folder) and same
         return done and all(item.state != "pending" for item in folder.read(name))
 
 
@@ -225,14 +223,12 @@ def _do(step: BuildStep, calls: ModelCalls) -> None:
         build.say(f"{summary(name, folder.read(name))} (done before)")
         step.finish(write_report(build))
         return
-    before = step_before(name)
-    source = folder.output(before)
-    taken: list[DraftItem] = []
-    if before:
-        if not _is_whole(folder, before):
+    source, taken = "", list[DraftItem]()
+    for before in STEPS[: STEPS.index(name)][-1:]:
+        if before not in made_steps(folder):
             what = f"{name} comes after {before}, which is not done; run `{before}` first"
             raise UsageError(f"build: {what}")
-        taken = folder.read(before)
+        source, taken = folder.record(before)["output"], folder.read(before)
         check_finished(before, taken)
     items = step.work(kept(taken), calls)
     if step.models and build.options.leave_out_failed:
@@ -243,20 +239,16 @@ def _do(step: BuildStep, calls: ModelCalls) -> None:
     check_finished(name, items)
 
 
-def step_before(name: str) -> str:
-    """Return the name of the step before; empty for the first."""
-    return STEPS[STEPS.index(name) - 1] if name != STEPS[0] else ""
-
-
-def is_current(folder: WorkFolder, name: str) -> bool:
-    """Return whether a step is made from what the step before it holds now."""
-    record = folder.record(name)
-    return bool(record) and record.get("input") == folder.output(step_before(name))
-
-
-def _is_whole(folder: WorkFolder, name: str) -> bool:
-    """Return whether a step and all those before it are current."""
-    return not name or (is_current(folder, name) and _is_whole(folder, step_before(name)))
+def made_steps(folder: WorkFolder) -> list[str]:
+    """Return the steps up to the first that is not made, or made from older rows."""
+    found, source = list[str](), ""
+    for name in STEPS:
+        record = folder.record(name)
+        if not record or record.get("input") != source:
+            break
+        found.append(name)
+        source = record["output"]
+    return found
 
 
 def check_finished(step: str, items: Sequence[DraftItem]) -> None:
@@ -278,10 +270,9 @@ def check_finished(step: str, items: Sequence[DraftItem]) -> None:
 
 def write_report(build: Build) -> Values:
     """Return the counts of all steps made so far, and write them to ``report.json``."""
-    folder = build.folder  # up to the first step that is not made, or made from older rows:
-    made = {step: folder.read(step) for step in takewhile(partial(is_current, folder), STEPS)}
+    made = {step: build.folder.read(step) for step in made_steps(build.folder)}
     found = report(made, build.recipe.question.negations)
-    folder.write_json(REPORT, found)
+    build.folder.write_json(REPORT, found)
     return found
 
 

@@ -167,10 +167,6 @@ class WorkFolder:
         options: Values = self.record(step).get("options", {})
         return options
 
-    def output(self, step: str) -> str:
-        """Return the hash of a step's rows; empty for no step, or one that is not done."""
-        return str(self.record(step).get("output", "")) if step else ""
-
     def read(self, step: str) -> list[DraftItem]:
         """Return a step's items in their order."""
         path, items = self.file(step), []

@@ -195,7 +195,7 @@ def test_an_edit_takes_the_place_of_the_question() -> None:
     edits = ("Ці гэта так?", "Ці гэта праўда?")
     (item,) = accepted([one_item()], said("YES", "YES", edits=edits), unreviewed=False)
     assert (item.state, item.reason) == ("pending", "conflict")
-    assert sheet_of("be", [item], recipe()).items[0].reasons == edits
+    assert sheet_of("be", [item]).items[0].reasons == edits
 
 
 def test_a_share_is_drawn_from_every_source_and_answer() -> None:
@@ -219,7 +219,7 @@ def test_what_models_disagree_on_goes_to_people() -> None:
     assert duty == Duty(reviewers=("Ганна",), overlap=0), "one alone sees no item twice"
     asked = assigned(items, 0.1, duty)
     assert all(map(reviewers_of, asked[:3]))
-    assert [one.reasons for one in sheet_of("be", asked[2:4], recipe()).items] == [(CONTESTED,), ()]
+    assert [one.reasons for one in sheet_of("be", asked[2:4]).items] == [(CONTESTED,), ()]
     left = accepted(asked, [], unreviewed=True)
     assert [item.reason for item in left] == [CONTESTED] * 3 + [""] * 17
 
