@@ -148,11 +148,9 @@ def conflicts(subject: Subject) -> Iterator[Finding]:
     """Find the items that ask the same as one before and expect something else."""
     for before, case in _repeats(subject, contradicting=True):
         mine, other = (one.label or one.expected for one in (case, before))
-        message = (
-            f"the same question as row {before.row} has gold {shown(mine)} here and "
-            f"{shown(other)} there; correct one or word the question more exactly"
-        )
-        yield error(case.row, message)
+        what = f"the same question as row {before.row} has gold {shown(mine)} here and "
+        advice = f"{shown(other)} there; correct one or word the question more exactly"
+        yield error(case.row, what + advice)
 
 
 def _repeats(subject: Subject, *, contradicting: bool) -> Iterator[tuple[Case, Case]]:
@@ -326,11 +324,8 @@ def mixed_scripts(subject: Subject) -> Iterator[Finding]:
             bare = set(_MARKS.sub("", unicodedata.normalize("NFD", odd)))
             same = bare <= TWINS or bare <= TWINNED
             letter = f"U+{ord(odd[0]):04X} ({unicodedata.name(odd[0], 'no name')})"
-            message = (
-                f"word {shown(word)} in the {where} mixes scripts: {letter}; "
-                "retype the word on one keyboard"
-            )
-            yield (error if same else warning)(row, message)
+            what = f"word {shown(word)} in the {where} mixes scripts: {letter}; "
+            yield (error if same else warning)(row, f"{what}retype the word on one keyboard")
 
 
 def invisible(subject: Subject) -> Iterator[Finding]:

@@ -100,12 +100,9 @@ def closed_book(subject: Subject) -> Iterator[Finding]:
     share = sum(sum(own) / len(own) for own in hits.values()) / 2
     if share > max(BAR, 0.5 + SURE * 0.5 / math.sqrt(len(items))):
         surest = sorted(right, key=lambda row: -abs(odds[row]))
-        message = (
-            f"the words of the questions alone answer {share:.0%} right, above {BAR:.0%}: "
-            f"{len(right)} of {len(items)} items, most surely rows {rows_listed(surest, 10)}; "
-            "reword those or add twins with the other answer"
-        )
-        yield warning(0, message)
+        what = f"the words of the questions alone answer {share:.0%} right, above {BAR:.0%}: "
+        seen = f"{len(right)} of {len(items)} items, most surely rows {rows_listed(surest, 10)}; "
+        yield warning(0, f"{what}{seen}reword those or add twins with the other answer")
 
 
 def _worded(subject: Subject) -> list[_Worded]:
@@ -207,11 +204,8 @@ def too_easy(subject: Subject) -> Iterator[Finding]:
         answered = (case for case in subject.cases if case.recorded is not None)
         known = [float(_is_right(subject.slice_, case)) for case in answered]
     if len(known) >= FEWEST_KNOWN and (mean := sum(known) / len(known)) > CEILING:
-        message = (
-            f"cannot see a loss: {who} in {mean:.0%} of {len(known)} items, more than "
-            f"{CEILING:.0%}; add items that a good model misses"
-        )
-        yield warning(0, message)
+        what = f"cannot see a loss: {who} in {mean:.0%} of {len(known)} items, more than "
+        yield warning(0, f"{what}{CEILING:.0%}; add items that a good model misses")
 
 
 def _is_right(slice_: Slice, case: Case) -> bool:
