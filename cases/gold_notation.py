@@ -24,19 +24,14 @@ def check_gold(gold: str, language: str) -> None:
         if not gold.removeprefix(mark).strip():
             raise ValueError(f"only the mark {mark!r}; say after it what is true")
     elif _RANGE.search(gold):
-        _check_range(gold, language)
-
-
-def _check_range(gold: str, language: str) -> None:
-    parts = _RANGE.split(gold)
-    ends = [_quantities(part, language) for part in parts]
-    if [len(end) for end in ends] != [1, 1] or "..".join(parts) != gold:
-        what = f"{shown(gold)} is no range; write two numbers and their unit: '1637..1642 m'"
-        raise ValueError(what)
-    low, high = (_value(end[0]) for end in ends)
-    if low > high:
-        what = f"{shown(gold)}: the low end is the higher one; write the smaller number first"
-        raise ValueError(what)
+        parts = _RANGE.split(gold)
+        ends = [_quantities(part, language) for part in parts]
+        if [len(end) for end in ends] != [1, 1] or "..".join(parts) != gold:
+            what = "is no range; write two numbers and their unit: '1637..1642 m'"
+            raise ValueError(f"{shown(gold)} {what}")
+        if _value(ends[0][0]) > _value(ends[1][0]):
+            what = "the low end is the higher one; write the smaller number first"
+            raise ValueError(f"{shown(gold)}: {what}")
 
 
 def with_tolerance(gold: str, tolerance: str, language: str) -> str:

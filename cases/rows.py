@@ -173,23 +173,16 @@ class ItemRow:
 
 def rows_of(table: Table, layout: Layout) -> Iterator[ItemRow]:
     """Yield the records with their columns, found once for all that have the same ones."""
-    found: dict[tuple[str, ...], Mapping[str, str]] = {}
+    found: dict[tuple[str, ...], dict[str, str]] = {}
     for record in table.records:
         names = tuple(record.values)
-        if names not in found:
-            found[names] = _columns(table, layout, record)
+        for field in () if names in found else FIELDS:
+            known = [name for name in layout.names(field) if name in record.values]
+            if len(known) > 1 and field not in ("id", "gold"):
+                what = f"says the same as column {known[0]!r}; keep one"
+                raise table.problem(record, known[1], what)
+            found.setdefault(names, {}).update({field: known[0]} if known else {})
         yield ItemRow(table, layout, record, found[names])
-
-
-def _columns(table: Table, layout: Layout, record: TableRow) -> dict[str, str]:
-    found = {}
-    for field in FIELDS:
-        names = [name for name in layout.names(field) if name in record.values]
-        if len(names) > 1 and field not in ("id", "gold"):
-            raise table.problem(record, names[1], f"says the same as column {names[0]!r}; keep one")
-        if names:
-            found[field] = names[0]
-    return found
 
 
 def golds_of(row: ItemRow, language: str) -> tuple[str, ...]:
@@ -199,16 +192,20 @@ def golds_of(row: ItemRow, language: str) -> tuple[str, ...]:
     for column in row.layout.gold:
         if column in row.record.values:
             found += _forms(row, column)
-    found += _aliases(row)
+    column, value = row.find("aliases")
+    if isinstance(value, list):
+        found += _forms(row, column) if value else []
+    elif text := row.string("aliases", "text or a list of texts")[1]:
+        found += [row.checked(column, one) for one in text.split(ALIAS_MARK) if one.strip()]
     for gold in found:
         try:
             check_gold(gold, language)
         except ValueError as error:
             raise row.problem(main, str(error)) from None
-    column, value = row.string("tolerance", "text or a number")
-    if value is not None and value.strip():
+    column, reach = row.string("tolerance", "text or a number")
+    if reach is not None and reach.strip():
         try:
-            found.append(with_tolerance(found[0], value, language))
+            found.append(with_tolerance(found[0], reach, language))
         except ValueError as error:
             raise row.problem(column, str(error)) from None
     return tuple(dict.fromkeys(found))
@@ -226,15 +223,6 @@ def _forms(row: ItemRow, column: str) -> list[str]:
         if not isinstance(form, str) or isinstance(form, Number):
             raise row.problem(column, f"a list of texts is needed; it holds {shown(form)}")
     return [row.checked(column, form) for form in value]
-
-
-def _aliases(row: ItemRow) -> list[str]:
-    column, value = row.find("aliases")
-    if isinstance(value, list):
-        return _forms(row, column) if value else []
-    _, text = row.string("aliases", "text or a list of texts")
-    forms = text.split(ALIAS_MARK) if text else []
-    return [row.checked(column, form) for form in forms if form.strip()]
 
 
 def id_of(row: ItemRow) -> str | None:
@@ -279,8 +267,10 @@ def _plain(row: ItemRow, column: str, value: object, depth: int = 0) -> object:
         return _plain_map(row, column, value, depth)
     if isinstance(value, (list, tuple)):
         return [_plain(row, column, item, depth + 1) for item in value]
-    if isinstance(value, Number):
-        return _number(value)
+    if isinstance(value, Number):  # as its text where Python would not hold it exactly enough
+        number = float(value) if len(value) <= 18 else math.inf
+        whole = math.isfinite(number) and value.lstrip("-").isdigit()
+        return int(value) if whole else number if math.isfinite(number) else str(value)
     if isinstance(value, str) and not encodable(value):
         raise row.problem(column, "holds a lone surrogate, half a character; drop it")
     if isinstance(value, float) and not math.isfinite(value):
@@ -298,12 +288,3 @@ def _plain_map(
         _plain(row, column, str(key))
         found[str(key)] = _plain(row, column, item, depth + 1)
     return found
-
-
-def _number(text: Number) -> object:
-    """Return a number where Python holds it exactly enough, otherwise its text."""
-    if len(text) > 18:
-        return str(text)
-    number = float(text)
-    whole = text.lstrip("-").isdigit()
-    return int(text) if whole else number if math.isfinite(number) else str(text)

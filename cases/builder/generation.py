@@ -75,7 +75,11 @@ class Generator:
             if any(item.state == "pending" for item in done):
                 done += [item.pending("stopped", "an earlier call failed") for item in wave]
                 continue
-            steered = self._steered(done, wave)
+            got = Counter(item.answer for item in kept(self.passes(done)))
+            due = round((got[YES] + got[NO] + len(wave)) / 2) - got[YES]
+            order = sorted(wave, key=lambda one: sha256(f"{self.seed}:{one.id}".encode()).digest())
+            yes = {item.id for item in order[: max(0, due)]}
+            steered = [replace(item, wanted=YES if item.id in yes else NO) for item in wave]
             batches = [steered[at : at + BATCH] for at in range(0, len(wave), BATCH)]
             jobs = [partial(self._batch, batch) for batch in batches]
             name = f"generate: requests for texts from {start + 1} on"
@@ -91,14 +95,6 @@ class Generator:
                     "calls, say `plain: true` under the recipe's key 'build'"
                 )
         return done
-
-    def _steered(self, done: Sequence[DraftItem], wave: Sequence[DraftItem]) -> list[DraftItem]:
-        """Return the wave with the answer wanted of each item, in an order given by the seed."""
-        got = Counter(item.answer for item in kept(self.passes(done)))
-        due = round((got[YES] + got[NO] + len(wave)) / 2) - got[YES]
-        order = sorted(wave, key=lambda item: sha256(f"{self.seed}:{item.id}".encode()).digest())
-        yes = {item.id for item in order[: max(0, due)]}
-        return [replace(item, wanted=YES if item.id in yes else NO) for item in wave]
 
     async def _batch(
         self, items: Sequence[DraftItem], ask: Ask, attempt: int = 0

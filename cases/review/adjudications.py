@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -49,10 +50,7 @@ def load_adjudications(path: Path) -> dict[str, Adjudication]:
 
 
 def _read(settings: Settings) -> Adjudication:
-    settings.check_keys((*_KEYS, *_AUDIT))
-    for key in ("item", "digest", "verdict", "name"):
-        if not settings.text(key):
-            raise settings.problem(key, "missing; say it")
+    settings.check_keys((*_KEYS, *_AUDIT), ("item", "digest", "verdict", "name"))
     digest = settings.text("digest")
     if not DIGEST.fullmatch(digest):
         what = f"32 hexadecimal digits are needed, not {shown(digest)}"
@@ -64,7 +62,8 @@ def _read(settings: Settings) -> Adjudication:
     except ValueError as error:
         line = settings.values.lines["verdict"]
         raise problem(settings.path, line, f"verdict: {error}") from None
-    optional = {key: settings.values.get(key) or "" for key in ("reason", "date", "picked", "pair")}
+    names = ("reason", "date", "picked", "pair")
+    optional: dict[str, Any] = {key: settings.values.get(key) or "" for key in names}
     for key, value in optional.items():
         if not isinstance(value, str):
             raise settings.problem(key, f"text is needed, not {shown(value)}")
@@ -73,11 +72,8 @@ def _read(settings: Settings) -> Adjudication:
         digest=digest,
         label=label,
         name=settings.text("name"),
-        reason=str(optional["reason"]),
-        date=str(optional["date"]),
-        picked=str(optional["picked"]),
         probability=settings.number("probability", 0, 1) or 0.0,
-        pair=str(optional["pair"]),
+        **optional,
     )
 
 
