@@ -108,7 +108,16 @@ def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = Fal
             delimiter=separator,
             quoting=csv.QUOTE_NONE if literal else csv.QUOTE_MINIMAL,
         )
-        header = _header(path, reader)
+        try:
+            cells = next((cells for cells in reader if cells), None)
+        except csv.Error as error:
+            raise problem(path, 1, f"header: not valid CSV: {error}") from None
+        if cells is None:
+            raise UsageError(f"{path}: the file is empty; a header line and rows are needed")
+        if len(cells) == 1 and "|" in cells[0]:
+            what = f"separated by vertical bars: {shown(cells[0])}; save it with commas"
+            raise problem(path, 1, what)
+        header = [name.strip() for name in cells]
         for mark in OTHER_SEPARATORS:
             if len(header) == 1 and mark in header[0] and separator == ",":
                 return read_csv(path, text, mark)
@@ -121,19 +130,6 @@ def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = Fal
     if not records:
         raise problem(path, 1, f"no rows; the file holds only the header {listed(header)}")
     return Table(path=path, names=names, records=records, has_header=True)
-
-
-def _header(path: Path, reader: "Reader") -> list[str]:
-    try:
-        header = next((cells for cells in reader if cells), None)
-    except csv.Error as error:
-        raise problem(path, 1, f"header: not valid CSV: {error}") from None
-    if header is None:
-        raise UsageError(f"{path}: the file is empty; a header line and rows are needed")
-    if len(header) == 1 and "|" in header[0]:
-        what = f"separated by vertical bars: {shown(header[0])}; save it with commas"
-        raise problem(path, 1, what)
-    return [name.strip() for name in header]
 
 
 def _records(path: Path, reader: "Reader", header: list[str]) -> Iterator[TableRow]:

@@ -10,8 +10,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from cases.builder.people import agreed, interval_text, verdicts_on
 from cases.builder.recipe import COUNT, DATASET, Recipe
 from cases.builder.steps import STEPS, BuildStep, ModelCalls
@@ -19,7 +17,7 @@ from cases.builder.validation import KNOWN, is_contested
 from cases.builder.work_folder import BuildError, DraftItem, Values, kept
 from cases.config import FILE, NAME, load_dataset
 from cases.review.reviews import Agreement
-from cases.review.sheet import visible
+from cases.review.sheet import filled_template, visible
 from evaluators.core import NO, YES, UsageError
 from evaluators.output import write_texts
 from evaluators.text import shown
@@ -123,7 +121,7 @@ def missing_files(folder: Path, recipe: Recipe, shares: Values, splits: Iterable
     prompt, name = f"answer.{language}.yaml", dataset_name(folder)
     bundled = BUNDLED / prompt
     settings = filled_template(
-        "dataset.yaml.j2",
+        TEMPLATES / "dataset.yaml.j2",
         language=language,
         prompt=prompt if bundled.is_file() or (folder / prompt).is_file() else "",
         yes=json.dumps(labels[YES], ensure_ascii=False),
@@ -134,7 +132,7 @@ def missing_files(folder: Path, recipe: Recipe, shares: Values, splits: Iterable
         name=name,
     )
     files = {folder / prompt: bundled.read_text("utf-8")} if bundled.is_file() else {}
-    files[folder / f"test_{name}.py"] = filled_template("test_module.py.j2", name=name)
+    files[folder / f"test_{name}.py"] = filled_template(TEMPLATES / "test_module.py.j2", name=name)
     files[folder / FILE] = settings  # last: it makes the folder a dataset
     return {path: text for path, text in files.items() if not path.exists()}
 
@@ -166,18 +164,6 @@ def readme(folder: Path, text: str, language: str) -> Path:
     return folder / f"README.{language}.md" if theirs else path
 
 
-def filled_template(template: str, **values: object) -> str:
-    """Return a file of a dataset folder, made from its template."""
-    environment = Environment(  # plain text, no HTML
-        loader=FileSystemLoader(TEMPLATES),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template(template).render(values)
-
-
 def datasheet(
     items: Sequence[DraftItem], options: Mapping[str, Values], report: Values, **facts: Any
 ) -> str:
@@ -195,7 +181,7 @@ def datasheet(
         names = (", ".join(map(_code, sorted(some))) for some in (returned, prompts))
         models.append((role, _code(public(options.get(step, {}).get(role))), *names))
     return filled_template(
-        "datasheet.md.j2",
+        TEMPLATES / "datasheet.md.j2",
         facts={**facts, "report": report},
         yes=facts["labels"][YES],
         no=facts["labels"][NO],

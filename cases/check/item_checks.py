@@ -257,7 +257,11 @@ def overlap(subject: Subject) -> Iterator[Finding]:
     labelled = _labelled(subject.slice_.language)
     for case in subject.cases:
         own = _compared(case)
-        found = [name for name, other in labelled if own.asks_like(other)]
+        found = []
+        for name, other in labelled:
+            enough = max(FEWEST_STEMS, SHARED * min(len(own.stems), len(other.stems)))
+            alike = own.golds & other.golds and len(own.stems & other.stems) >= enough
+            found += [name] if alike or own.question == other.question else []
         if found:
             message = (
                 f"{shown(case.question)} is also asked of judges, in {', '.join(found[:3])}; keep "
@@ -273,11 +277,6 @@ class _Compared(NamedTuple):
     golds: frozenset[str]
     stems: frozenset[str]
     """The first letters of the question's words, frequent ones left out."""
-
-    def asks_like(self, other: "_Compared") -> bool:
-        enough = max(FEWEST_STEMS, SHARED * min(len(self.stems), len(other.stems)))
-        alike = len(self.stems & other.stems) >= enough
-        return self.question == other.question or (alike and bool(self.golds & other.golds))
 
 
 @cache

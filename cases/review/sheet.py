@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from jinja2 import DictLoader, Environment, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from cases.check.item_checks import mixed_words
@@ -262,17 +262,7 @@ def form_page(sheet: Sheet) -> str:
     """Return the form. Texts of items are in one JSON block, which nothing in them can end."""
     texts = {item.language: texts_in(item.language) for item in sheet.items}
     first = next(iter(texts.values()), texts_in(""))
-    template, script, style = (
-        (FOLDER / name).read_text(encoding="utf-8")
-        for name in ("form.html.j2", "form.js", "form.css")
-    )
-    environment = Environment(
-        loader=DictLoader({"form": template}),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    script, style = ((FOLDER / name).read_text("utf-8") for name in ("form.js", "form.css"))
     rubrics = list(dict.fromkeys(visible(item.rubric) for item in sheet.items if item.rubric))
     data = {
         "rubrics": rubrics,
@@ -285,7 +275,9 @@ def form_page(sheet: Sheet) -> str:
             for _, items in groupby(sheet.items, key=lambda one: one.pair or one.id)
         ],
     }
-    return environment.get_template("form").render(
+    return filled_template(
+        FOLDER / "form.html.j2",
+        html=True,
         language=first.language,
         words=first.form,
         policy=Markup(content_policy(script, style)),  # base64 and fixed words
@@ -328,6 +320,19 @@ def _screen(
             for id_, text, one in asked
         ],
     }
+
+
+def filled_template(path: Path, *, html: bool = False, **values: object) -> str:
+    """Return what a Jinja template makes of values, which are escaped for HTML."""
+    environment = Environment(
+        loader=FileSystemLoader(path.parent),
+        autoescape=html,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=not html,
+    )
+    return environment.get_template(path.name).render(values)
 
 
 def csv_twin(sheet: Sheet) -> str:

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from cases.config import load_dataset
 from cases.gates_file import load_gates, with_gates
-from cases.gold_notation import check_gold, with_tolerance
 from cases.loading import GOOD_ID, case_digest, given_id, load_cases, unique
 from cases.plan import sample
+from cases.rows import check_gold, with_tolerance
 from cases.tables import Table, read_csv, read_json, read_jsonl, read_table
 from evaluators.core import UsageError
 from evaluators.judges.lexical.judge import grade
