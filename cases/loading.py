@@ -38,10 +38,9 @@ def load_rows(slice_: Slice) -> list[tuple[ItemRow, Case]]:
     else:  # raters may well see other golds for the same question
         _check_labels(rows, cases)
     _check_cluster(slice_, cases)
-    ids = unique(_ids(rows, cases))
     return [
         (row, case if case.id == id_ else replace(case, id=id_))
-        for row, case, id_ in zip(rows, cases, ids, strict=True)
+        for row, case, id_ in zip(rows, cases, unique(_ids(rows, cases)), strict=True)
     ]
 
 

@@ -258,8 +258,7 @@ def _read(kind: type[T], part: Settings) -> T:
             Patterns: partial(_patterns, part, key),
             Mapping[str, float]: partial(_splits, part, key),
         }
-        read = readers.get(known[key].type, partial(part.number, key, low, high))
-        given[key] = read()
+        given[key] = readers.get(known[key].type, partial(part.number, key, low, high))()
     return kind(**given)
 
 

@@ -61,8 +61,7 @@ def language_fault(text: str, language: Language, rules: SpellingRules) -> Fault
         return "letters", odd
     code, mine, theirs = language.rival([word.casefold() for word in found])
     if theirs >= mine + LEAD:
-        alone = f"{theirs} frequent words of {code!r} alone, {mine} of {language.code!r}"
-        return "language", alone
+        return "language", f"{theirs} frequent words of {code!r} alone, {mine} of {language.code!r}"
     patterns = [*rules.also, *([language.respelling.pattern] if language.respelling else ())]
     hits = [word for word in found if any(one.search(word) for one in patterns)]
     if len(hits) > rules.respelt * len(found):

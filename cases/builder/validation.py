@@ -216,9 +216,8 @@ class ProbeStep(BuildStep):
             said = {item.id: item for item in calls.run(self.name, self.spec(role), probe)}
             found = [said.get(item.id, item) for item in found]
         names = ", ".join(str(self.values[role]).partition("@")[0] for role in self.models)
-        detail = f"answered right without its text by {names}"
         return [
-            item.dropped(KNOWN, detail)
+            item.dropped(KNOWN, f"answered right without its text by {names}")
             if item.state == "kept" and {*item.probe.values()} == {item.answer}
             else item
             for item in found

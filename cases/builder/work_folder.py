@@ -52,8 +52,7 @@ class Origin:
     @property
     def key(self) -> str:
         """Identify the article among all others, even after its file was moved."""
-        is_address = "://" in self.source
-        source = self.source if is_address else self.source.rstrip("/").rpartition("/")[2]
+        source = self.source if "://" in self.source else self.source.rstrip("/").rpartition("/")[2]
         return "\x1f".join((self.group, source, self.page))
 
     def item_id(self, language: str) -> str:

@@ -251,8 +251,7 @@ def narrow_margins(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterato
         for threshold in dataset.slices[code].thresholds:
             yield from _too_narrow(f"{dataset.name}:{code}", threshold, len(some))
     for threshold in dataset.pooled:
-        count = len(set().union(*clusters.values()))
-        yield from _too_narrow(f"{dataset.name}:*", threshold, count)
+        yield from _too_narrow(f"{dataset.name}:*", threshold, len(set().union(*clusters.values())))
 
 
 def _too_narrow(where: str, threshold: Threshold, count: int) -> Iterator[Finding]:

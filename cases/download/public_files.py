@@ -268,8 +268,7 @@ def bring_to_form(one: LabelledSet, folder: Path) -> LabelledRows:
         return read_csv(path, text, separator, literal=literal)
 
     table = read(folder / one.file, literal=bool(one.literal_quotes))
-    golds = read(folder / one.golds.file) if one.golds else None
-    found = labelled_rows(one, table, golds)
+    found = labelled_rows(one, table, read(folder / one.golds.file) if one.golds else None)
     write_whole(one.path(folder), (f"{json.dumps(row)}\n".encode() for row in found.rows))
     return found
 

@@ -321,6 +321,5 @@ def agreement(
         names = sorted({name for one in verdicts for name in one})
         pairs = kappas(names, [[one.get(name, "") for name in names] for one in verdicts])
         seen = tuple(pair for pair in pairs if pair.kappa.n)
-        figures = raw_agreement(units), alpha_of(units)
-        found.append(Agreement(group, len(units), *figures, seen))
+        found.append(Agreement(group, len(units), raw_agreement(units), alpha_of(units), seen))
     return tuple(found)

@@ -211,11 +211,10 @@ def _slice_of(
     report: Report, path: Path, recipe: Recipe
 ) -> tuple[SliceSummary, tuple[Record, ...]]:
     """Return the one yes/no slice of a run in the recipe's language, with its records."""
-    known = METRICS["yes_no"].keys()
     parts = [
         one
         for one in report.slices
-        if one.language == recipe.language and known <= one.measures.keys()
+        if one.language == recipe.language and METRICS["yes_no"].keys() <= one.measures.keys()
     ]
     if len(parts) != 1:
         what = f"{path}: {len(parts)} yes/no slices in {recipe.language!r}; give a run over one"

@@ -38,8 +38,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     paths, here = options.files, Path.cwd()
     if not (paths or options.as_):
-        every = dataset_files(["."], here, here)
-        paths = [one for one in every if not one.is_relative_to(BUNDLED)]
+        paths = [one for one in dataset_files(["."], here, here) if not one.is_relative_to(BUNDLED)]
     result = check_files(paths, options.as_) if options.as_ else check_datasets(paths)
     found = sum(finding.severity == "error" for finding in result.findings)
     errors, warnings = found + len(result.refused), len(result.findings) - found

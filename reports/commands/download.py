@@ -39,8 +39,7 @@ def main(argv: Sequence[str]) -> int:
     one = sets.get(options.name) or benchmarks[options.name]
     lines = [one.obtain(options.to, options.url, sha256)]
     if isinstance(one, Benchmark):
-        place = options.to / one.file
-        items = shlex.quote(f"{one.dataset}:{one.language}={place}")
+        items = shlex.quote(f"{one.dataset}:{one.language}={options.to / one.file}")
         lines.append(f"pytest -n 8 cases/{one.dataset} --items {items} {one.run}")
     else:
         lines += _formed(one, options.to)

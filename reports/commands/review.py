@@ -134,8 +134,7 @@ def _accept_verdicts(reviews: Sequence[Review], issued: Issued, options: argpars
 def _accept_ratings(reviews: Sequence[Review], issued: Issued, options: argparse.Namespace) -> int:
     path = options.to or issued.path.parent / ratings.FILE
     old = ratings.load_ratings(path)
-    today = datetime.now(UTC).date().isoformat()
-    new, unrated = ratings.ratings_of(reviews, issued.items, today)
+    new, unrated = ratings.ratings_of(reviews, issued.items, datetime.now(UTC).date().isoformat())
     found, refused = ratings.merged_ratings(old, new)
     if len(runs := {one.run for one in found}) > 1:
         what = f"ratings of two runs, {listed(sorted(runs))}, would have one mean"
@@ -274,8 +273,7 @@ def _export(options: argparse.Namespace) -> int:
         if len(found) > 1:  # a labelled data set has one language and one scale
             marks = f".{language}" + (".rated" if rated else "")
             path = path.with_name(f"{path.stem}{marks}{path.suffix or '.jsonl'}")
-        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        write_texts([(path, lines)])
+        write_texts([(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))])
         say(
             sys.stdout,
             f"{path}: {plural(len(rows), 'labelled answer')} in {language}; measure a judge: "

@@ -194,8 +194,7 @@ def _harness(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
         _named(one.path, "task") or one.path.stem: one for one in known if "doc_id" in one.keys
     }
     if not tasks:
-        what = "no samples_….jsonl with it; run lm_eval with --log_samples"
-        raise problem(found[0].path, what)
+        raise problem(found[0].path, "no samples_….jsonl with it; run lm_eval with --log_samples")
     results: Json = next((one.data for one in known if "versions" in one.keys), {})
     planned = part(results, "n-samples").items()
     return ForeignRun(
