@@ -83,42 +83,40 @@ def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...
     """
     changes = report.comparison.changes if report.comparison else ()
     flips = {one.key for one in changes if one.flip in ("fixed", "broke")}
-    found: dict[str, tuple[Record, Slice, list[str]]] = {}
-    for id_, record, part in _answers(report):
-        if not record.adjudicated_by:
-            _, _, reasons = found.setdefault(id_, (record, part, []))
-            reasons += _reasons(record, part, report.judge, flipped=record.key in flips)
-    others = [id_ for id_, (_, _, reasons) in found.items() if not reasons]
+    found: dict[str, Pick] = {}
+    why: dict[str, list[str]] = defaultdict(list)
+    for one in _answers(report):
+        if not one.record.adjudicated_by:
+            found.setdefault(one.id, one)
+            flipped = one.record.key in flips
+            why[one.id] += _reasons(one.record, one.part, report.judge, flipped=flipped)
+    others = [id_ for id_ in found if not why[id_]]
     others.sort(key=lambda id_: hashlib.sha256(f"review:{seed}:{id_}".encode()).digest())
     drawn = frozenset(others[:sample])
+    share = len(drawn) / max(1, len(others))
     return tuple(
-        Pick(
-            id=id_,
-            record=record,
-            part=part,
-            reasons=tuple(dict.fromkeys(why)) or ("sample",),
-            probability=1.0 if why else len(drawn) / len(others),
-        )
-        for id_, (record, part, why) in found.items()
-        if why or id_ in drawn
+        replace(one, reasons=tuple(dict.fromkeys(why[id_])))
+        if why[id_]
+        else replace(one, probability=share)
+        for id_, one in found.items()
+        if why[id_] or id_ in drawn
     )
 
 
 def pick_at_random(report: Report, sample: int, seed: int = 0) -> tuple[Pick, ...]:
     """Return ``sample`` answers by a hash of ``seed``, in proportion from each slice."""
-    found = {id_: (record, part) for id_, record, part in _answers(report)}
-    drawn = draw({id_: part.name for id_, (_, part) in found.items()}, sample, seed)
-    picked = {id_: one for id_, one in found.items() if id_ in drawn}
-    return tuple(Pick(id=id_, record=record, part=part) for id_, (record, part) in picked.items())
+    found = {one.id: one for one in _answers(report)}
+    drawn = draw({id_: one.part.name for id_, one in found.items()}, sample, seed)
+    return tuple(one for id_, one in found.items() if id_ in drawn)
 
 
-def _answers(report: Report) -> Iterator[tuple[str, Record, Slice]]:
+def _answers(report: Report) -> Iterator[Pick]:
     slices = {one.name: one for dataset in report.datasets for one in dataset.slices.values()}
     for record in in_order(report.records):
         part = slices[f"{record.dataset}:{record.language}"]
         # A masked answer cannot be told from another masked one.
         if part.kind.choices and record.answer is not None and clean.MASK not in record.answer:
-            yield pick_id(record), record, part
+            yield Pick(id=pick_id(record), record=record, part=part)
 
 
 def _reasons(record: Record, part: Slice, judge: str, *, flipped: bool) -> Iterator[str]:
