@@ -1,9 +1,7 @@
 """Which form a result of another tool has, found by its content, and how each form is read.
 
-inspect_ai: logs, ``.eval`` and ``.json`` (log format version 2). lm-evaluation-harness: from 0.4.3,
-``samples_*.jsonl`` with their ``results_*.json``. promptfoo: ``results.json``, versions 2 and 3 of
-its output. deepeval: its exported JSON, and the files in ``.deepeval``. Table: any CSV or JSONL
-with an id and a score or label a row, which every other result can become.
+inspect_ai: logs (format version 2). lm-evaluation-harness: from 0.4.3, ``samples_*.jsonl`` with
+``results_*.json``. promptfoo: output versions 2 and 3. deepeval: exported JSON, or ``.deepeval``.
 """
 
 import re
