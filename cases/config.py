@@ -56,10 +56,9 @@ DATASET_KEYS = (
 
 
 def load_dataset(path: Path, rubrics: Path = RUBRICS) -> Dataset:
-    """Return the data set that a ``dataset.yaml`` declares, named after its folder.
+    """Return the data set that a ``dataset.yaml`` declares, named after its folder; reads no data.
 
-    ``rubrics`` is the folder of the bundled rubrics and prompts. No data file is opened. Raises
-    UsageError naming file, line and key for anything unknown, missing or out of range.
+    ``rubrics`` holds the bundled rubrics and prompts. Raises UsageError naming file, line and key.
     """
     file = _file(path, rubrics)
     if DEFAULT in file.languages.values:

@@ -224,9 +224,8 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shards:
-    """Parts of a run, alike in size; all repeats of an item are in one part.
+    """Parts of a run, by a hash of data set, language and id: repeats of an item are in one part.
 
-    The part of an item follows from a hash of its data set, language and id alone.
     Raises ValueError for parts that cannot be: a report folder may say anything.
     """
 

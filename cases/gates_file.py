@@ -48,9 +48,8 @@ class GatesFile:
 def load_gates(path: Path, own: Sequence[str] = ()) -> GatesFile:
     """Return the gates of a file: ``dataset: {language: {metric: {min: …}}}``.
 
-    ``own`` are metrics, 0 to 1, that it may name with those of all kinds. A data set may also have
-    pooled ``drop`` and ``rise`` gates and a ``sample``. ``replace: all`` is a key of the file.
-    Raises UsageError naming file, line and key.
+    ``own`` are more metrics, 0 to 1, that it may name. A data set may also have pooled ``drop`` and
+    ``rise`` and a ``sample``; the file may have ``replace: all``. Raises UsageError.
     """
     top = load_settings(path)
     word = top.text(REPLACE, "all")

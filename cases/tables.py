@@ -96,10 +96,9 @@ def read_table(path: Path) -> Table:
 
 
 def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = False) -> Table:
-    """Return the table of a CSV text; raises UsageError for rows of another length or no rows.
+    """Return the table of a CSV text. Raises UsageError for rows of another length or no rows.
 
-    A header without a comma may be separated by semicolons or tabs. ``literal`` says that a quote
-    is text like any other: no cell holds a separator or a line break.
+    Semicolons or tabs may separate, too. ``literal``: a quote is text like any other.
     """
     with long_cells(MAX_CELL):
         reader = csv.reader(

@@ -21,10 +21,9 @@ def make_tasks(
     judges: JudgeFactory,
     adjudications: Adjudications | None = None,
 ) -> dict[str, Task]:
-    """Return the task of each item, by key. ``model`` None means the recorded answers.
+    """Return the task of each item, by key; ``model`` None means the recorded answers.
 
-    ``adjudications`` come before every judge, except one that is itself tested. Raises UsageError
-    for a slice that lacks recorded answers, a prompt, a rubric, or a judge for its labels.
+    ``adjudications`` come before every judge that is not itself tested. Raises UsageError.
     """
     recorded = {item.slice.name for item in items if item.case.recorded is not None}
     rated = {item.slice.name for item in items if (item.case.label or "").isdigit()}

@@ -80,11 +80,10 @@ def sheet_of(name: str, items: Iterable[DraftItem], reviewer: str = "") -> Sheet
 def accepted(
     items: Sequence[DraftItem], reviews: Sequence[Review], *, unreviewed: bool
 ) -> list[DraftItem]:
-    """Return what the verdicts make of the items.
+    """Return what the verdicts make of the items; with ``unreviewed`` those at hand suffice.
 
-    Kept: the answer confirmed or corrected, the question edited if somebody did. Dropped: unclear,
-    bad language, still disputed after three verdicts, or contested and seen by nobody. Pending:
-    disputed, or not yet seen by all assigned; with ``unreviewed`` the verdicts at hand suffice.
+    Kept: confirmed or corrected. Dropped: unclear, bad language, disputed after three verdicts, or
+    contested and seen by nobody. Pending: disputed, or not yet seen by all assigned.
     """
     outcomes = settle([item.id for item in items], reviews)
     return [_accepted(item, outcomes[item.id], unreviewed=unreviewed) for item in items]

@@ -128,11 +128,10 @@ def load_issued(path: Path) -> Issued:
 
 
 def read_sheets(paths: Iterable[Path], allowed: Allowed | None = None) -> tuple[Review, ...]:
-    """Return the reviews in these files, without rows that were left empty.
+    """Return the reviews in these files, each once, without rows that were left empty.
 
-    ``allowed`` (``Sheet.allowed``) names the answers to each question; a CSV names its own. The
-    same review in two files counts once. Raises UsageError naming file, row and column for what
-    cannot be read, an item or verdict that is not allowed, or a reviewer who contradicts himself.
+    ``allowed`` (``Sheet.allowed``) names the answers to each question; a CSV names its own. Raises
+    UsageError naming file, row and column, also for a reviewer who contradicts himself.
     """
     readers = {".json": _from_json, ".csv": _from_csv}
     found: dict[tuple[str, str], Review] = {}
