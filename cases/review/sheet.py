@@ -33,6 +33,8 @@ CELL = 32_000
 """Characters; a spreadsheet's cell holds 32,767."""
 BETWEEN = " | "
 TO_EDIT = "to_edit"
+Texts = Mapping[str, Mapping[str, str]]
+"""The form's words in one language: form, titles of fields, verdicts, reasons, rules by set."""
 RATE = "rate: "
 """What the column of a criterion begins with, before its name."""
 _INERT = {ord(char): f"\\u{ord(char):04x}" for char in "<>&'\u2028\u2029"}
@@ -229,33 +231,14 @@ def write_sheet(sheet: Sheet, folder: Path) -> tuple[Path, Path]:
     return page, twin
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Texts:
-    """The form's words in one language."""
-
-    language: str
-    form: Mapping[str, str]
-    titles: Mapping[str, str]
-    """Titles of fields; likewise verdicts, and reasons why an item is on the sheet."""
-    verdicts: Mapping[str, str]
-    reasons: Mapping[str, str]
-    rules: Mapping[str, str]
-    """How verdicts are to be given, by choice set."""
-
-    def why(self, item: SheetItem) -> str:
-        """Return why an item is on the sheet; an unknown reason is its own text."""
-        return "; ".join(self.reasons.get(reason, reason) for reason in item.reasons)
-
-
 def texts_in(language: str) -> Texts:
     """Return the texts of a language, or of English if it has no file."""
     known = {path.stem for path in (FOLDER / "texts").glob("*.yaml")}
     language = language if language in known else FALLBACK
     settings = load_settings(FOLDER / "texts" / f"{language}.yaml")
-    names = ("form", "titles", "verdicts", "reasons", "rules")
-    parts = {name: settings.part(name) for name in names}
+    parts = {one: settings.part(one) for one in ("form", "titles", "verdicts", "reasons", "rules")}
     words = {name: {key: one.text(key) for key in one.values} for name, one in parts.items()}
-    return Texts(language=language, **words)
+    return {**words, "form": {"lang": language, **words["form"]}}
 
 
 def form_page(sheet: Sheet) -> str:
@@ -269,7 +252,7 @@ def form_page(sheet: Sheet) -> str:
         "sheet": sheet.digest,
         "name": sheet.name,
         "reviewer": visible(sheet.reviewer),
-        "texts": {name: {"lang": one.language, **one.form} for name, one in texts.items()},
+        "texts": {name: one["form"] for name, one in texts.items()},
         "items": [
             _screen(list(items), texts, rubrics)
             for _, items in groupby(sheet.items, key=lambda one: one.pair or one.id)
@@ -278,8 +261,8 @@ def form_page(sheet: Sheet) -> str:
     return filled_template(
         FOLDER / "form.html.j2",
         html=True,
-        language=first.language,
-        words=first.form,
+        language=first["form"]["lang"],
+        words=first["form"],
         policy=Markup(content_policy(script, style)),  # base64 and fixed words
         script=Markup(script),  # our own file, no data in it
         style=Markup(style),
@@ -293,7 +276,7 @@ def _screen(
     """Return an item, or both answers of a pair, as the form's script takes them."""
     item, *others = items
     texts = languages[item.language]
-    fields = [(texts.titles.get(one, visible(one)), text) for one, text in item.fields.items()]
+    fields = [(texts["titles"].get(one, visible(one)), text) for one, text in item.fields.items()]
     asked = [(id_, visible(one.text), one) for id_, one in item.asked]
     if others:  # the last field is the answer, the others are alike
         title = fields.pop()[0]
@@ -303,8 +286,8 @@ def _screen(
     return {
         "id": asked[0][0],  # text and comment are kept with the first question
         "language": item.language,
-        "note": visible(texts.why(item)),
-        "rules": "\n".join(texts.rules[one.kind] for one in item.questions if one.kind),
+        "note": visible(_why(item, texts)),
+        "rules": "\n".join(texts["rules"][one.kind] for one in item.questions if one.kind),
         "edit": None if item.edit is None else visible(item.edit),
         "fields": [{"title": title, "text": visible(text)} for title, text in fields],
         "rubric": rubrics.index(visible(item.rubric)) if item.rubric else None,
@@ -313,13 +296,17 @@ def _screen(
                 "id": id_,
                 "text": text,
                 "choices": [
-                    {"value": value, "key": key, "label": texts.verdicts.get(value, value)}
+                    {"value": value, "key": key, "label": texts["verdicts"].get(value, value)}
                     for value, key in one.keys.items()
                 ],
             }
             for id_, text, one in asked
         ],
     }
+
+
+def _why(item: SheetItem, texts: Texts) -> str:
+    return "; ".join(texts["reasons"].get(reason, reason) for reason in item.reasons)
 
 
 def filled_template(path: Path, *, html: bool = False, **values: object) -> str:
@@ -349,11 +336,11 @@ def csv_twin(sheet: Sheet) -> str:
         rules = "\n".join(
             f"{one.name} ({one.values[0]} to {one.values[-1]}): {one.text}"
             if one.name
-            else own.rules[one.kind]
+            else own["rules"][one.kind]
             for one in item.questions
         )
         row = [item.id, item.language, *(item.fields.get(title, "") for title in titles)]
-        row += [own.why(item), rules, *([item.edit or ""] if edits else [])]
+        row += [_why(item, own), rules, *([item.edit or ""] if edits else [])]
         verdicts = (BETWEEN.join(one.values) for one in item.questions if not one.name)
         rows.append([*row, next(verdicts, ""), *[""] * len(asked), "", "", sheet.reviewer])
     return spreadsheet_text(rows)

@@ -63,7 +63,7 @@ def _ask_verdicts(run: Path, options: argparse.Namespace) -> int:
     if not picks:
         raise UsageError(f"{run}: nothing to review: no answer that a person has not judged yet")
     paths = human.issue_verdicts(options.to or home(run), picks, transcripts=transcripts_of(run))
-    words, why = texts_in(FALLBACK).reasons, [one for pick in picks for one in pick.reasons]
+    words, why = texts_in(FALLBACK)["reasons"], [one for pick in picks for one in pick.reasons]
     counts = [f"{why.count(one):>6}  {words[one]}" for one in human.REASONS if one in why]
     say(sys.stdout, f"{plural(len(picks), 'answer')} to review", *counts, *map(str, paths))
     return 0

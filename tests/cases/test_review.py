@@ -74,7 +74,7 @@ def test_every_choice_has_a_key_of_its_own_and_a_label_in_every_language(name: s
     assert len(set(keys.values())) == len(keys)
     assert all(re.fullmatch("[a-df-ln-z0-9]", key) for key in keys.values()), "E, M have a meaning"
     for language in LANGUAGES:
-        verdicts = texts_in(language).verdicts
+        verdicts = texts_in(language)["verdicts"]
         assert all(value in verdicts or value.isdigit() for value in keys)
 
 
@@ -87,14 +87,13 @@ def test_every_language_says_everything_that_english_says() -> None:
     assert {"be", "bg", "en", "hu", "pl"} <= set(LANGUAGES)
     for language in LANGUAGES:
         one = texts_in(language)
-        assert (one.form.keys(), one.titles.keys()) == (english.form.keys(), english.titles.keys())
-        assert one.form["edit"].startswith(one.titles["question"])
-        assert not one.form["edit"].startswith(one.titles["context"])
-        assert one.verdicts.keys() == english.verdicts.keys()
-        assert one.reasons.keys() == english.reasons.keys()
-        assert set(one.rules) == set(SETS)
-        for key, text in one.form.items():
-            assert re.findall(r"\{\w+\}", text) == re.findall(r"\{\w+\}", english.form[key])
+        for name in ("form", "titles", "verdicts", "reasons"):
+            assert one[name].keys() == english[name].keys()
+        assert one["form"]["edit"].startswith(one["titles"]["question"])
+        assert not one["form"]["edit"].startswith(one["titles"]["context"])
+        assert set(one["rules"]) == set(SETS)
+        for key, text in one["form"].items():
+            assert re.findall(r"\{\w+\}", text) == re.findall(r"\{\w+\}", english["form"][key])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -102,11 +101,11 @@ def test_the_rules_name_verdicts_as_the_form_does(language: str) -> None:
     """Every verdict but a rating and "unclear" has its rule, under the label of its button."""
     texts = texts_in(language)
     for name in SETS:
-        quoted = re.findall('[„«"]([^“”»"„«]+)[“”»"]', texts.rules[name])
-        assert set(quoted) <= set(texts.verdicts.values())
+        quoted = re.findall('[„«"]([^“”»"„«]+)[“”»"]', texts["rules"][name])
+        assert set(quoted) <= set(texts["verdicts"].values())
         values = {value for value in verdict_question(name).values if not value.isdigit()}
         wanted = values if name == "question" else values - {UNCLEAR}
-        assert {texts.verdicts[value] for value in wanted} == set(quoted)
+        assert {texts["verdicts"][value] for value in wanted} == set(quoted)
 
 
 @pytest.mark.parametrize("language", ["xx", "", "../en", "__proto__"])
@@ -147,7 +146,7 @@ def test_the_attacks_of_the_robustness_kit_stay_in_the_data_block() -> None:
     items = (sheet_item(f"i{n}", fields={"answer": text}) for n, text in enumerate(answers))
     page = form_page(sheet(*items))
     found = [item["fields"] for item in data_of(page)["items"]]
-    title = texts_in("be").titles["answer"]
+    title = texts_in("be")["titles"]["answer"]
     assert found == [[{"title": title, "text": visible(text)}] for text in answers]
     assert page.count("<script") == 2
 
@@ -198,7 +197,7 @@ def test_reasons_are_told_in_the_items_language() -> None:
     told = "выпадковая выбарка для кантролю; наша ўласная"
     assert data_of(form_page(made))["items"][0]["note"] == told
     assert f',"{told}",' in csv_twin(made)
-    rules = texts_in("be").rules["question"]
+    rules = texts_in("be")["rules"]["question"]
     assert data_of(form_page(made))["items"][0]["rules"] == rules
     assert rules in csv_twin(made)
 

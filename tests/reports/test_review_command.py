@@ -143,7 +143,7 @@ def test_neither_form_nor_csv_says_why_an_answer_was_picked(tmp_path: Path) -> N
     assert main(["review", str(tmp_path / "run"), "--sample", "0"]) == 0
     for name in ("review.html", "review.csv"):
         text = (tmp_path / "run" / name).read_text("utf-8")
-        for words in texts_in("en").reasons.values():
+        for words in texts_in("en")["reasons"].values():
             assert words not in text
     sheet = json.loads((tmp_path / "run" / "sheet.json").read_text("utf-8"))
     assert not sheet.keys() - {"sheets", "items"}
