@@ -46,14 +46,6 @@ _START = re.compile(r"\[\s*\{|\{\s*\"")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """One question with its answer, YES or NO."""
-
-    question: str
-    answer: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Generator:
     """A model that writes questions by a recipe."""
 
@@ -135,7 +127,7 @@ class Generator:
         return [
             item.dropped(UNREAD, read.reason)
             if isinstance(read, Invalid)
-            else replace(item, question=read.question, answer=read.answer, **shared)
+            else replace(item, **read, **shared)
             for item, read in zip(items, (listing[at] for at in sorted(listing)), strict=True)
         ]
 
@@ -190,8 +182,8 @@ def _tool(labels: Mapping[str, str]) -> Tool:
 
 def read_listing(
     reply: Reply, count: int, labels: Mapping[str, str], texts: Sequence[str] = ()
-) -> Mapping[int, Written | Invalid] | Invalid:
-    """Return the question that a reply gives for each of the numbers 1 to ``count``.
+) -> Mapping[int, Values | Invalid] | Invalid:
+    """Return question and answer (YES or NO) that a reply gives for the numbers 1 to ``count``.
 
     The list is the field ``items`` of the forced call, or the one JSON list of the text; with
     ``texts`` its entries repeat these, not numbers. It is refused as a whole unless each number is
@@ -252,14 +244,14 @@ def numbered(entries: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list
     return found
 
 
-def _written(entry: Values, meanings: Mapping[str, str]) -> Written | Invalid:
+def _written(entry: Values, meanings: Mapping[str, str]) -> Values | Invalid:
     question, answer = entry.get("question"), entry.get("answer")
     if not isinstance(question, str) or not question.strip() or not encodable(question):
         return Invalid("no question")
     meaning = meanings.get(answer.strip().casefold()) if isinstance(answer, str) else None
     if meaning is None:
         return Invalid(f"answer {answer!r:.40} is no label")
-    return Written(question=" ".join(question.split()), answer=meaning)
+    return {"question": " ".join(question.split()), "answer": meaning}
 
 
 class GenerateStep(BuildStep):
