@@ -114,8 +114,7 @@ class Batches(Detour):
         self._settings = settings or COLLECT
         self._done = self._failed = 0  # calls of this run's batches
         self._cost = Usage()  # of these
-        self._out: dict[str, tuple[int, int, int]] = {}
-        """By wave: the calls that the provider has, and how many of them are done and failed."""
+        self._out: dict[str, tuple[int, int, int]] = {}  # by wave: calls, those done and failed
         self._until: float | None = None  # when batches are no longer waited for
         self._waves: dict[str, Wave] = {}
         self._of_key: dict[str, Wave] = {}  # open waves by the keys of their calls

@@ -91,6 +91,11 @@ class Wave:
         """The name that users read and give."""
         return self.batch or self.id[:16]
 
+    @property
+    def way_out(self) -> str:
+        """What users do to get rid of it."""
+        return f"give it up: qagate ledger batches --cancel {self.named}"
+
 
 async def keep_wave(ledger: Ledger, wave: Wave) -> Wave:
     """Return the wave once the ledger has it."""
@@ -115,8 +120,7 @@ class BatchPoller:
         self, wave: Wave, model: BatchedModel, ledger: Ledger, settings: BatchSettings
     ) -> None:
         self.wave = wave
-        self.spec = model.spec
-        """The SPEC of its model, as this run names it."""
+        self.spec = model.spec  # as this run names it
         self._model = model
         self._ledger = ledger
         self._settings = settings
@@ -144,7 +148,7 @@ class BatchPoller:
             batch, was_found = await self._created(file, lines, others)
         except (FatalError, RefusedError) as error:
             await self.give_up()
-            raise refused(error.kind, str(error)) from None
+            raise _refused(error.kind, str(error)) from None
         await self.note("sent", batch=batch, was_found=was_found)
 
     async def _created(
@@ -172,7 +176,7 @@ class BatchPoller:
                 ids = await self._tried(lambda api: api.find(wave.id, wave.calls, wave.after))
             except (FatalError, RefusedError) as error:
                 unknown = "it cannot be told whether the provider has the batch"
-                raise StoppedError(BATCH, f"{error}; {unknown}; {_how_to_give_up(wave)}") from None
+                raise StoppedError(BATCH, f"{error}; {unknown}; {wave.way_out}") from None
             new = [one for one in ids if one not in {*others, *wave.others}]
             left = end - time.monotonic()
             if new or left <= 0:
@@ -217,16 +221,16 @@ class BatchPoller:
             raise self._lost(error) from None
         if status.refusal:
             await self.give_up()
-            raise refused(NOT_TAKEN, f"{self.wave.spec}: {status.refusal}")
+            raise _refused(NOT_TAKEN, f"{self.wave.spec}: {status.refusal}")
         return status
 
     def _lost(self, error: FatalError) -> FatalError:
         if error.kind != NOT_KNOWN:
             return error
-        wave, way = self.wave, _how_to_give_up(self.wave)
+        wave = self.wave
         said = (
             f"{wave.spec}: the provider does not know the batch {wave.batch} of "
-            f"{wave.calls:,} calls; use the key that it was sent with, or {way}"
+            f"{wave.calls:,} calls; use the key that it was sent with, or {wave.way_out}"
         )
         return FatalError(LOST, said)
 
@@ -267,14 +271,9 @@ class BatchPoller:
         raise StoppedError(BATCH, f"{failure}; run the same command again")
 
 
-def refused(kind: str, why: str) -> FatalError:
-    """Return the error of a batch that the provider did not take, with what to do."""
+def _refused(kind: str, why: str) -> FatalError:
     advice = "leave --batch out to ask directly"
     return FatalError(kind, f"the provider took no batch: {why}; {advice}")
-
-
-def _how_to_give_up(wave: Wave) -> str:
-    return f"give it up: qagate ledger batches --cancel {wave.named}"
 
 
 def still_out(left: Mapping[str, int], *, is_on: bool) -> str:

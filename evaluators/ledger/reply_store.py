@@ -70,8 +70,7 @@ class Ledger:
         self._unsigned: set[str] = set()
         self._own: set[str] = set()
         self._imported: set[str] = set()
-        self.account: Callable[[], Document] | None = None
-        """What to note with each group of replies: the money that was spent."""
+        self.account: Callable[[], Document] | None = None  # notes the money spent with replies
         self._texts: set[str] = set()  # kept already: a rubric comes with every request
         self._failed: LedgerError | None = None
         self._unkept: list[Path] = []

@@ -103,13 +103,10 @@ class ItemClock:
 
 @dataclass(slots=True)
 class _Tries:
-    failed_at: float | None = None
-    """When it failed for the first time."""
+    failed_at: float | None = None  # for the first time
     count: int = 0
-    refused: int = 0
-    """Failures for which the server was to blame."""
-    failures: Counter[str] = field(default_factory=Counter)
-    """The others, by kind."""
+    refused: int = 0  # failures for which the server was to blame
+    failures: Counter[str] = field(default_factory=Counter)  # the others, by kind
     server_is_to_blame: bool = False
 
 
@@ -118,15 +115,12 @@ class Sender:
 
     def __init__(self, settings: CallSettings, budget: Budget | None = None) -> None:
         self.requests = 0
-        self.retried: Counter[str] = Counter()
-        """Failures after which a call was tried again, by kind."""
-        self.stops: dict[str, str] = {}
-        """Why calls are no longer made, by kind."""
+        self.retried: Counter[str] = Counter()  # after which failures, by kind
+        self.stops: dict[str, str] = {}  # why calls are no longer made, by kind
         self.admission = Admission(settings.concurrency, settings.rpm, settings.random)
         self.budget = budget
         self._settings = settings
-        self.end = NEVER
-        """When the run's time is used up, by the loop's clock."""
+        self.end = NEVER  # when the run's time is used up, by the loop's clock
 
     def begin(self) -> None:
         """Start the run's clock unless it is running."""
