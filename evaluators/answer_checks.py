@@ -16,7 +16,7 @@ from typing import Any
 
 from evaluators.core import Ask, Case, JudgeError, QAError, UsageError
 from evaluators.extra_metrics import CheckSpec
-from evaluators.models.python_function import FunctionTarget
+from evaluators.models.own_targets import FunctionTarget
 from evaluators.reading import parse_json, read_text
 from evaluators.text import hint, mask, one_line
 from evaluators.user_code import RULE_SECONDS, apart, in_thread, load_named, off_the_loop

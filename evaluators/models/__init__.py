@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from evaluators.core import Limits, Model, Reply, Request
-from evaluators.models.python_function import FunctionModel
+from evaluators.models.own_targets import FunctionModel
 from evaluators.models.spec import Spec, no_key_sent
 from evaluators.text import Key
 

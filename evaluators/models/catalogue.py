@@ -8,11 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.core import UsageError
-from evaluators.models.http_target import METHODS, PLACES, TOKENS, HttpTarget, check_path, places
-from evaluators.models.spec import (
+from evaluators.models.own_targets import (
     HTTP,
-    PROVIDERS,
+    METHODS,
+    PLACES,
     PYTHON,
+    TOKENS,
+    HttpTarget,
+    check_path,
+    places,
+)
+from evaluators.models.spec import (
+    PROVIDERS,
     VARIABLE,
     Prices,
     Spec,

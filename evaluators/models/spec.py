@@ -18,10 +18,9 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from evaluators.core import Limits, UsageError
-from evaluators.models import anthropic, http_target, openai, python_function
+from evaluators.models import anthropic, openai
 from evaluators.models.adapter import Batching, ProviderAdapter
-from evaluators.models.http_target import HttpTarget
-from evaluators.models.python_function import FunctionTarget
+from evaluators.models.own_targets import HTTP, PYTHON, FunctionTarget, HttpTarget
 from evaluators.reading import read_text
 from evaluators.text import PLACEHOLDER, Key, mask, one_line
 
@@ -30,7 +29,6 @@ PROVIDERS: Mapping[str, ProviderAdapter] = {
     "anthropic": anthropic.ADAPTER,
     "openai-responses": openai.RESPONSES_ADAPTER,
 }
-PYTHON, HTTP = python_function.PROVIDER, http_target.PROVIDER
 CALL_DEADLINE_S = 120.0
 ITEM_DEADLINE_S = 900.0
 MAX_NAME_LENGTH = 200

@@ -32,7 +32,7 @@ from evaluators.models import connect
 from evaluators.models.api import MAX_BODY, open_endpoint
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.failures import MAX_RESET_S, message_of, reset_after, retry_after
-from evaluators.models.http_target import PLACES, check_path, places
+from evaluators.models.own_targets import PLACES, check_path, places
 from evaluators.models.spec import Spec, build, parse, require_key
 from evaluators.text import Key
 from tests.support.loopback import Answer, Loopback, Seen, loopback
