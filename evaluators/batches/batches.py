@@ -35,7 +35,7 @@ from evaluators.core import (
 from evaluators.ledger import PaidReply
 from evaluators.models import LazyModel
 from evaluators.models.adapter import BatchStatus
-from evaluators.models.batching import BatchedModel
+from evaluators.models.api import BatchedModel
 from evaluators.runtime.budget import BATCH, money, part_of_cost
 from evaluators.runtime.caller import Caller, Detour, Meter, Sender
 from evaluators.runtime.limits import NEVER

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar
 from evaluators.core import CallError, FatalError, RefusedError, Reply, StoppedError, TransientError
 from evaluators.ledger import Ledger
 from evaluators.models.adapter import BatchApi, BatchStatus
-from evaluators.models.batching import BatchedModel
+from evaluators.models.api import BatchedModel
 from evaluators.runtime.budget import BATCH
 from evaluators.text import canonical, flat
 

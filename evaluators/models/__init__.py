@@ -11,8 +11,7 @@ from evaluators.models.spec import Spec, no_key_sent
 from evaluators.text import Key
 
 if TYPE_CHECKING:
-    from evaluators.models.api import ApiModel
-    from evaluators.models.batching import BatchedModel
+    from evaluators.models.api import ApiModel, BatchedModel
 
 
 def connect(spec: Spec, key: Key | None = None) -> Model:
@@ -84,7 +83,7 @@ class LazyModel:
     def batches(self) -> "BatchedModel":
         """Return its calls in batches."""
         if self._batched is None:
-            from evaluators.models.batching import BatchedModel
+            from evaluators.models.api import BatchedModel
 
             self._batched = BatchedModel(self._spec, self._key)
         return self._batched
