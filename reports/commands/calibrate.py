@@ -46,10 +46,7 @@ def test_label(case, verdict):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Make a judged data set of the file, run it, print the card, return the run's exit code.
-
-    Raises UsageError for wrong arguments or files.
-    """
+    """Run a judged data set made of the file, print the card, and return the run's exit code."""
     options, words = _parser().parse_with_run(argv)
     folder = _data_set(options)
     if options.limit:
@@ -91,7 +88,6 @@ def _parser() -> CommandParser:
 
 
 def _data_set(options: argparse.Namespace) -> Path:
-    """Write a judged data set of the file into the work folder, and return that folder."""
     sets, path = load_labelled_sets(), options.file
     named = None if path.exists() else sets.get(str(path))
     if not (named or path.exists() or path.suffix):  # what can only be a file is looked for later

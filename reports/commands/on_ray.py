@@ -122,7 +122,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parse(argv: Sequence[str]) -> tuple[Any, list[str]]:
-    """Return the options that are read here, and the words that go to every shard."""
     parser = CommandParser(
         prog="qagate run --on ray",
         description="Run the shards of a run as tasks of Ray, and merge their reports. The working "
@@ -144,7 +143,6 @@ def _parse(argv: Sequence[str]) -> tuple[Any, list[str]]:
 
 
 def _variables(options: RunOptions, more: Sequence[str]) -> dict[str, str]:
-    """Return the variables that a shard needs: keys, the ledger's, and those that are named."""
     specs = connect_models(options, needs_key=not options.replay).specs.values()
     names = {name for spec in specs for name in (spec.api_key_env, *spec.headers.values())}
     names |= {*LEDGER, *more, *options.key_names.values()}

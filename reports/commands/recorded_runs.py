@@ -148,10 +148,7 @@ def transcripts_of(*runs: Path) -> Source | None:
 
 
 def save(report: Report, to: Path | None, *runs: Path) -> list[str]:
-    """Write the report of these runs whole where a folder is given; return the lines that say so.
-
-    Raises WriteError.
-    """
+    """Write the report whole into a folder, if one is given; return the lines that say so."""
     if to is None:
         return []
     paths = write(report, to, transcripts_of(*runs))
@@ -277,10 +274,7 @@ def _say_decided(report: Report, to: Path | None, folder: Path, *runs: Path) -> 
 
 
 def _matched(text: str) -> list[Path]:
-    """Return the path itself, or what a pattern matches but for runs that another has replaced.
-
-    Raises UsageError for a pattern that matches nothing.
-    """
+    """Return the path itself, or what a pattern matches but for runs that another has replaced."""
     if Path(text).exists() or not glob.has_magic(text):
         return [Path(text)]
     found = [Path(one) for one in sorted(glob.glob(text)) if not one.endswith(PREVIOUS)]  # noqa: PTH207

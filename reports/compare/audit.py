@@ -237,7 +237,6 @@ def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
 
 
 def _planned(why: str, judged: int, share: float, side: PairedSlice) -> PlannedPair:
-    """Return the plan for a pair that people look at for this reason."""
     return PlannedPair(
         why=why,
         probability={"": 0.0, SAMPLE: share}.get(why, 1.0),
@@ -295,10 +294,7 @@ def _why(pair: Pair, bar: int | None) -> str:
 
 
 def _by_people(record: Record, side: PairedSlice) -> bool | None:
-    """Return whether people let this answer pass; None where nobody has looked.
-
-    Blank answers are not shown to them: a rule grades these.
-    """
+    """Return whether people let this answer pass; blank ones are not shown to them, but by rule."""
     if record.answer is None:
         return None
     said = side.people.get(answer_digest(record, record.answer))

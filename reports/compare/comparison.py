@@ -62,10 +62,7 @@ def compare(
 
 
 def lacking(sides: Mapping[str, PairedSlice], earlier: Baseline) -> Iterator[str]:
-    """Yield in words the slices, and large parts of slices, that an earlier run has and this lacks.
-
-    ``sides`` has the slices of the run, by name.
-    """
+    """Yield in words the slices, and large parts of slices, that an earlier run alone has."""
     slices = earlier.slices.items()
     gone = [f"{name} ({plural(len(own), 'item')})" for name, own in slices if name not in sides]
     parts = ((name, one.pairing.gone) for name, one in sides.items())
@@ -107,7 +104,6 @@ def anchor_notes(since: Comparison | None) -> Iterator[str]:
 
 
 def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
-    """Return the comparison of one slice, or of all slices of a dataset together."""
     found = sides[0].difference if len(sides) == 1 else paired_difference(sides)
     stopped = any(p.new.outcome == "stopped" for one in sides for p in one.pairing.pairs)
     estimate, others = found.estimate, differences(sides)
@@ -141,7 +137,6 @@ def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
 
 
 def _changes(side: PairedSlice) -> Iterator[Change]:
-    """Yield every item whose result changed."""
     for pair in (one for one in side.pairing.pairs if one.new.outcome != "stopped"):
         old, now, before = pair.old, pair.new.passes(side.bar), bool(pair.old.passes(side.bar))
         flip: Flip = "same" if now == before else "fixed" if now else "broke"

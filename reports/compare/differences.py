@@ -194,10 +194,7 @@ class ResampledDifference:
         return plural(self.estimate.n, "pair")
 
     def pairs_to_decide(self, bound: float) -> int | None:
-        """Return how many pairs would decide, with 80 % power, on which side of a bound it lies.
-
-        The true difference is taken to be the one seen. None where no number can be named.
-        """
+        """Return how many pairs would decide the bound with 80 % power if the change is as seen."""
         value, interval, n = self.estimate.value, self.estimate.interval, self.estimate.n
         if value is None or interval is None or abs(value - bound) < 1e-9:
             return None
@@ -343,10 +340,7 @@ Change = ShareChange | MetricChange | ExtraChange
 
 
 def change_of(name: str, sides: Sides) -> Change | None:
-    """Return the change of a metric over all pairs of these slices; None if they lack it.
-
-    An empty name is the share that passes.
-    """
+    """Return the change of a metric, or with no name of the share that passes; None if lacking."""
     if not name:
         return ShareChange(sides=sides)
     if name in _extras(sides):
@@ -384,7 +378,6 @@ def _extras(sides: Sides) -> Mapping[str, int]:
 
 
 def _are_alike(sides: Sides) -> bool:
-    """Return whether a metric counts the same in all these slices."""
     scores = [one.slice_.rubric.scores if one.slice_.rubric else {} for one in sides]
     own = [(one.slice_.labels, one.slice_.penalty) for one in sides]
     return all(one == scores[0] for one in scores) and len(set(own)) == 1

@@ -170,10 +170,7 @@ class PairedSlice:
 
     @cached_property
     def matches(self) -> Sequence[tuple[Record | None, Record]]:
-        """The pairs (old, new); old is None where the old run has no grade.
-
-        Items that were not asked again count as pairs without a new answer.
-        """
+        """The pairs (old, new): None for an ungraded old one; new ones may lack an answer."""
         return (
             *self.pairing.pairs,
             *((None, record) for record in self.pairing.unknown),

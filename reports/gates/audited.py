@@ -33,10 +33,7 @@ _LOG10 = math.log(10)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedGate:
-    """A margin, its slices, and people's verdicts on their pairs so far.
-
-    The judge only says where people look: it may be untrusted, or differ from the baseline's.
-    """
+    """A margin, its slices, and people's verdicts; the judge only says where people look."""
 
     dataset: str
     language: str

@@ -211,7 +211,6 @@ class ChangeEvidence:
         return f"{text} ({'; '.join(self._basis())}){freed}"
 
     def _basis(self) -> Iterator[str]:
-        """Yield the counts that the verdict rests on."""
         yield self.seen.basis(self.gate.threshold.of)
         lone, ungraded = self.gate.lone, self.ungraded
         dropped = self.gate.dropped
@@ -233,7 +232,6 @@ class ChangeEvidence:
         yield from elsewhere(self.gate.sides, self.gate.language)
 
     def _zone(self, state: GateState) -> str:
-        """Return the zone of the change: within the margin, neither, or worse."""
         change, allowed = self.gate.threshold.measure, self.gate.allowed
         margin = f"the margin of {self.gate.threshold.amount(self.gate.margin)}"
         scaled = ""

@@ -113,10 +113,7 @@ Verdict = tuple[int, str]
 
 
 def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
-    """Return the exit code of a session and the line that explains it.
-
-    ``gates`` are all gates evaluated; with ``--gates off`` they decide nothing.
-    """
+    """Return the exit code of a session and its line; with ``--gates off`` gates decide nothing."""
     outside = _cut_short(facts) or _pytest_decides(facts)
     code, line = (
         outside

@@ -56,10 +56,7 @@ def power_lines(
 
 
 def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> str:
-    """Return the smallest drop that a paired gate can exclude for an unchanged model.
-
-    Shares of all items change pair by pair. The spread of other metrics is not known before a run.
-    """
+    """Return the smallest drop that a gate on a share can exclude for an unchanged model."""
     margin, pairs = threshold.max or 0.0, plural(count, "independent pair")
     shares = listed(f"{100 * share:.2g}" for share in discordances)
     if threshold.evidence == "audited":

@@ -41,10 +41,7 @@ BROKEN = (
 def lost_languages(
     parts: Mapping[str, tuple[Observations, Observations]], margin: float, sign: int = 1
 ) -> str:
-    """Return which languages of several are each shown to be beyond the margin, at any look.
-
-    ``parts`` have the changes of each, negated where ``sign`` is -1, at their lowest and highest.
-    """
+    """Return which languages are beyond the margin at any look; sign -1 negates their changes."""
     found = shown_below({name: high for name, (_, high) in parts.items()}, -margin)
     said = []
     for name in found if len(parts) > 1 else ():
@@ -115,7 +112,6 @@ class SequentialGate:
         return first_verdict(tests) or "INCONCLUSIVE"
 
     def _ends(self, side: PairedSlice, old: Record | None, new: Record) -> Ends:
-        """Return the lowest and the highest value that an item can have."""
         now = self.hit(side, new)
         if not self.threshold.paired:
             return (-1, 1) if now is None else (2 * now - 1, 2 * now - 1)
@@ -176,7 +172,6 @@ class SequentialGate:
         return f"{text} ({'; '.join(basis)}){freed}"
 
     def _zone(self, state: GateState) -> str:
-        """Return on which side of the bar the truth is shown to lie."""
         bar = self.threshold
         if not bar.paired:
             aims = {"PASS": "to clear the bar", "FAIL": "not to clear the bar"}

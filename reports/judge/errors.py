@@ -30,10 +30,7 @@ other languages of its labelled data set."""
 
 
 def measuring(slice_: Slice, calibrations: Sequence[Calibration]) -> tuple[Calibration, ...]:
-    """Return the calibrations of a slice's judge: its own language first, then the others.
-
-    All are of one labelled data set. Empty if its ratings pass at another bar.
-    """
+    """Return a slice's calibrations, its own language first; none if they pass at another bar."""
     bar = slice_.pass_bar if slice_.kind.rated else None
     alike = [one for one in calibrations if one.pass_bar == bar]
     own = [one for one in alike if slice_.name in one.graders][:1]
@@ -175,11 +172,7 @@ def drift_notes(
     sides: Mapping[str, PairedSlice],
     baseline: Baseline | None,
 ) -> Iterator[str]:
-    """Yield a line for each language whose labelled items the judge read in the baseline too.
-
-    ``sides`` are the slices beside the baseline's, by name. Where the items pair, the difference is
-    over the pairs.
-    """
+    """Yield a line for each language whose labelled items the judge read in the baseline too."""
     kept = calibrations_in(baseline.run) if baseline else ()
     before = {(one.dataset, one.language): one for one in kept}
     for one in calibrations:
@@ -207,7 +200,6 @@ def calibrations_in(run: Mapping[str, object]) -> Iterator[Calibration]:
 
 
 def _labels(one: Calibration) -> Counter[str]:
-    """Return how many graded items have each label."""
     found: Counter[str] = Counter()
     for cell in one.confusion:
         found[cell.label] += cell.count

@@ -57,10 +57,7 @@ def judging(
 def judging_notes(
     found: Judging, judge: str, slices: Collection[Slice], datasets: Sequence[Dataset]
 ) -> list[str]:
-    """Return what votes and labelled items say of the judge, a line each.
-
-    ``slices`` are those that were run.
-    """
+    """Return what votes and labelled items say of the judge of the slices run, a line each."""
     judges = PanelSpec.parse(judge)
     waived = {one.name for one in datasets if one.judge_unmeasured and not judges.is_offline}
     why = "no labelled items measure its judge, and its dataset.yaml says that the gates decide"
@@ -87,7 +84,6 @@ def judging_notes(
 
 
 def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
-    """Return whether rules decided an item without a call to a model."""
     if record.adjudicated_by:
         return False
     if cascade and record.votes:

@@ -90,10 +90,7 @@ def measured_among(
 def calibrate(
     labelled: Labelled, outcomes: Mapping[str, Outcome], *, placeholder: bool = False
 ) -> Calibration:
-    """Return how the labelled items of a session measure its judge.
-
-    An item without an outcome counts as ungraded. ``placeholder`` is that of ``calibration_of``.
-    """
+    """Return how a session's labelled items measure its judge; missing outcomes are ungraded."""
     if not labelled.items:
         return unmeasured(labelled, labelled.why_not)
     never: Any = {"state": "missing", "kind": "stopped", "message": "the run ended before it"}
@@ -182,7 +179,6 @@ def constructed_in(records: Sequence[Record]) -> int:
 
 
 def _people(slice_: Slice, records: Sequence[Record]) -> PanelAgreement | None:
-    """Return how far people agree where several labelled the same items."""
     own = [record for record in records if record.repeat == 1]
     names = tuple(sorted({name for record in own for name in raters(record.metadata)}))
     if len(names) < 2:
@@ -260,7 +256,6 @@ def _trust(slice_: Slice, gates: Sequence[GateResult], unable: str) -> tuple[boo
 
 
 def _against_model(of_model: Sequence[GateResult]) -> str:
-    """Return whether a placeholder judge reaches the floor of a model."""
     missed: dict[str, str] = {}
     for gate in of_model:
         if gate.state != "PASS":

@@ -25,10 +25,7 @@ from reports.run.report import GateResult, GateState, SliceSummary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageInputs:
-    """A slice as its gates on usage (seconds, tokens, cost) see it.
-
-    An item of unknown usage may have used nothing, or any amount.
-    """
+    """A slice as its gates on usage see it: what is unknown may be nothing, or any amount."""
 
     slice_: Slice
     records: Sequence[Record]
@@ -179,7 +176,6 @@ class GateInputs:
 
 
 def _hull(intervals: Sequence[Interval | None]) -> Interval | None:
-    """Return the span of all these intervals; None where one is unknown."""
     known = [interval for interval in intervals if interval]
     if len(known) < len(intervals):
         return None
@@ -193,10 +189,7 @@ def gate_inputs(
     distrust: str = "",
     sample: Sample | None = None,
 ) -> GateInputs:
-    """Return what a slice's gates need; ``records`` holds its every planned item.
-
-    ``sample`` has the same ones counted.
-    """
+    """Return what the gates of a slice need; ``sample`` has all its planned records counted."""
     sample = sample or tabulate(records, slice_)
     cases: tuple[Sample, ...] = (sample,)
     if summary.counts.ungraded:
@@ -258,10 +251,7 @@ def slice_gates(
 def floor_gates(
     floor: Mapping[str, float], inputs: GateInputs, limit: Mapping[str, float] | None = None
 ) -> tuple[GateResult, ...]:
-    """Return the floor of a labelled slice as gates: the bars of a trusted judge.
-
-    ``floor`` is for the estimates, ``limit`` for the whole 95 % intervals.
-    """
+    """Return a judge's floor as gates: ``floor`` for estimates, ``limit`` for whole intervals."""
     bars: tuple[tuple[Mapping[str, float], Evidence], ...]
     bars = ((floor, "estimate"), (limit or {}, "confident"))
     found = []

@@ -147,7 +147,6 @@ def _measures(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[
 
 
 def _gated(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
-    """Return the metrics that a slice's own gates name."""
     named = {one.measure for one in slice_.thresholds if not one.of_usage}
     used = [one.measure for one in slice_.thresholds if one.measure in USAGE]
     extras = [name for name in _extra_names(records) if name in named]
@@ -310,10 +309,7 @@ def _at_any_look(
 
 
 def missing_extras(records: Sequence[Record]) -> dict[str, int]:
-    """Return how many items lack each extra metric, items without a grade included.
-
-    An item with a grade of which a metric does not even stand has nothing to measure.
-    """
+    """Return how many items lack each extra metric, those without a grade included."""
     return {
         name: sum(
             record.measures.get(name) is None and (name in record.measures or not record.is_graded)
@@ -326,10 +322,7 @@ def missing_extras(records: Sequence[Record]) -> dict[str, int]:
 def extra_estimates(
     records: Sequence[Record], slice_: Slice, names: Sequence[str] | None = None
 ) -> dict[str, Estimate]:
-    """Return the mean of each extra metric, or of the named ones, over the items that have it.
-
-    The interval is a bootstrap over clusters, never narrower than unseen clusters allow.
-    """
+    """Return the mean of each extra metric, or the named ones, bootstrapped over clusters."""
     found = {}
     for name in _extra_names(records) if names is None else names:
         clusters: dict[Cluster, list[float]] = defaultdict(list)
@@ -342,7 +335,6 @@ def extra_estimates(
 
 
 def _extra_names(records: Iterable[Record]) -> tuple[str, ...]:
-    """Return the names of all extra metrics that some item has or should have."""
     return tuple(dict.fromkeys(chain.from_iterable(record.measures for record in records)))
 
 

@@ -177,7 +177,6 @@ def _claim(config: pytest.Config, here: Path, claimed: ExitStack) -> None:
 
 
 def _plan(config: pytest.Config, options: RunOptions, files: list[Path]) -> WorkerInput:
-    """Plan the run and register the controller, or a dry run."""
     from cases.plan import make_plan  # noqa: PLC0415  # workers are given the plan
     from reports.plugin.progress import LostOutput  # noqa: PLC0415  # workers have no terminal
 

@@ -50,7 +50,6 @@ def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled
 
 
 def _with_given(dataset: Dataset, options: RunOptions) -> Dataset:
-    """Return a labelled data set with the files that ``--items`` gives for it."""
     for given in options.choice.items:
         if given.dataset == dataset.name:
             dataset = with_items(dataset, given.language, given.path)
@@ -83,10 +82,7 @@ class Calibrator:
         is_on: bool,
         answers_recorded: bool = False,
     ) -> "Calibrator":
-        """Return the calibrator of a run with this judge; rules are always measured, at no cost.
-
-        ``answers_recorded`` says that no model answers in this run.
-        """
+        """Return a run's calibrator; rules are always measured, at no cost."""
         is_offline = judges.first_model is None
         is_on = is_on or is_offline
         items = [item for one in labelled for item in one.items] if is_on else []

@@ -97,11 +97,7 @@ class Controller:
         return shares(self._options)
 
     def pytest_sessionstart(self) -> None:
-        """Refuse a wrong ``-m`` or ``-k``; let SIGTERM act as Ctrl-C; begin early if possible.
-
-        Eight workers take seconds to collect. The engine need not wait for them if they will find
-        exactly what is planned.
-        """
+        """Refuse a wrong ``-m`` or ``-k``; let SIGTERM act as Ctrl-C; begin early if possible."""
         # A wrong expression would be an internal error in xdist's workers.
         marks = self._config.pluginmanager.get_plugin("mark")
         if marks is not None:
@@ -226,7 +222,6 @@ class Controller:
         return 1 if stopped and self._results.other_failures else code
 
     def _finish(self, code: int) -> int:
-        """Write the report; return its exit code."""
         from reports.plugin.finish import finish  # noqa: PLC0415  # loaded while tests wait
         from reports.run.report import SessionStatus  # noqa: PLC0415
 
@@ -257,10 +252,7 @@ class Controller:
         return int(self._report.decision.code)
 
     def _forget_silent_phases(self) -> None:
-        """Drop phases without output, which pytest would search again for every failure.
-
-        In a run of 50,000 items they would take most of the memory.
-        """
+        """Drop phases without output: pytest searches them for every failure."""
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None and "" in reporter.stats:
             kept = [report for report in reporter.stats[""] if getattr(report, "sections", None)]
@@ -276,7 +268,6 @@ class Controller:
             terminalreporter.write_line(f"warning: {self._warning}")
 
     def _say_and_restore(self) -> None:
-        """Write the last line, then give signals back their handlers."""
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if self._last_line and reporter is not None:
             reporter.ensure_newline()
@@ -291,7 +282,6 @@ class Controller:
         self._handle_signals(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
 
     def _handle_signals(self, handler: Any, *numbers: signal.Signals) -> None:
-        """Give signals this handler until pytest has ended."""
         if threading.current_thread() is threading.main_thread():
             for number in numbers:
                 self._former_handlers.setdefault(number, signal.signal(number, handler))

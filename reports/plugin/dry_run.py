@@ -135,8 +135,6 @@ class DryRun:
         yield from totals(sum(forecasts.values(), judged), odds)
 
     def _forecasts(self, tasks: Sequence[Task]) -> dict[str, Forecast]:
-        """Return the sum of the calls of these tasks, by slice."""
-
         async def calls(recorded: Kept) -> list[list[Call]]:
             return [await calls_ahead(task, recorded) for task in tasks]
 
@@ -201,7 +199,6 @@ class DryRun:
             yield dataset, clusters_in((item.slice, item.case) for item in own)
 
     def _powers(self, keys: Sequence[str]) -> Iterator[str]:
-        """Yield the changes that these items could show, gates alike in one line."""
         shares = known_discordance(self._baseline).shares
         alike: dict[str, list[str]] = {}
         for dataset, clusters in () if self._options.gates_off else self._clusters(keys):
@@ -266,10 +263,7 @@ def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:
 
 
 def totals(whole: Forecast, odds: Sequence[str]) -> Iterator[str]:
-    """Yield the last three lines: calls, USD, and the odds for an unchanged model.
-
-    ``odds`` are the lines on the gates; the second is about an unchanged model.
-    """
+    """Yield the last three lines: calls, USD, and of the odds those for an unchanged model."""
     yield f"calls: {whole.calls - whole.kept:,} to make, {whole.kept:,} recorded"
     if whole.cost is None or whole.most is None:
         yield "USD: unknown, for want of a price"

@@ -170,7 +170,6 @@ class EarlyStopping:
         return unneeded
 
     def _watch(self, gate: SequentialGate) -> _Watched:
-        """Return a gate without evidence; one that no item can settle is over, for whole slices."""
         largest = max(map(len, gate.units), default=1)
         asked = Counter(item.slice.name for item in self._selected)
         whole = self._plan.shard is None and all(

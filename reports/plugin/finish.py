@@ -89,7 +89,6 @@ def finish(
 def _facts(
     run: EngineRun, ended: SessionStatus, about: Mapping[str, object], found: OutcomeFacts
 ) -> Facts:
-    """Return what only the session knows; ``found`` is counted from its outcomes."""
     options, plan = run.options, run.plan
     specs: dict[str, object] = {
         "model": options.model,
@@ -126,7 +125,6 @@ def _facts(
 
 
 def _notes(run: EngineRun, found: OutcomeFacts) -> Iterator[str]:
-    """Yield what is odd about models, prices, the ledger, the engine and unmeasured metrics."""
     options = run.options
     if replaced := replaced_entries(options.models):
         yield replaced
@@ -163,10 +161,7 @@ def ci_lines(report: Report, environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path) -> None:
-    """Write the gates, FAIL first, what was not graded, what broke, notes, and the report's path.
-
-    Under ``-v`` also the slices with their breakdowns, and every note whole.
-    """
+    """Write gates, what broke, notes and the path; under ``-v`` also slices, and every note."""
     verbosity = reporter.config.option.verbose
     if verbosity > 0:
         reporter.write_sep("=", "qa slices")
@@ -191,10 +186,7 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
 
 
 def slice_lines(slices: Iterable[SliceSummary], *, breakdowns: bool = False) -> list[str]:
-    """Return counts and metrics of each slice, in lines at most 100 columns wide.
-
-    With ``breakdowns`` also the first metric by each value of a metadata field.
-    """
+    """Return counts and metrics of each slice, and its headline by ``breakdowns``, if wanted."""
     lines = []
     for one in slices:
         counts = one.counts

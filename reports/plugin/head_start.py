@@ -66,10 +66,7 @@ EARLY = pytest.StashKey[EngineProcess]()
 
 
 def start_early(config: pytest.Config, options: RunOptions) -> None:
-    """Start the engine's process if models will be asked: an SDK takes most of a second to load.
-
-    Nothing is checked here. The process ends with the session if it is given no job.
-    """
+    """Start the engine's process if models will be asked: SDKs take most of a second to load."""
     words = {options.model, *parse_judges(options.judges).models()} - {RECORDED}
     catalogue: Mapping[str, Spec] = {}
     specs = []

@@ -125,7 +125,6 @@ def _seconds(name: str, text: str) -> float:
 
 
 def _limit(name: str, text: str) -> tuple[int | None, int | None]:
-    """Return the size of a drawn sample, or the number of first rows."""
     first, colon, number = text.rpartition(":")
     if colon and first.strip() != "first":
         raise _wrong(name, "N or first:N", text)
@@ -210,10 +209,7 @@ _ELSEWHERE = {"--reruns": "--repeats", "--count": "--repeats", "--lang": "--lang
 
 
 def declare_options(parser: pytest.Parser, given: Iterable[object]) -> None:
-    """Declare the options. Their values stay text, so that a wrong one is an error of ours.
-
-    A usage error also names those that unknown words come near.
-    """
+    """Declare the options, as text: errors are ours. A usage error names those meant, probably."""
     declare(parser.getgroup("qa", "question answering: may this model ship?").addoption)
     ours = [f"--{name}" for name in NAMES]
     words = (str(argument).partition("=")[0] for argument in given)
@@ -256,8 +252,6 @@ class _Once(argparse.Action):
 
 
 class _Removed(argparse.Action):
-    """Refuses an option that was removed."""
-
     def __call__(
         self,
         parser: argparse.ArgumentParser,
@@ -269,8 +263,6 @@ class _Removed(argparse.Action):
 
 
 class _Words(argparse.Namespace):
-    """A command line as ``read_options`` wants it."""
-
     def getoption(self, name: str) -> Any:
         return getattr(self, name)
 
@@ -284,10 +276,7 @@ def read_words(words: Sequence[str], here: Path) -> tuple[RunOptions, list[str]]
 
 
 def read_options(config: CommandLine, here: Path) -> RunOptions:
-    """Return the options of this run; relative paths start at ``here``, the working folder.
-
-    Raises UsageError naming the option that is wrong and what it was.
-    """
+    """Return the options of this run, with paths from ``here``. Raises UsageError naming them."""
     given = _given(config)
 
     def value(name: str, read: Callable[[str, str], Any], default: object = None) -> Any:
@@ -324,7 +313,6 @@ def read_options(config: CommandLine, here: Path) -> RunOptions:
 
 
 def _answering(given: Mapping[str, Any], here: Path) -> dict[str, Any]:
-    """Return the model under test, and the run that recorded its answers, if any."""
     model = given.get("model", RECORDED)
     run = model.removeprefix(f"{RECORDED}:")
     if run == model:

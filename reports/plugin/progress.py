@@ -80,7 +80,6 @@ class Progress:
         return [self._head(now, status), *filter(None, (passed, "; ".join(troubles)))]
 
     def _head(self, now: float, status: Status) -> str:
-        """Return how much is done, how fast, at what cost, and what is left."""
         items, calls, price = self._rates(now, status.requests)
         left = self.planned - self.done
         parts = [f"{self.done:,}/{self.planned:,} ({self.done / max(self.planned, 1):.0%})"]
@@ -184,10 +183,7 @@ class ProgressDisplay:
 
 
 def ticking(tick: Callable[[], None], seconds: float) -> Callable[[], None]:
-    """Call ``tick`` every ``seconds`` in a thread, until the function that is returned is called.
-
-    No tick is under way when that returns.
-    """
+    """Call ``tick`` every ``seconds`` in a thread, until the returned function is called."""
     over = threading.Event()
 
     def run() -> None:

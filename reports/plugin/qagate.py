@@ -25,10 +25,7 @@ README has them all"""
 
 
 def come_first() -> None:
-    """Import our packages, even if others of the same names are on the path.
-
-    Raises pytest.UsageError if another one was imported before.
-    """
+    """Import our packages before others of their names; raises pytest.UsageError if too late."""
     for name in PACKAGES:
         before = sys.modules.get(name)
         where = list(getattr(before, "__path__", ())) or [getattr(before, "__file__", None)]

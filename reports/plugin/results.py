@@ -19,10 +19,7 @@ def key_of(nodeid: str) -> str:
 
 
 class SessionResults:
-    """Collects pytest's reports and pairs them with the engine's outcomes at the end.
-
-    Its hooks give the item of a dead xdist worker to another worker, once.
-    """
+    """Collects pytest's reports for the end, and gives items of dead workers to others."""
 
     def __init__(self, plan: Plan) -> None:
         self.planned: tuple[str, ...] = ()
@@ -76,10 +73,7 @@ class SessionResults:
     def pytest_handlecrashitem(
         self, crashitem: str, report: pytest.TestReport, sched: object
     ) -> None:
-        """Give the item of a dead worker to another one, once.
-
-        Until that has tried it, the item has the outcome ``rerun``.
-        """
+        """Give a dead worker's item to another one, once; it is a ``rerun`` until then."""
         key = key_of(crashitem)
         if key in self._plan.items:
             self._deaths[key] += 1

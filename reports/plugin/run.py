@@ -218,10 +218,7 @@ class EngineRun:
                 self._host.wait_until_ready()
 
     def start(self, keys: Sequence[str]) -> None:
-        """Work on these items in this order, after those that measure the judge.
-
-        With --until-decided the order is the plan's.
-        """
+        """Work on these items, in the plan's order if until decided, after the labelled ones."""
         self._has_tests = True
         if self._stopping:
             chosen = set(keys)
@@ -329,10 +326,7 @@ def _check(
 
 
 def adjudications_of(options: RunOptions, plan: Plan) -> Adjudications:
-    """Return the run's verdicts by people.
-
-    Raises UsageError if a file that was named is missing, or one cannot be read.
-    """
+    """Return the run's verdicts by people. Raises UsageError if a named file cannot be read."""
     files = _adjudication_files(options, plan)
     if not files:
         return {}

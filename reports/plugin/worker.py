@@ -111,10 +111,7 @@ class Verdicts:
 
     @pytest.fixture
     def verdict(self, qa_item: PlannedItem) -> Outcome:
-        """Return a copy of the verdict on the answer; without one the test is an ERROR, or skipped.
-
-        What a test does to it changes nothing that is decided.
-        """
+        """Return a copy of the answer's verdict; without one the test is an ERROR, or skipped."""
         assert self._outcome is not None
         assert self._outcome.key == qa_item.key
         return _copied(self._outcome)
@@ -207,10 +204,7 @@ class WorkerSetup:
 
     @pytest.hookimpl(optionalhook=True, trylast=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """Tell a worker where the plan is; write it for the first one.
-
-        Only the user can read the folder.
-        """
+        """Tell a worker where the plan is, which no other user can read."""
         path = self._given.outcome_store.with_name(PLAN_FILE)
         if not path.exists():
             try:
@@ -275,11 +269,7 @@ class CollectionWithoutGc:
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Pause garbage collection while long-lived objects are made; leave it off if it was off.
-
-    Its passes over thousands of new items, none of which it can free, took a fifth of a worker's
-    start.
-    """
+    """Pause garbage collection, a fifth of a worker's start, while long-lived objects are made."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -22,10 +22,7 @@ _ROW = "{:<16} {:>6} {:>6} {:>6}  {:<24} {:>9}  {:<20}"
 
 
 def gates(report: Report, folder: Path | None = None) -> Iterator[str]:
-    """Yield the gates, FAIL first, each with why, whose replies these are, and the notes.
-
-    Commands name the ``folder`` of the report, where it has one.
-    """
+    """Yield the gates, FAIL first, with why, and notes; commands name the report's ``folder``."""
     for gate in words.by_urgency(report.decision.gates):
         title, *why = gate_lines(gate, folder)
         yield f"{gate.state:<{STATE}}{title}"
@@ -195,5 +192,4 @@ def annotations(report: Report) -> Iterator[str]:
 
 
 def _data(text: str) -> str:
-    """Return a message as GitHub's toolkit escapes it."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -33,10 +33,7 @@ def results(report: Report) -> Iterator[str]:
 
 
 def graded(report: Report) -> dict[str, str]:
-    """Return file name → text for each graded slice: row number and A, B, C or ERROR.
-
-    Of several repeats only the first is listed, so that a question has one line.
-    """
+    """Return file name → row number and letter of each graded slice, first repeats alone."""
     files: dict[str, str] = {}
     for part in report.slices:
         if part.kind == GRADED:
@@ -70,7 +67,6 @@ def _slug(text: str) -> str:
 
 
 def _cell(value: object) -> str:
-    """Return the cell of a value that is neither None nor plain text."""
     if isinstance(value, (int, float)):
         return guarded(str(value))
     if not value:

@@ -37,10 +37,7 @@ _MOST = 100  # rows of a list above the list of items
 
 
 def render(report: Report, transcripts: Source | None = None) -> str:
-    """Return the page. Every value is escaped; hidden characters never reach it.
-
-    ``transcripts`` has the prompts and replies; the page shows some of them.
-    """
+    """Return the page, with all text escaped and no hidden character, and some ``transcripts``."""
     script, style = _asset("page.js"), _asset("page.css")
     items = listed(report)
     longest = max(300, min(LONGEST, _PAGE // max(1, len(items))))
@@ -185,11 +182,7 @@ def listed(report: Report) -> list[Record]:
 
 
 def block(report: Report, records: Iterable[Record], limit: int) -> str:
-    """Return these items as JSON in which no character means anything to HTML.
-
-    ``limit`` is the number of characters shown of one text. What repeats from item to item is an
-    index into ``words``.
-    """
+    """Return these items as inert JSON, each text at most ``limit`` long; words are indexed."""
     show = shower(limit)
     changes = {one.key: one for one in report.comparison.changes} if report.comparison else {}
     same = "same" if report.comparison else ""

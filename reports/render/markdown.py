@@ -41,10 +41,7 @@ _RATED = {"agreement": "Agreement", "spearman": "Spearman's rho",
 
 
 def render(report: Report) -> str:
-    """Return the summary: what decides first, all else folded.
-
-    Text of models and data is in code spans only.
-    """
+    """Return the summary: what decides first, all else folded; foreign text in code spans."""
     compared, since = report.comparison, report.since_anchor
     kinds = words.ungraded(report)[:_MAX_MISSES]
     noted = [f"{part.name}: {part.note}" for part in report.slices if part.note]
@@ -83,7 +80,6 @@ def render(report: Report) -> str:
 
 
 def _lost(compared: Comparison | None) -> list[str]:
-    """Return the slices that are shown to be worse than in the baseline, the worst first."""
     worse = (
         one
         for one in (compared.slices if compared else ())
@@ -173,7 +169,6 @@ def _slice(part: SliceSummary) -> tuple[str, ...]:
 
 
 def _judge(report: Report) -> Iterator[str]:
-    """Yield how the judge was measured: figures, people, disagreements."""
     found = report.judging.calibrations
     yield from _cards([one for one in found if one.pass_bar is None], _GRADED)
     yield from _cards([one for one in found if one.pass_bar is not None], _RATED)

@@ -18,10 +18,7 @@ _MENDED = "    # once that is mended"
 
 
 def next_step(report: Report, folder: Path) -> list[str]:
-    """Return the line for a terminal, none where no command is known.
-
-    ``folder`` is where the report is.
-    """
+    """Return the line for a terminal, none where no command is known, for the report's folder."""
     return [f"next: {step}" for step in _steps(report, folder) if step][:1]
 
 

@@ -170,10 +170,7 @@ def others(one: SliceComparison) -> list[tuple[str, int]]:
 
 
 def outlook(gate: GateResult) -> str:
-    """Return how many items stand between a share and its bar, nothing where that says too little.
-
-    A gate that is not decided says in its reason what would decide it.
-    """
+    """Return how many items stand between a share and its bar; nothing where undecided."""
     spare = _spare(gate)
     if spare is None:
         return ""
@@ -236,7 +233,6 @@ def _trend(report: Report) -> dict[str, object] | None:
 
 
 def _flips(report: Report) -> list[dict[str, object]]:
-    """Return the items that flipped, broken ones first, with what the baseline had."""
     if report.comparison is None:
         return []
     records = {record.key: record for record in report.records}
@@ -256,10 +252,7 @@ def _flips(report: Report) -> list[dict[str, object]]:
 
 
 def _origin(report: Report) -> dict[str, object]:
-    """Return the provenance; that of the slices as a table.
-
-    Its columns do not follow the order of the mappings: a run read back has them sorted.
-    """
+    """Return the provenance; that of the slices as a table, in an order that survives a file."""
     known = report.provenance.get("slices")
     if not isinstance(known, Mapping) or not known:
         return {"sources": None, "provenance": report.provenance}

@@ -149,10 +149,7 @@ def urgent(report: Report) -> list[Record]:
 
 
 def broke(report: Report) -> list[tuple[Record, Change]]:
-    """Return the items that passed before and fail now, wrong ones before silent, the worst first.
-
-    Of ratings those that fell furthest come first.
-    """
+    """Return the items that passed before and fail now, wrong ones before silent, worst first."""
     records = {record.key: record for record in report.records}
     changes = report.comparison.changes if report.comparison else ()
     found = [(records[one.key], one) for one in changes if one.flip == "broke"]
@@ -220,7 +217,6 @@ def usage_rows(report: Report) -> list[UsageRow]:
 
 
 def _cell(found: Estimate | UsageShift | None) -> Cell:
-    """Return a value; or before, now and the factor, marked where its interval lies off 1."""
     if found is None or (isinstance(found, Estimate) and found.value is None):
         return "–", ""
     if isinstance(found, Estimate):

@@ -128,10 +128,7 @@ def _raw(piece: str | bytes) -> bytes:
 
 
 def append_summary(report: Report, path: Path) -> str:
-    """Append ``summary.md`` to a page of the CI system; return why that failed, or nothing.
-
-    The report itself stands by then, so a failure here is said and changes no exit code.
-    """
+    """Append ``summary.md`` to CI's page; return why that failed, which changes no exit code."""
     try:
         with path.open("a", encoding="utf-8") as file:
             file.write(markdown.render(report) + "\n")

@@ -43,10 +43,7 @@ class Baseline:
         return str(block.get("sha256", "")) if isinstance(block, Mapping) else ""
 
     def obstacle(self, now: SliceSummary) -> str:
-        """Return why its part of a slice cannot stand for all of it, or nothing.
-
-        What ``run.json`` does not say counts against it.
-        """
+        """Return why its part of a slice may not stand for all of it, or nothing."""
         if self.run.get("complete") is not True:
             return f"the {self.role} was cut short; compare with a complete run"
         slices = self.run.get("slices")
@@ -98,10 +95,7 @@ def changed_judge(
 
 
 def changed_requests(slice_: Slice, baseline: Baseline, judge: str, origin: object) -> str:
-    """Return how what is sent to a judge changed besides its texts, or its own words, or nothing.
-
-    ``origin`` is the provenance of the new run.
-    """
+    """Return what is sent to a judge, texts apart, and changed; ``origin`` is the new run's."""
     by_judge = slice_.kind.by_rubric or not slice_.kind.answered
     words = f"{LEXICAL}:{slice_.language}"
     for spec in (words, *PanelSpec.parse(judge).models()) if by_judge else ():

@@ -87,10 +87,7 @@ def cell(text: str) -> str:
 
 
 def span(text: str, limit: int = SPAN_LIMIT) -> str:
-    """Return a Markdown code span of at most ``limit`` characters of text (not for table cells).
-
-    The fence is one backtick longer than the longest run inside: nothing can close it early.
-    """
+    """Return a code span, fenced so that nothing in the text can close it; not for table cells."""
     shown = cut(line(text), limit)
     if not shown.strip():
         return "*(empty)*"
@@ -99,10 +96,7 @@ def span(text: str, limit: int = SPAN_LIMIT) -> str:
 
 
 def prose(text: str, limit: int = 400) -> str:
-    """Return a text for running Markdown and its table cells: no markup, link, mention or issue.
-
-    An address stands in a code span, to be read and copied.
-    """
+    """Return a text for Markdown and tables: no markup, link or mention; addresses as code."""
     parts = _ADDRESS.split(cut(line(text), limit))
     return "".join(f"`{part}`" if n % 2 else _escaped(part) for n, part in enumerate(parts))
 

@@ -53,10 +53,7 @@ def _refuse_unknown(given: object, known: object, where: str) -> None:
 
 
 def dump(value: object, indent: int | None = None) -> str:
-    """Return strict JSON with its text readable but its hidden characters escaped.
-
-    Lone surrogates become escapes that read back as themselves, so the text is valid UTF-8.
-    """
+    """Return strict JSON, hidden characters and lone surrogates as escapes that read back."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     except (TypeError, ValueError):  # a number or a type that strict JSON does not have

@@ -105,7 +105,6 @@ def _flip(before: Change | Record | None) -> Flip | None:
 
 
 def _orders(report: Report) -> Mapping[str, Sequence[str]]:
-    """Return the categories of each ordered column."""
     declared = [one for dataset in report.datasets for one in dataset.slices]
     spoken = {record.language for record in report.records}
     grades = {record.grade for record in report.records if record.grade}

@@ -71,10 +71,7 @@ class OutcomeFacts:
 def provenance(
     plan: Plan, choice: Selection, found: OutcomeFacts, specs: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return what a reader needs to reproduce the run; the same for the same replies.
-
-    ``specs`` maps ``model`` and ``judge`` to what names them, without keys.
-    """
+    """Return what reproduces the run; ``specs`` name ``model`` and ``judge``, without keys."""
     slices = {one.name: one for part in plan.datasets for one in part.slices.values()}
     return {
         **specs,
@@ -104,10 +101,7 @@ def provenance(
 
 
 def named_model(model: str, provenance: object) -> str:
-    """Return a model's name; that of recorded answers with their file, where they have one.
-
-    ``provenance`` may come from an earlier run, in any shape.
-    """
+    """Return a model's name; of recorded answers with their file. Takes any run's provenance."""
     slices = provenance.get("slices") if isinstance(provenance, Mapping) else None
     known = slices.values() if isinstance(slices, Mapping) else ()
     files = {str(part.get("file", "")) for part in known if isinstance(part, Mapping)}

@@ -92,10 +92,7 @@ class Record:
         return f"{side}: {kind}" if self.outcome == "error" else kind
 
     def passes(self, bar: int | None = None) -> bool | None:
-        """Return whether the item passed, None where it has no grade.
-
-        With ``bar``, a rating counts by that bar, not by the bar of its own run.
-        """
+        """Return whether the item passed, a rating by ``bar`` if given; None if ungraded."""
         if not self.is_graded:
             return None
         if bar is not None and self.rating is not None:
@@ -201,7 +198,6 @@ def safe(record: Record) -> Record:
 
 
 def _taken(own: Usage) -> Mapping[str, Any]:
-    """Return what an answer took, as far as that is known."""
     return {
         "answer_seconds": round(own.seconds, 6) if own.seconds else None,
         "answer_tokens_in": own.input_tokens if own.is_counted else None,

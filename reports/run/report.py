@@ -231,10 +231,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """Return PASS, FAIL, INCONCLUSIVE or INCOMPLETE; NO GATES or ERROR where none of them fits.
-
-        A run that was cut short is INCOMPLETE, regardless of its gates.
-        """
+        """Return PASS, FAIL, INCONCLUSIVE or INCOMPLETE (cut short); else NO GATES or ERROR."""
         if not self.complete:
             return "INCOMPLETE"
         if self.shards and self.decision.code == 0:

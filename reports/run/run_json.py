@@ -56,10 +56,7 @@ _RULE = tuple(field.name for field in fields(Threshold))
 
 
 def render(report: Report, vouched: str) -> str:
-    """Return ``run.json``: everything but the items, which its ``records`` block vouches for.
-
-    ``vouched`` is the SHA-256 of ``records.jsonl``, in hex.
-    """
+    """Return ``run.json``; its ``records`` block vouches for the items, by their SHA-256 in hex."""
     whole = {f.name: getattr(report, f.name) for f in fields(Report) if f.name not in _APART}
     decision = report.decision
     data = {
@@ -220,10 +217,7 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
 
 
 def load_summaries(path: Path) -> tuple[dict[str, object], tuple[SliceSummary, ...]]:
-    """Return ``run.json`` of a report folder and its slices, without a look at the records.
-
-    Raises UsageError where it cannot be read, or is not as it was written.
-    """
+    """Return ``run.json`` of a folder and its slices, but not records. Raises UsageError."""
     run = _checked_run(path / RUN)
     return run, _as_written(path, lambda: slices_from(run))
 

@@ -80,10 +80,7 @@ def _line(is_call: bool, key: str, text: str) -> Line:
 
 
 def of_files(paths: Iterable[Path]) -> Source | None:
-    """Return what the files of these reports have; None where none of them is there.
-
-    The source raises UsageError for a file that is damaged.
-    """
+    """Return what these files have, None if none is there; it raises UsageError for damage."""
     found = [path for path in paths if path.is_file()]
 
     def lines(keys: Sequence[str]) -> Iterator[Line]:

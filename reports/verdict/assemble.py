@@ -132,10 +132,7 @@ def paired_slices(
     baseline: Baseline | None,
     origin: Mapping[str, object] | None = None,
 ) -> dict[str, PairedSlice]:
-    """Return every slice of the run paired with the baseline's, by name, as declared.
-
-    ``origin`` is the run's provenance, where it is known by now.
-    """
+    """Return every slice of the run paired with the baseline's, by name; ``origin`` if known."""
     return unless_own(_paired(run, judge, baseline, origin))
 
 
@@ -202,10 +199,7 @@ def assemble(
     baseline: Baseline | None,
     anchor: Baseline | None = None,
 ) -> Report:
-    """Return the report of a run. ``outcomes`` has the end state of every planned item.
-
-    Paired gates are decided against the baseline, and once more against the anchor.
-    """
+    """Return the report of a run, decided against baseline and anchor, from all end states."""
     items = [item for key, item in plan.items.items() if key in outcomes]
     inputs = ReportInputs(
         datasets=plan.datasets,
@@ -305,7 +299,6 @@ def _decided(
     facts: Facts,
     earlier: Sequence[Baseline | None],
 ) -> tuple[Decision, SessionFacts]:
-    """Return the decision, and the session with its counts of items."""
     gates = tuple(_gates(run, compared))
     session = _session(facts.session, run, gates, compared)
     lost = (lacking(some, one) for some, one in zip(compared, earlier, strict=True) if one)
@@ -408,7 +401,6 @@ def _people_notes(
 
 
 def _unjudged(record: Record) -> Record:
-    """Return a record that a person judged as it would be without a verdict."""
     return replace(
         record, outcome="error", error="by people", grade=None, rating=None, score=None, votes=()
     )
@@ -451,7 +443,6 @@ def _session(
 
 
 def _cautions(run: CountedRun, is_compared: bool) -> Iterator[str]:
-    """Yield what weakens the gates, for the last line."""
     if laxer := [line for one in run.datasets for line in one.laxer]:
         yield f"the gates file is laxer: {listed(laxer)}"
     for one in run.summaries.values():

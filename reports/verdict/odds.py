@@ -247,7 +247,6 @@ class Simulation:
         worse: float,
         losses: Mapping[SimulatedSlice, float],
     ) -> Decision:
-        """Return how one more run ends; ``losses`` are of slices that are worse alone."""
         drawn = (
             one.records(random, discordance, worse, losses.get(one, 0.0)) for one in self._slices
         )
@@ -360,10 +359,7 @@ class SimulatedSlice:
     def records(
         self, random: Generator, discordance: float, worse: float, lost: float = 0.0
     ) -> list[Record]:
-        """Return the records of one more run; labelled items keep theirs.
-
-        The model lost ``worse`` margins and a share ``lost`` of the items.
-        """
+        """Return the records of one more run, worse by margins and a lost share of items."""
         found = list(self._records)
         if not self._slice.kind.answered or not self._graded:
             return found
@@ -396,7 +392,6 @@ class SimulatedSlice:
 
     @cached_property
     def _groups(self) -> list[list[list[int]]]:
-        """The places of each gold label, by their outcome."""
         found: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         for gold, places in self._golds.items():
             for place in places:
@@ -404,7 +399,6 @@ class SimulatedSlice:
         return [list(groups.values()) for groups in found.values()]
 
     def _share(self, discordance: float) -> float:
-        """Return the share of items to draw anew so that ``discordance`` change sides."""
         sides = 0.0
         for places in self._golds.values():
             rate = len(self._right.intersection(places)) / len(places)

@@ -18,10 +18,7 @@ _MOST = 12  # promoted runs in a trend, the latest ones
 
 
 def find_run(given: str, here: Path) -> Path:
-    """Return the run that ``--baseline`` or ``--anchor`` names: a path, or a promoted run's name.
-
-    Raises UsageError where it is neither, with the names that there are.
-    """
+    """Return the run of a path or a promoted run's name; raises UsageError with names there are."""
     path, named = here / given, here / BASELINES / given
     if path.exists() or Path(given).name != given:
         return path
@@ -39,10 +36,7 @@ def promoted(here: Path) -> list[Path]:
 
 
 def with_trend(report: "Report", here: Path) -> "Report":
-    """Return the report with the trend of its slices over promoted runs, oldest first.
-
-    A note names each run that cannot be read.
-    """
+    """Return the report with its trend over promoted runs, oldest first; notes name unread ones."""
     points, unread = [], []
     for folder in promoted(here):
         try:
@@ -91,7 +85,6 @@ def _figures(
 
 
 def _origin(provenance: object, name: str) -> dict[str, object]:
-    """Return the data and the rubric of a slice: its figures depend on them too."""
     slices = provenance.get("slices") if isinstance(provenance, Mapping) else None
     part = slices.get(name) if isinstance(slices, Mapping) else None
     known = part if isinstance(part, Mapping) else {}

@@ -25,10 +25,7 @@ def rebuilt(
     anchor: Baseline | None = None,
     datasets: tuple[Dataset, ...] | None = None,
 ) -> Report:
-    """Return the report counted again, compared with this baseline and this anchor.
-
-    ``datasets`` replace the report's own.
-    """
+    """Return the report counted again against these runs; ``datasets`` replace its own."""
     inputs = _inputs_of(report, report.datasets if datasets is None else datasets)
     notes = report.session.notes
     facts = replace(_facts([report]), provenance=report.provenance, run=report.run, notes=notes)
@@ -52,7 +49,6 @@ def audits_of(report: Report, *baselines: Baseline | None) -> tuple[AuditedGate,
 
 
 def _outside_of(report: Report) -> tuple[Calibration, ...]:
-    """Return the calibrations by labelled items that are not among the records."""
     return tuple(one for one in report.judging.calibrations if one.source != "records")
 
 
@@ -108,7 +104,6 @@ def _shards(reports: Sequence[Report]) -> Shards | None:
 
 
 def _facts(reports: Sequence[Report]) -> Facts:
-    """Return the facts of these sessions as if they had been one."""
     ends = [report.session for report in reports]
     codes = [end.pytest_code for end in ends]
     odd = [code for code in codes if code not in (OK, FAILED, INTERRUPTED)]
@@ -174,7 +169,6 @@ def _outside(reports: Sequence[Report]) -> tuple[Calibration, ...]:
 
 
 def _dataset(parts: Sequence[Dataset]) -> Dataset:
-    """Return one dataset with the slices of all of these datasets of the same name."""
     name = parts[0].name
     alike = [field.name for field in fields(Dataset) if field.name not in ("folder", "slices")]
     for field in alike:
@@ -192,7 +186,6 @@ def _dataset(parts: Sequence[Dataset]) -> Dataset:
 
 
 def _origin(name: str, values: Sequence[object]) -> object:
-    """Return one entry of the merged provenance."""
     if name in UNITED:
         listed = [value for value in values if isinstance(value, (list, tuple))]
         return sorted({str(one) for value in listed for one in value})
@@ -210,7 +203,6 @@ def _origin(name: str, values: Sequence[object]) -> object:
 
 
 def _same(what: str, values: Sequence[object]) -> None:
-    """Raise UsageError unless all of these are equal."""
     other = next((value for value in values if value != values[0]), values[0])
     if other != values[0]:
         first, second = (_text(value)[:200] for value in (values[0], other))
@@ -220,7 +212,6 @@ def _same(what: str, values: Sequence[object]) -> None:
 
 
 def _text(value: object) -> str:
-    """Return a value in words: thresholds as gates, anything else as it is."""
     if not isinstance(value, tuple):
         return str(value)
     words = (_gate(one) if isinstance(one, Threshold) else str(one) for one in value)
