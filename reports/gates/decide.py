@@ -114,14 +114,8 @@ Verdict = tuple[int, str]
 
 def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
     """Return the exit code of a session and its line; with ``--gates off`` gates decide nothing."""
-    outside = _cut_short(facts) or _pytest_decides(facts)
-    code, line = (
-        outside
-        or _failed(gates, facts)
-        or _nothing_graded(facts)
-        or _inconclusive(gates, facts)
-        or _passed(gates, facts)
-    )
+    outside = next(_outside(facts), None)
+    code, line = outside or next(_by_gates(gates, facts))
     losses = [f"{'but ' * (code == OK)}{listed(facts.lost)}"] if facts.lost else []
     rest = [] if outside or facts.shards or code == USAGE else [*losses, *facts.cautions]
     return Decision(
@@ -129,70 +123,64 @@ def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
     )
 
 
-def _cut_short(facts: SessionFacts) -> Verdict | None:
-    if facts.pytest_code in (INTERNAL, USAGE):
-        what = "an internal error" if facts.pytest_code == INTERNAL else "a usage error"
-        return facts.pytest_code, f"pytest ended with {what}: exit {facts.pytest_code}"
+def _outside(facts: SessionFacts) -> Iterator[Verdict]:
+    """Yield what decides without the gates; the first counts."""
+    code = facts.pytest_code
+    if code in (INTERNAL, USAGE):
+        what = "an internal error" if code == INTERNAL else "a usage error"
+        yield code, f"pytest ended with {what}: exit {code}"
     if facts.interrupted:
         kept = f"{facts.graded:,} of {facts.selected:,} answered and kept, no gate decides"
         again = "run the same command again for the rest"
-        return INTERRUPTED, f"INTERRUPTED: exit {INTERRUPTED}; {kept}; {again}"
+        yield INTERRUPTED, f"INTERRUPTED: exit {INTERRUPTED}; {kept}; {again}"
     if facts.dry_run and not facts.other_failures:
-        return OK, f"dry run: exit {OK}; {plural(facts.selected, 'item')} planned, no call made"
-    return None
-
-
-def _pytest_decides(facts: SessionFacts) -> Verdict | None:
-    code = facts.pytest_code
+        yield OK, f"dry run: exit {OK}; {plural(facts.selected, 'item')} planned, no call made"
     if facts.gates_off and facts.left and code == OK:
-        return INCONCLUSIVE, f"gates off: exit {INCONCLUSIVE}"
+        yield INCONCLUSIVE, f"gates off: exit {INCONCLUSIVE}"
     if facts.gates_off:
-        return code, f"gates off: exit {code}, as pytest has it"
+        yield code, f"gates off: exit {code}, as pytest has it"
     if not facts.selected and facts.shards is None:
-        return code, f"no item selected: exit {code}"
+        yield code, f"no item selected: exit {code}"
     if code not in (OK, FAILED, INTERRUPTED):
-        return code, f"exit {code}, as pytest or a plugin has it"
-    return None
+        yield code, f"exit {code}, as pytest or a plugin has it"
 
 
-def _failed(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
-    failed = [gate for gate in gates if gate.state == "FAIL"]
+def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[Verdict]:
+    """Yield what the gates and the items say; the first counts."""
+    failed, unclear = (
+        [gate for gate in gates if gate.state == state] for state in ("FAIL", "INCONCLUSIVE")
+    )
+    word, n = ("INCONCLUSIVE", len(unclear)) if unclear else ("PASS", len(gates))
+    counts = f"GATES {word} ({n} of {len(gates)})" if gates else "NO GATES"
     others = facts.other_failures + facts.unexplained
-    also = f"{plural(others, 'failure')} that no item accounts for"
+    also = f"; {plural(others, 'failure')} that no item accounts for" if others else ""
     if failed:
-        line = f"GATES FAIL ({len(failed)} of {len(gates)} failed): exit {FAILED}; {_names(failed)}"
-        return FAILED, f"{line}; {also}" if others else line
-    return (FAILED, f"{_counts(gates)}: exit {FAILED}; {also}") if others else None
-
-
-def _nothing_graded(facts: SessionFacts) -> Verdict | None:
+        share = f"{len(failed)} of {len(gates)} failed"
+        yield FAILED, f"GATES FAIL ({share}): exit {FAILED}; {_names(failed)}{also}"
+    if others:
+        yield FAILED, f"{counts}: exit {FAILED}{also}"
     if facts.cause and facts.ungraded + facts.stopped == facts.selected:
-        return USAGE, f"NOTHING GRADED: exit {USAGE}; {facts.cause}"
-    return None
-
-
-def _inconclusive(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict | None:
-    unclear = [gate for gate in gates if gate.state == "INCONCLUSIVE"]
+        yield USAGE, f"NOTHING GRADED: exit {USAGE}; {facts.cause}"
     if facts.shards:
         kept = f"{facts.graded:,} of {plural(facts.selected, 'item')} graded"
         code = OK if facts.one_shard and not facts.ungraded else INCONCLUSIVE
-        return code, f"{_parts(facts.shards)}: exit {code}; {kept}; {_MERGE}"
+        yield code, f"{_parts(facts.shards)}: exit {code}; {kept}; {_MERGE}"
     if facts.doubts:
         head = f"INCONCLUSIVE: exit {INCONCLUSIVE}; {'; '.join(facts.doubts)}"
-        return INCONCLUSIVE, f"{head}; {_counts(gates)} apart from that"
+        yield INCONCLUSIVE, f"{head}; {counts} apart from that"
     if unclear:
-        return INCONCLUSIVE, f"{_counts(gates)}: exit {INCONCLUSIVE}; {_names(unclear)}"
+        yield INCONCLUSIVE, f"{counts}: exit {INCONCLUSIVE}; {_names(unclear)}"
     if not gates:
         selected = plural(facts.selected, "item")
-        return INCONCLUSIVE, f"NO GATES: exit {INCONCLUSIVE}; {selected} selected, no gate decides"
+        yield INCONCLUSIVE, f"NO GATES: exit {INCONCLUSIVE}; {selected} selected, no gate decides"
     for head, names, tail in (
-        ("NO GATE", facts.ungated, f"{_counts(gates)} elsewhere"),
+        ("NO GATE", facts.ungated, f"{counts} elsewhere"),
         ("NO BASELINE", facts.unmet, "baseline: required says that one decides; give --baseline"),
         ("NO drop OR rise GATE", facts.unpaired, "nothing holds what changed since the baseline"),
     ):
         if names:
-            return INCONCLUSIVE, f"{head} for {listed(names)}: exit {INCONCLUSIVE}; {tail}"
-    return None
+            yield INCONCLUSIVE, f"{head} for {listed(names)}: exit {INCONCLUSIVE}; {tail}"
+    yield OK, _passed(counts, facts)
 
 
 def _parts(shards: Shards) -> str:
@@ -210,8 +198,8 @@ def shard_notes(shards: Shards | None) -> Iterator[str]:
         yield f"{_MERGE}; missing here of {shards.of}: {lacking}"
 
 
-def _passed(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict:
-    line = f"{_counts(gates)}: exit {OK}"
+def _passed(counts: str, facts: SessionFacts) -> str:
+    line = f"{counts}: exit {OK}"
     if facts.misses:
         line += f"; {plural(facts.misses, 'item')} missed, as the gates allow"
     if facts.ungraded:
@@ -220,23 +208,13 @@ def _passed(gates: Sequence[GateResult], facts: SessionFacts) -> Verdict:
         line += f"; {plural(facts.stopped, 'item')} not asked, as it was decided before"
     if facts.placeholder_judge:
         line += "; a placeholder judge graded: this tests the setup, not a model"
-    return OK, line
-
-
-def _counts(gates: Sequence[GateResult]) -> str:
-    unclear = sum(gate.state == "INCONCLUSIVE" for gate in gates)
-    if not gates:
-        return "NO GATES"
-    if unclear:
-        return f"GATES INCONCLUSIVE ({unclear} of {len(gates)})"
-    return f"GATES PASS ({len(gates)} of {len(gates)})"
+    return line
 
 
 def _names(gates: Sequence[GateResult]) -> str:
-    known = (f" ({gate.remedy})" if gate.remedy else "" for gate in gates)
-    return listed(
-        [f"{gate.slice} {gate.name}{one}" for gate, one in zip(gates, known, strict=True)]
-    )
+    ways = (f" ({gate.remedy})" if gate.remedy else "" for gate in gates)
+    named = zip(gates, ways, strict=True)
+    return listed([f"{gate.slice} {gate.name}{way}" for gate, way in named])
 
 
 def listed(names: Sequence[str]) -> str:
