@@ -25,8 +25,8 @@ from reports.commands.recorded_runs import (
     whole_number,
 )
 from reports.compare.audit import load_plan, save_plan
-from reports.gates.audited import REVIEW, AuditedGate
 from reports.gates.decide import FAILED, INCONCLUSIVE, OK
+from reports.gates.sequential import REVIEW, AuditedGate
 from reports.review import human_review as human
 from reports.review import ratings
 from reports.run import clean

@@ -24,24 +24,26 @@ from reports.compare.differences import (
     scopes,
 )
 from reports.compare.pairs import Lone, PairedSlice
-from reports.judge.scale import JudgeScale, judge_scale
+from reports.judge.errors import JudgeScale, judge_scale
 from reports.metrics.gate import BY_RUN, ROUNDING, way_out
 from reports.run.report import GateResult, GateState, Role
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ChangeGate:
     """A threshold on a change, and its slices."""
 
-    dataset: str
     language: str
     """Empty for a gate that pools languages."""
     threshold: Threshold
     sides: Sequence[PairedSlice]
     change: Change | UsageChange | None
     """How far the metric moved; None where these slices lack it."""
-    scale: JudgeScale | None
-    """How the judge's errors scale the margin; None where no judge decided or they are unknown."""
+
+    @cached_property
+    def scale(self) -> JudgeScale | None:
+        """How the judge's errors scale the margin; None without a judge or known errors."""
+        return judge_scale(self.sides, self.threshold.of)
 
     @property
     def role(self) -> Role:
@@ -100,9 +102,8 @@ class ChangeGate:
         if obstacle or change is None:
             return obstacle or f"{self.threshold.of} is not measured on {self.sides[0].slice_.name}"
         seen: Difference = change.seen
-        cases: Sequence[Difference] = change.extremes()
-        found = [seen, *(one for one in cases if one.n > seen.n)]
-        what = f"{self.threshold.of or 'the share that passes'}"
+        found = [seen, *(one for one in change.extremes() if one.n > seen.n)]
+        what = self.threshold.of or "the share that passes"
         if any(one.estimate.value is None for one in found):
             return f"{what} is undefined in one of the runs"
         if not all(one.estimate.interval for one in found):
@@ -149,8 +150,8 @@ class ChangeEvidence:
     @property
     def ungraded(self) -> int:
         """The number of these that lack a grade in the new run alone."""
-        known_here = self.gate.lone["added"] + self.gate.lone["ungraded"]
-        return self.unknown - known_here - self.gate.dropped
+        lone = self.gate.lone
+        return self.unknown - lone["added"] - lone["ungraded"] - self.gate.dropped
 
     @property
     def confident(self) -> bool:
@@ -177,21 +178,17 @@ class ChangeEvidence:
             return "PASS"
         if self.confident and p_value >= 0.05:
             return "INCONCLUSIVE"
-        return "FAIL" if all(self._is_beyond(one) for one in self.cases) else "INCONCLUSIVE"
+        ends = [one.low if self.confident else one.value for one in self.cases]
+        limit = self.gate.limit + (0 if self.confident else ROUNDING)
+        # The full margin counts here: a judge's errors make a harm look smaller than it is.
+        within = any(self._is_within(one, self.gate.margin) for one in self.cases)
+        beyond = all(end is not None and end > limit for end in ends)
+        return "FAIL" if beyond and not within else "INCONCLUSIVE"
 
     def _is_within(self, harm: Estimate, bound: float) -> bool:
         if self.confident:
             return harm.high is not None and harm.high < bound
         return harm.value is not None and harm.value <= bound + ROUNDING
-
-    def _is_beyond(self, harm: Estimate) -> bool:
-        """Return whether harm exceeds the limit and is not shown to be within the margin.
-
-        The full margin counts here: a judge's errors make a harm look smaller than it is.
-        """
-        end = harm.low if self.confident else harm.value
-        above = end is not None and end > self.gate.limit + (0 if self.confident else ROUNDING)
-        return above and not self._is_within(harm, self.gate.margin)
 
     def reason(self, state: GateState) -> str:
         """Return the verdict in words, and the counts it rests on."""
@@ -233,12 +230,11 @@ class ChangeEvidence:
 
     def _zone(self, state: GateState) -> str:
         change, allowed = self.gate.threshold.measure, self.gate.allowed
-        margin = f"the margin of {self.gate.threshold.amount(self.gate.margin)}"
-        scaled = ""
+        seen = margin = f"the margin of {self.gate.threshold.amount(self.gate.margin)}"
+        nor = " nor"
         if 0 < allowed < self.gate.margin:
-            scaled = f", {figure(allowed, self.gate.margin)} on the judge's scale"
-        seen = margin + scaled
-        nor = ", nor" if scaled else " nor"
+            seen += f", {figure(allowed, self.gate.margin)} on the judge's scale"
+            nor = ", nor"
         if not self.confident:
             where = {"PASS": f"within {seen}", "FAIL": f"beyond {margin}"}
             return f"the {change} is {where.get(state, f'neither within {seen}{nor} beyond it')}"
@@ -295,9 +291,9 @@ def change_gates(
     With ``holm: true`` a FAIL must hold after Holm's adjustment for the number of these gates.
     """
     gates = [
-        _gate(threshold, scope, change_for(threshold, scope), language)
-        for language, scope, threshold in scopes(dataset, sides)
-        if threshold.evidence in BY_RUN
+        ChangeGate(language=name, threshold=one, sides=scope, change=change_for(one, scope))
+        for name, scope, one in scopes(dataset, sides)
+        if one.evidence in BY_RUN
     ]
     found = [gate.evidence() for gate in gates]
     tested = [one.p_value() for one in found if isinstance(one, ChangeEvidence)]
@@ -308,22 +304,6 @@ def change_gates(
     )
 
 
-def _gate(
-    threshold: Threshold,
-    sides: Sequence[PairedSlice],
-    change: Change | UsageChange | None,
-    language: str,
-) -> ChangeGate:
-    return ChangeGate(
-        dataset=sides[0].slice_.dataset,
-        language=language,
-        threshold=threshold,
-        sides=sides,
-        change=change,
-        scale=judge_scale(sides, threshold.of),
-    )
-
-
 def _lost(gate: ChangeGate) -> Iterator[str]:
     """Yield each language of a pool that is shown to be beyond the margin, and by how much.
 
@@ -331,12 +311,13 @@ def _lost(gate: ChangeGate) -> Iterator[str]:
     """
     if gate.language or len(gate.sides) < 2 or gate.change is None:
         return
-    threshold, parts = replace(gate.threshold, evidence="confident", fail="margin"), []
-    for side in gate.sides:
-        alone = replace(gate.change, sides=[side])
-        parts.append(_gate(threshold, [side], alone, side.slice_.language))
-    every = [part.evidence() for part in parts]
-    known = [one for one in every if isinstance(one, ChangeEvidence)]
+    rule = replace(gate.threshold, evidence="confident", fail="margin")
+    parts = (
+        replace(gate, language=side.slice_.language, threshold=rule, sides=[side],
+                change=replace(gate.change, sides=[side]))
+        for side in gate.sides
+    )  # fmt: skip
+    known = [one for part in parts if isinstance(one := part.evidence(), ChangeEvidence)]
     for one, p_value in zip(known, holm([one.p_value() for one in known]), strict=True):
         if one.state(p_value) == "FAIL":
             text = one.seen.estimate.text("{value}, 95 % interval {low} to {high}")
@@ -352,7 +333,7 @@ def _result(
     remedy = told.remedy if told else way_out(gate.blocked)
     reason = told.reason(told.state(p_value)) if told else "" if known else str(found)
     return GateResult(
-        dataset=gate.dataset,
+        dataset=gate.sides[0].slice_.dataset,
         language=gate.language,
         threshold=gate.threshold,
         state=state,

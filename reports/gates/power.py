@@ -12,7 +12,7 @@ from evaluators.statistics.betting import expected_units
 from evaluators.statistics.intervals import figure
 from evaluators.statistics.metrics import DROP, RATE, RISE
 from evaluators.statistics.paired import ENOUGH, confirmed_margin, smallest_n
-from reports.judge.scale import JudgeScale, expected_scale
+from reports.judge.errors import JudgeScale, expected_scale
 from reports.run.evidence import Calibration
 from reports.run.report import GateResult
 
@@ -63,13 +63,10 @@ def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> 
         return "no forecast: people decide it, with `qagate review … --until-decided`"
     if threshold.evidence == "sequential":
         needed = [units_needed(threshold, count, share) for share in discordances]
-        units, open_ = (
-            listed(texts)
-            for texts in zip(*((f"{n:,}", f"{100 * left:.0f}") for n, left in needed), strict=True)
-        )
+        units, open_ = listed(f"{n:,}" for n, _ in needed), [f"{100 * n:.0f}" for _, n in needed]
         return (
             f"--until-decided takes about {units} of {pairs} for an unchanged model if {shares} % "
-            f"differ, and leaves {open_} % of such runs open"
+            f"differ, and leaves {listed(open_)} % of such runs open"
         )
     if not threshold.of_share or threshold.evidence == "estimate" or not 0 < margin < 1:
         return "no forecast for this gate alone; see the odds of all gates"
@@ -153,12 +150,9 @@ def paired_gates(dataset: Dataset, slices: Sequence[Slice]) -> int:
 
 def small_notes(gates: Sequence[GateResult]) -> Iterator[str]:
     """Yield which slices are too small for a gate on the estimate alone."""
-    found = {
-        f"{gate.slice} ({gate.estimate.n})": None
-        for gate in gates
-        if gate.threshold.evidence == "estimate" and 0 < gate.estimate.n < FEW_ITEMS
-    }
-    if found:
+    few = (one for one in gates if 0 < one.estimate.n < FEW_ITEMS)
+    own = (one for one in few if one.threshold.evidence == "estimate")
+    if found := dict.fromkeys(f"{one.slice} ({one.estimate.n})" for one in own):
         yield (
             f"few items: {', '.join(found)}: their gates go by the estimate alone, which chance "
             "moves widely; add items, or write `evidence: confident`"
@@ -170,14 +164,9 @@ def ceiling_notes(gates: Sequence[GateResult], slices: Mapping[str, Slice]) -> I
     watched = {gate.slice for gate in gates if gate.threshold.paired}
     found: dict[str, list[str]] = defaultdict(list)
     for gate in gates:
-        slice_ = slices.get(gate.slice)
-        if (
-            slice_
-            and gate.state == "PASS"
-            and watched.isdisjoint((gate.slice, f"{gate.dataset}:*"))
-        ):
-            for said in _loose(gate, slice_):
-                found[said].append(gate.slice)
+        slice_, is_watched = slices.get(gate.slice), watched & {gate.slice, f"{gate.dataset}:*"}
+        for said in _loose(gate, slice_) if slice_ and not is_watched else ():
+            found[said].append(gate.slice)
     for said, names in found.items():
         yield f"{', '.join(names)} {said}"
 
@@ -185,7 +174,8 @@ def ceiling_notes(gates: Sequence[GateResult], slices: Mapping[str, Slice]) -> I
 def _loose(gate: GateResult, slice_: Slice) -> Iterator[str]:
     """Yield what would still pass a bar that the metric's interval clears by far."""
     bar, interval, ranges = gate.threshold, gate.estimate.interval, ranges_of(slice_)
-    if bar.paired or bar.of_usage or interval is None or DROP not in ranges:
+    alone = gate.state == "PASS" and not bar.paired and not bar.of_usage
+    if not alone or interval is None or DROP not in ranges:
         return
     low, high = ranges.get(bar.measure, RATE)
     said = f"{bar.measure} {gate.estimate.value or 0.0:.3f}"

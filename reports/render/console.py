@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evaluators.output import plural
 from evaluators.statistics.intervals import number
-from reports.gates.audited import REVIEW
+from reports.gates.sequential import REVIEW
 from reports.render import words
 from reports.run import clean
 from reports.run.evidence import Comparison

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import Any
 
 from cases.dataset import Dataset, Plan, Sampling, Shards, Slice, SliceSample, clusters_in
 from evaluators.core import Outcome
@@ -11,11 +12,16 @@ from evaluators.output import plural
 from evaluators.statistics.metrics import Sample
 from reports.compare.comparison import anchor_notes, compare, lacking, lost_answers, parity
 from reports.compare.pairs import PairedSlice, pair_records, unless_own
-from reports.gates.audited import AuditedGate, audited_gates
 from reports.gates.change import change_gates
 from reports.gates.decide import SessionFacts, decide, listed, shard_notes
 from reports.gates.power import ceiling_notes, margin_warnings, paired_gates, small_notes
-from reports.gates.sequential import SequentialGate, sequential_gates, settled_notes
+from reports.gates.sequential import (
+    AuditedGate,
+    SequentialGate,
+    audited_gates,
+    sequential_gates,
+    settled_notes,
+)
 from reports.judge.errors import corrected_gates, drift_notes, measuring
 from reports.judge.judging import judging, judging_notes
 from reports.judge.measured import distrust, measured_among
@@ -108,13 +114,8 @@ def count_run(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownRun:
-    """A run of the same items, with other answers."""
-
-    run: CountedRun
-    sides: Sequence[Mapping[str, PairedSlice]] = ()
-    """Its slices paired with baseline and anchor, if these are known."""
+KnownRun = tuple[CountedRun, Sequence[Mapping[str, PairedSlice]]]
+"""A run of the same items, with other answers, and its slices paired with baseline and anchor."""
 
 
 def _sample(inputs: ReportInputs, slice_: Slice) -> SliceSample | None:
@@ -267,8 +268,7 @@ def _comparison(
 def known_run(inputs: ReportInputs, facts: Facts, earlier: Iterable[Baseline | None]) -> KnownRun:
     """Return these records as the known run of other decisions, paired with ``earlier`` runs."""
     run = count_run(inputs, inputs.records, facts.every_judge, for_gates=True)
-    sides = [_paired(run, facts.judge, one, facts.provenance) for one in earlier]
-    return KnownRun(run=run, sides=sides)
+    return run, [_paired(run, facts.judge, one, facts.provenance) for one in earlier]
 
 
 def decision_of(
@@ -282,11 +282,11 @@ def decision_of(
 
     A ``known`` run of the same items says how good the judge is, and which items pair.
     """
-    counted, earlier = known.run if known else None, (baseline, anchor)
+    (counted, before), earlier = known or (None, ()), (baseline, anchor)
     run = count_run(inputs, inputs.records, facts.every_judge, for_gates=True, known=counted)
-    if known and known.sides:
+    if before:
         new = run.records.__getitem__
-        again = [{name: one.renewed(new(name)) for name, one in one.items()} for one in known.sides]
+        again = [{name: one.renewed(new(name)) for name, one in one.items()} for one in before]
         sides = [unless_own(one) for one in again]
     else:
         sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in earlier]
@@ -387,23 +387,18 @@ def _people_notes(
     passed = [gate for gate in decision.gates if gate.state == "PASS" and gate.audit is None]
     if not given or not passed:
         return
-    records = [_unjudged(one) if one.adjudicated_by else one for one in in_order(inputs.records)]
+    no: Any = {"outcome": "error", "error": "by people", "votes": ()}
+    no |= dict.fromkeys(("grade", "rating", "score"))
+    records = [replace(r, **no) if r.adjudicated_by else r for r in in_order(inputs.records)]
     run = count_run(inputs, records, facts.every_judge, for_gates=True)
     sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in compared]
     still = {(one.slice, one.name, one.bar) for one in _gates(run, sides) if one.state == "PASS"}
     for gate in passed:
-        own = [
-            n for name, n in given.items() if gate.slice in (name, f"{name.partition(':')[0]}:*")
-        ]
+        names = (name for name in given if gate.slice in (name, f"{name.partition(':')[0]}:*"))
+        own = sum(given[name] for name in names)
         if own and (gate.slice, gate.name, gate.bar) not in still:
-            owed = f"passes only with {plural(sum(own), 'verdict')} by people"
+            owed = f"passes only with {plural(own, 'verdict')} by people"
             yield f"{WARNING}{gate.slice} {gate.name} {gate.bar}: {owed}"
-
-
-def _unjudged(record: Record) -> Record:
-    return replace(
-        record, outcome="error", error="by people", grade=None, rating=None, score=None, votes=()
-    )
 
 
 def _session(
@@ -417,7 +412,7 @@ def _session(
     A labelled slice whose judge reaches its floor needs no gate. A change is held by a slice's own
     gate, or by a pooled one: that fails where one language is shown to be beyond the margin.
     """
-    every = run.summaries.values()
+    every = [one.counts for one in run.summaries.values()]
     decided = {one.slice for one in gates if one.language and not one.threshold.of_usage}
     decided |= {f"{one.dataset}:{one.language}" for one in run.calibrations if one.trusted}
     paired = {one.slice for one in gates if one.threshold.paired and not one.threshold.of_usage}
@@ -425,11 +420,11 @@ def _session(
     required = (one.name for one in run.datasets if one.baseline_required and run.of(one))
     return replace(
         session,
-        selected=sum(one.counts.planned for one in every),
-        misses=sum(one.counts.failed for one in every),
-        errors=sum(one.counts.error for one in every),
-        missing=sum(one.counts.missing for one in every),
-        stopped=sum(one.counts.stopped for one in every),
+        selected=sum(one.planned for one in every),
+        misses=sum(one.failed for one in every),
+        errors=sum(one.error for one in every),
+        missing=sum(one.missing for one in every),
+        stopped=sum(one.stopped for one in every),
         placeholder_judge=any(one.stand_in for one in run.calibrations),
         ungated=tuple(name for name in run.summaries if name not in decided),
         unpaired=tuple(

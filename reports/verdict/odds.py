@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cases.dataset import Dataset, PlannedItem, Slice, Threshold
 from evaluators.core import Outcome
@@ -25,7 +25,6 @@ from reports.metrics.summary import gold_of
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration
 from reports.run.record import Record, by_slice, make_record
-from reports.run.report import Decision
 from reports.verdict.assemble import (
     CountedRun,
     Facts,
@@ -52,6 +51,9 @@ MIN_REPEATED = 20
 ALONE = 0.2
 """What one language alone loses in the last line, as a share of its items."""
 LOSSES = {0.5: "worse by half the margin", 1.0: "worse by the margin", 2.0: "worse by two margins"}
+
+OF_GRADE = ("outcome", "grade", "rating", "score", "measures")
+"""The fields of a record that an item takes over from another one."""
 
 Move = tuple[int, int]
 """The place of an item that changes, and of the item whose outcome it takes."""
@@ -106,15 +108,9 @@ def known_records(
         identity = case.dataset, case.language, case.id, case.digest
         found = before.get((*identity, item.repeat)) or before.get(identity)
         if found and (same or item.slice.kind.answered):
-            judged_by = found.judge if same else judge
-            old[item.key] = replace(
-                found,
-                key=item.key,
-                row=case.row,
-                repeat=item.repeat,
-                judge=judged_by,
-                reason="simulated",
-            )
+            own: Any = {"judge": found.judge if same else judge, "reason": "simulated"}
+            own |= {"key": item.key, "row": case.row, "repeat": item.repeat}
+            old[item.key] = replace(found, **own)
     outcomes = known([item.key for item in items if item.key not in old])
     return tuple(old.get(item.key) or make_record(item, outcomes[item.key]) for item in items)
 
@@ -125,11 +121,8 @@ def known_calibrations(
     """Return the baseline's calibrations of the judge, where this run measures none."""
     names = {item.slice.name for item in items}
     found = calibrations_in(baseline.run) if baseline else ()
-    return [
-        replace(one, source="session")
-        for one in found
-        if f"{one.dataset}:{one.language}" not in names
-    ]
+    others = (one for one in found if f"{one.dataset}:{one.language}" not in names)
+    return [replace(one, source="session") for one in others]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,15 +176,15 @@ class Simulation:
         anchor: Baseline | None = None,
     ) -> None:
         self._inputs = replace(inputs, datasets=tuple(map(_by_judge, inputs.datasets)))
-        self._facts, self._baseline, self._anchor = facts, baseline, anchor
+        self._facts, self._earlier = facts, (baseline, anchor)
 
     @cached_property
     def _known(self) -> KnownRun:
-        return known_run(self._inputs, self._facts, (self._baseline, self._anchor))
+        return known_run(self._inputs, self._facts, self._earlier)
 
     @cached_property
     def _slices(self) -> list[SimulatedSlice]:
-        grouped, seen = by_slice(self._inputs.records), seen_by_judge(self._known.run)
+        grouped, seen = by_slice(self._inputs.records), seen_by_judge(self._known[0])
         return [
             SimulatedSlice(one, grouped[one.name], margin_of(part, one), seen.get(one.name, 1.0))
             for part in self._inputs.datasets
@@ -223,7 +216,13 @@ class Simulation:
             if number >= FEWEST and standard_error(codes) <= error:
                 break
             lost = able[number % len(able)] if able else None
-            decision = self._decided(random, discordance, worse, {lost: alone} if lost else {})
+            drawn = (
+                record
+                for one in self._slices
+                for record in one.records(random, discordance, worse, alone * (one is lost))
+            )
+            inputs = replace(self._inputs, records=tuple(drawn))
+            decision = decision_of(inputs, self._facts, *self._earlier, known=self._known)
             codes[decision.code] += 1
             if lost:
                 passed[lost.name] += decision.code == 0
@@ -231,27 +230,15 @@ class Simulation:
                 name = f"{one.slice} {one.name} {one.bar}"
                 blame[name] += one.state != "PASS"
                 reasons[name].add(one.reason if one.state == "INCONCLUSIVE" else "")
-        stuck = {name: max(some) for name, some in reasons.items() if len(some) == 1 and any(some)}
         return Odds(
             runs=(runs := codes.total()),
             codes={code: number / runs for code, number in sorted(codes.items())},
             blame=tuple((name, count / runs) for name, count in blame.most_common() if count),
-            stuck=stuck,
+            stuck={
+                name: max(some) for name, some in reasons.items() if any(some) and len(some) < 2
+            },
             passed=passed,
         )
-
-    def _decided(
-        self,
-        random: Generator,
-        discordance: float,
-        worse: float,
-        losses: Mapping[SimulatedSlice, float],
-    ) -> Decision:
-        drawn = (
-            one.records(random, discordance, worse, losses.get(one, 0.0)) for one in self._slices
-        )
-        inputs = replace(self._inputs, records=tuple(one for some in drawn for one in some))
-        return decision_of(inputs, self._facts, self._baseline, self._anchor, known=self._known)
 
     def lines(self, differ: Discordance) -> Iterator[str]:
         """Yield how likely the run ends in which exit code, a line a model; each takes seconds."""
@@ -293,17 +280,15 @@ def _by_judge(dataset: Dataset) -> Dataset:
     """
 
     def judged(gates: Sequence[Threshold]) -> tuple[Threshold, ...]:
+        known: Mapping[str, Any] = {"audited": {"evidence": "confident"}}
         return tuple(
-            replace(one, evidence="confident") if one.evidence == "audited" else one
-            for one in gates
-            if not one.of_usage
+            replace(one, **known.get(one.evidence, {})) for one in gates if not one.of_usage
         )
 
-    slices = {
-        name: replace(one, thresholds=judged(one.thresholds))
-        for name, one in dataset.slices.items()
+    own = {
+        key: replace(one, thresholds=judged(one.thresholds)) for key, one in dataset.slices.items()
     }
-    return replace(dataset, slices=slices, pooled=judged(dataset.pooled))
+    return replace(dataset, slices=own, pooled=judged(dataset.pooled))
 
 
 def seen_by_judge(run: CountedRun) -> dict[str, float]:
@@ -330,80 +315,53 @@ class SimulatedSlice:
         self, slice_: Slice, records: Sequence[Record], margin: float, seen: float = 1.0
     ) -> None:
         """``seen`` is the share of a true loss that the judge sees."""
-        self._slice, self._records = slice_, tuple(records)
+        self.name, self._records = slice_.name, tuple(records)
         self._margin, self._seen = margin, seen
+        self._gold = [gold_of(one, slice_.kind) for one in records]
         self._graded = [place for place, one in enumerate(records) if one.is_graded]
-        self._ungraded = [place for place, one in enumerate(records) if not one.is_graded]
         bar = slice_.pass_bar if slice_.kind.rated else None
         self._right = {place for place in self._graded if records[place].passes(bar)}
-        self._golds: dict[str, list[int]] = defaultdict(list)
-        self._wrong: dict[str, list[int]] = defaultdict(list)
+        self._golds, self._wrong = (defaultdict[str, list[int]](list) for _ in range(2))
+        alike: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         for place in self._graded:
-            self._golds[self._gold(place)].append(place)
+            self._golds[self._gold[place]].append(place)
+            alike[self._gold[place]][records[place].result].append(place)
             if place not in self._right:
-                self._wrong[self._gold(place)].append(place)
-
-    def _gold(self, place: int) -> str:
-        return gold_of(self._records[place], self._slice.kind)
-
-    @property
-    def name(self) -> str:
-        """The slice's name."""
-        return self._slice.name
-
-    @property
-    def can_lose(self) -> bool:
+                self._wrong[self._gold[place]].append(place)
+        self._groups = [list(groups.values()) for groups in alike.values()]
+        """The places of each gold label, by their outcome."""
+        self._sides = 0.0
+        """The share of items that change sides if each takes the outcome of any other."""
+        for places in self._golds.values():
+            rate = len(self._right.intersection(places)) / len(places)
+            self._sides += len(places) / len(self._graded) * 2 * rate * (1 - rate)
+        self.is_answered = slice_.kind.answered
+        self.can_lose = self.is_answered and bool(self._right and self._wrong)
         """Whether a model answers it, rightly and wrongly, so that a loss can be drawn."""
-        return self._slice.kind.answered and bool(self._right and self._wrong)
 
     def records(
         self, random: Generator, discordance: float, worse: float, lost: float = 0.0
     ) -> list[Record]:
         """Return the records of one more run, worse by margins and a lost share of items."""
         found = list(self._records)
-        if not self._slice.kind.answered or not self._graded:
+        if not self.is_answered or not self._graded:
             return found
-        for place, donor in self._moves(
-            random, discordance, (worse * self._margin + lost) * self._seen
-        ):
-            one = self._records[donor]
-            found[place] = replace(
-                found[place],
-                outcome=one.outcome,
-                grade=one.grade,
-                rating=one.rating,
-                score=one.score,
-                measures=one.measures,
-                error="",
-            )
-        return found
-
-    def _moves(self, random: Generator, discordance: float, drop: float) -> Iterator[Move]:
-        share = self._share(discordance)
+        share = min(1.0, discordance / self._sides) if self._sides else 0.0
         moved = dict(move for groups in self._groups for move in _exchanges(random, groups, share))
-        yield from moved.items()
-        for place in self._ungraded:
-            yield place, _one_of(self._golds.get(self._gold(place)) or self._graded, random)
+        moves = [*moved.items()]
+        for place in (place for place, one in enumerate(found) if not one.is_graded):
+            alike = self._golds.get(self._gold[place]) or self._graded
+            moves.append((place, _one_of(alike, random)))
         right = [place for place in self._graded if moved.get(place, place) in self._right]
+        drop = (worse * self._margin + lost) * self._seen
         chance = drop * len(self._graded) / max(1, len(self._right))
         for place, draw in zip(right, random.random(len(right)).tolist(), strict=True):
-            if draw < chance and (wrong := self._wrong[self._gold(place)]):
-                yield place, _one_of(wrong, random)
-
-    @cached_property
-    def _groups(self) -> list[list[list[int]]]:
-        found: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-        for gold, places in self._golds.items():
-            for place in places:
-                found[gold][self._records[place].result].append(place)
-        return [list(groups.values()) for groups in found.values()]
-
-    def _share(self, discordance: float) -> float:
-        sides = 0.0
-        for places in self._golds.values():
-            rate = len(self._right.intersection(places)) / len(places)
-            sides += len(places) / len(self._graded) * 2 * rate * (1 - rate)
-        return min(1.0, discordance / sides) if sides else 0.0
+            if draw < chance and (wrong := self._wrong[self._gold[place]]):
+                moves.append((place, _one_of(wrong, random)))
+        for place, donor in moves:
+            taken = {name: getattr(self._records[donor], name) for name in OF_GRADE}
+            found[place] = replace(found[place], error="", **taken)
+        return found
 
 
 def _exchanges(random: Generator, groups: Sequence[Sequence[int]], share: float) -> Iterator[Move]:

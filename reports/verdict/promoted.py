@@ -1,6 +1,6 @@
 """Runs that were promoted: kept by name under ``reports/baselines``, and shown as a trend."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,7 +10,7 @@ from evaluators.core import UsageError
 from evaluators.text import mask, shown
 
 if TYPE_CHECKING:
-    from reports.run.report import Report, SliceSummary, TrendFigure, TrendPoint
+    from reports.run.report import Report, TrendPoint
 
 BASELINES = Path("reports", "baselines")
 """Where promoted runs lie, from the working folder: a folder each, to be committed."""
@@ -49,39 +49,28 @@ def with_trend(report: "Report", here: Path) -> "Report":
 
 
 def _point(folder: Path, report: "Report") -> "TrendPoint":
-    from reports.run.report import TrendPoint  # noqa: PLC0415  # workers only look for a name
+    from reports.render.words import headline  # noqa: PLC0415  # workers only look for a name
+    from reports.run.report import TrendFigure, TrendPoint  # noqa: PLC0415
     from reports.run.run_json import load_summaries  # noqa: PLC0415
 
     run, slices = load_summaries(folder)
     then = {one.name: one for one in slices if not one.partial}
-    about = run.get("run")
+    found, about = {}, run.get("run")
+    for now in report.slices:
+        measure, before = next(iter(headline(now)), ""), then.get(now.name)
+        if before is not None and measure in before.measures:
+            both = run.get("provenance"), report.provenance
+            was, is_ = (_origin(one, now.name) for one in both)
+            odd = [what for what in is_ if was[what] != is_[what]]
+            odd += ["judge"] if run.get("judge") != report.judge else []
+            figure = before.measures[measure]
+            found[now.name] = TrendFigure(measure=measure, estimate=figure, changed=tuple(odd))
     return TrendPoint(
         name=folder.name,
         started=str(about.get("started", "") if isinstance(about, Mapping) else ""),
         model=str(run.get("model", "")),
-        slices=dict(_figures(report, run, then)),
+        slices=found,
     )
-
-
-def _figures(
-    report: "Report", run: Mapping[str, object], then: Mapping[str, "SliceSummary"]
-) -> "Iterator[tuple[str, TrendFigure]]":
-    """Yield each slice's headline metric as it was, with what else differed."""
-    from reports.render.words import headline  # noqa: PLC0415  # as above
-    from reports.run.report import TrendFigure  # noqa: PLC0415
-
-    for now in report.slices:
-        measure = next(iter(headline(now)), "")
-        before = then.get(now.name)
-        if before is not None and measure in before.measures:
-            was, is_ = (
-                _origin(run.get("provenance"), now.name),
-                _origin(report.provenance, now.name),
-            )
-            odd = [what for what in is_ if was[what] != is_[what]]
-            odd += ["judge"] if run.get("judge") != report.judge else []
-            estimate = before.measures[measure]
-            yield now.name, TrendFigure(measure=measure, estimate=estimate, changed=tuple(odd))
 
 
 def _origin(provenance: object, name: str) -> dict[str, object]:

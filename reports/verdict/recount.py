@@ -7,8 +7,8 @@ from dataclasses import fields, replace
 from cases.dataset import Dataset, Shards, Slice, Threshold
 from cases.gates_file import GatesFile, with_gates
 from evaluators.core import UsageError
-from reports.gates.audited import AuditedGate
 from reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
+from reports.gates.sequential import AuditedGate
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration
 from reports.run.record import Record
@@ -83,24 +83,19 @@ def merged(
         first = parts.setdefault(part.name, part)
         _same(f"number of items in {part.name}", [first.whole, part.whole])
         _same(f"sample of {part.name}", [one.sample and one.sample.text for one in (first, part)])
+    known = [report.shards for report in reports]
+    _same("number of shards", [one.of if one else "no shard" for one in known])
+    held = {number for one in known if one for number in one.held}
+    shards = Shards(of=known[0].of, held=tuple(sorted(held))) if known[0] else None
     inputs = ReportInputs(
         datasets=tuple(map(_dataset, groups.values())),
         records=_records(reports),
         whole={name: part.whole for name, part in parts.items()},
         samples={name: part.sample for name, part in parts.items() if part.sample},
         outside=_outside(reports),
-        shards=_shards(reports),
+        shards=shards if shards and shards.missing else None,
     )
     return safe_report(account(inputs, _facts(reports), baseline, anchor))
-
-
-def _shards(reports: Sequence[Report]) -> Shards | None:
-    """Return the shards of these runs; None where none is missing, or none is a shard."""
-    known = [report.shards for report in reports]
-    _same("number of shards", [one.of if one else "no shard" for one in known])
-    held = {number for one in known if one for number in one.held}
-    found = Shards(of=known[0].of, held=tuple(sorted(held))) if known[0] else None
-    return found if found and found.missing else None
 
 
 def _facts(reports: Sequence[Report]) -> Facts:
@@ -141,11 +136,6 @@ def _records(reports: Iterable[Report]) -> tuple[Record, ...]:
     return tuple(found.values())
 
 
-def _trust(one: Calibration) -> tuple[bool, bool, int]:
-    """Return a sort key that is higher the more a judge is trusted; ungraded items lower it."""
-    return bool(one.trusted), not one.blocks, -one.ungraded
-
-
 def _outside(reports: Sequence[Report]) -> tuple[Calibration, ...]:
     """Return the calibrations from outside the records, except those of slices in the records.
 
@@ -159,7 +149,9 @@ def _outside(reports: Sequence[Report]) -> tuple[Calibration, ...]:
         name = f"{one.dataset}:{one.language}"
         first = found.setdefault((name, not one.measures), one)
         if reports[0].shards:
-            first = min(first, one, key=_trust)
+            first = min(
+                first, one, key=lambda one: (bool(one.trusted), not one.blocks, -one.ungraded)
+            )
         else:
             _same(f"measures of the judge by {name}", [first.measures, one.measures])
         graders = tuple(dict.fromkeys((*first.graders, *one.graders)))
@@ -212,13 +204,10 @@ def _same(what: str, values: Sequence[object]) -> None:
 
 
 def _text(value: object) -> str:
-    if not isinstance(value, tuple):
+    if isinstance(value, tuple):
+        return ", ".join(map(_text, value)) or "none"
+    if not isinstance(value, Threshold):
         return str(value)
-    words = (_gate(one) if isinstance(one, Threshold) else str(one) for one in value)
-    return ", ".join(words) or "none"
-
-
-def _gate(gate: Threshold) -> str:
-    how = f"fail: {gate.fail}, " if gate.fail else ""
-    looked = f", share: {gate.share:g}" if gate.evidence == "audited" else ""
-    return f"{gate.name} {gate.bar} ({how}evidence: {gate.evidence}{looked})"
+    how = f"fail: {value.fail}, " if value.fail else ""
+    looked = f", share: {value.share:g}" if value.evidence == "audited" else ""
+    return f"{value.name} {value.bar} ({how}evidence: {value.evidence}{looked})"

@@ -21,7 +21,7 @@ from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.intervals import Z95, Estimate
 from evaluators.statistics.metrics import YOUDEN
 from evaluators.statistics.youden import Separation, class_rates, youden_interval
-from reports.judge.scale import expected_scale
+from reports.judge.errors import expected_scale
 from reports.run.evidence import Calibration
 from tests.benchmarks.common import SEED, Array, show
 from tests.benchmarks.coverage import scores

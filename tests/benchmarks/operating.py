@@ -270,7 +270,7 @@ class Row(NamedTuple):
 
 def rows(file: str, run: Run, *, known: bool, runs: int = RUNS) -> Iterator[Row]:
     """Yield a row for each model: unchanged, and worse by half, one and two margins."""
-    simulation, seen = Simulation(run.inputs, FACTS, run.baseline), seen_by_judge(run.known.run)
+    simulation, seen = Simulation(run.inputs, FACTS, run.baseline), seen_by_judge(run.known[0])
     for loss in LOSSES:
         losses = {
             slice_.name: loss * margin_of(dataset, slice_) * seen.get(slice_.name, 1.0)

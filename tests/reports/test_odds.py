@@ -16,7 +16,7 @@ from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.paired import power
 from reports.gates.decide import SessionFacts
 from reports.gates.power import DISCORDANCES, expected_shares, power_lines, units_needed
-from reports.judge.scale import JudgeScale
+from reports.judge.errors import JudgeScale
 from reports.run.baseline import Baseline
 from reports.run.record import Record
 from reports.verdict.assemble import Facts, ReportInputs, account, decision_of, known_run
