@@ -14,7 +14,6 @@ import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -70,17 +69,17 @@ __all__ = [
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare the options, and what is done where pytest itself rejects a word."""
     config = pluginmanager.get_plugin("pytestconfig")
-    if isinstance(config, pytest.Config):
-        config.add_cleanup(partial(_reject, config))
-        declare_options(parser, config.invocation_params.args)
-    else:
+    if not isinstance(config, pytest.Config):
         declare_options(parser, ())
+        return
+    given, stash = config.invocation_params, config.stash
 
+    def reject() -> None:  # pytest ends by an error before it configures a run
+        if sys.exc_info()[0] and not stash.get(_CONFIGURED, False):
+            withdraw(given.args, given.dir)
 
-def _reject(config: pytest.Config) -> None:
-    """Withdraw an earlier verdict if pytest ends by an error before it configures a run."""
-    if sys.exc_info()[0] and not config.stash.get(_CONFIGURED, False):
-        withdraw(config.invocation_params.args, config.invocation_params.dir)
+    config.add_cleanup(reject)
+    declare_options(parser, given.args)
 
 
 def withdraw(words: Sequence[object], here: Path) -> None:

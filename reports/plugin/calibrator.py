@@ -33,12 +33,17 @@ def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled
     if options.gates_off or not any(gated(plan)):
         return ()
     folders, items = [dataset.folder for dataset in plan.datasets], options.choice.items
-    paths = labelled_files(folders, items, root)
-    found = [_with_given(load_dataset(path), options) for path in paths]
+
+    def load(path: Path) -> Dataset:
+        dataset = load_dataset(path)
+        for given in (one for one in items if one.dataset == dataset.name):
+            dataset = with_items(dataset, given.language, given.path)
+        return dataset
+
+    found = list(map(load, labelled_files(folders, items, root)))
     names = {one.name for dataset in found for one in dataset.slices.values()}
     is_offline = parse_judges(options.judges).is_offline
-    for path in sorted(BUNDLED_LABELS.rglob(FILE)):
-        bundled = _with_given(load_dataset(path), options)
+    for bundled in map(load, sorted(BUNDLED_LABELS.rglob(FILE))):
         given = {one.language for one in items if one.dataset == bundled.name}
         wanted = given if is_offline else bundled.slices.keys()
         slices = {key: bundled.slices[key] for key in wanted}
@@ -47,13 +52,6 @@ def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled
             found.append(replace(bundled, slices=kept))
     found.sort(key=lambda dataset: dataset.name not in {one.dataset for one in items})
     return labelled_for(plan, found, None if is_offline else options.calibration)
-
-
-def _with_given(dataset: Dataset, options: RunOptions) -> Dataset:
-    for given in options.choice.items:
-        if given.dataset == dataset.name:
-            dataset = with_items(dataset, given.language, given.path)
-    return dataset
 
 
 @dataclass(slots=True)

@@ -51,10 +51,9 @@ class Controller:
     ) -> None:
         if not options.gates_off:
             refuse_reruns(config)
-        self._config = config
-        self._options = options
-        self._plan = plan
-        self._files = files
+        self._config, self._options = config, options
+        self._plan, self._files = plan, files
+        self._lists = config.option.collectonly
         self._results = SessionResults(plan)
         self._started = datetime.now(UTC)
         self._progress = Progress(planned=0, started=time.monotonic())
@@ -69,28 +68,19 @@ class Controller:
         config.add_cleanup(self._say_and_restore)
         config.add_cleanup(lambda: shutil.rmtree(self._folder, ignore_errors=True))
         self.outcome_store = self._folder / "outcomes.sqlite3"
-        calling = not config.option.collectonly
-        labelled = find_labelled(options, plan, config.rootpath)
+        self._distributed = bool(getattr(config.option, "tx", None))
+        labelled, calling = find_labelled(options, plan, config.rootpath), not self._lists
         self._run = EngineRun(options, plan, labelled, calling=calling)
-        if calling:
-            self._open()
-        for hooks in (
-            JudgeWait(lambda: self._run.is_judge_measured),
-            self._results,
-            StatusWords(config, options),
-        ):
+        if calling:  # start the engine's process, before anything here has a thread
+            store = self.outcome_store if self._distributed else None
+            ahead = options.until_decided or not may_end_early(config)
+            self._run.open(store, config.stash.get(EARLY, None), ahead=ahead)
+            config.add_cleanup(self._run.stop)
+            if self._run.waiting is not None and not self._distributed:
+                config.stash[OUTCOMES] = self._run.waiting
+        wait = JudgeWait(lambda: self._run.is_judge_measured)
+        for hooks in (wait, self._results, StatusWords(config, options)):
             config.pluginmanager.register(hooks)
-
-    def _open(self) -> None:
-        """Start the engine's process, before anything here has a thread."""
-        config = self._config
-        distributed = bool(getattr(config.option, "tx", None))
-        store = self.outcome_store if distributed else None
-        ahead = self._options.until_decided or not may_end_early(config)
-        self._run.open(store, config.stash.get(EARLY, None), ahead=ahead)
-        config.add_cleanup(self._run.stop)
-        if self._run.waiting is not None and not distributed:
-            config.stash[OUTCOMES] = self._run.waiting
 
     def pytest_report_header(self) -> list[str]:
         """Say what a shard may use of the run's limits."""
@@ -103,8 +93,7 @@ class Controller:
         if marks is not None:
             marks.pytest_collection_modifyitems(items=[], config=self._config)
         self._handle_signals(signal.default_int_handler, signal.SIGTERM)
-        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
-        if reporter is not None and not self._config.option.collectonly:
+        if (reporter := self._reporter) is not None and not self._lists:
             for line in self._run.distrusted:
                 reporter.write_line(line, yellow=True)
         if takes_everything(self._config, self._files):
@@ -124,8 +113,7 @@ class Controller:
         """Start without xdist."""
         option = self._config.option
         collected = not session.testsfailed or option.continue_on_collection_errors
-        distributed = bool(getattr(option, "tx", None))
-        if collected and not (distributed or option.collectonly):
+        if collected and not (self._distributed or self._lists):
             self._begin([item.nodeid for item in session.items])
 
     def _begin(self, nodeids: Sequence[str]) -> None:
@@ -133,16 +121,14 @@ class Controller:
             return
         check_collected(self._config, self._plan, self._results.known(nodeids))
         if keys := self._results.select(nodeids):
-            self._progress = Progress(
-                planned=len(keys), started=time.monotonic(), priced=not self._run.unpriced
-            )
+            started, priced = time.monotonic(), not self._run.unpriced
+            self._progress = Progress(planned=len(keys), started=started, priced=priced)
             self._run.start(keys)
-            # Load the report's writers while replies are awaited, which costs no time.
-            threading.Thread(
-                target=lambda: import_module("reports.plugin.finish").prepare(),
-                name="qa-end",
-                daemon=True,
-            ).start()
+
+            def prepare() -> None:  # load the report's writers while replies are awaited
+                import_module("reports.plugin.finish").prepare()
+
+            threading.Thread(target=prepare, name="qa-end", daemon=True).start()
             self._display = ProgressDisplay(self._config, self._progress, lambda: self._run.status)
             self._config.add_cleanup(self._display.stop)
             self._display.start()
@@ -202,7 +188,7 @@ class Controller:
         self._run.stop()
         if self._display is not None:
             self._display.stop()
-        if self._config.option.collectonly:
+        if self._lists:
             return code
         if self._interrupted and not self._results.planned:
             every = (self._plan.tests(dataset) for dataset in self._plan.datasets)
@@ -253,7 +239,7 @@ class Controller:
 
     def _forget_silent_phases(self) -> None:
         """Drop phases without output: pytest searches them for every failure."""
-        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        reporter = self._reporter
         if reporter is not None and "" in reporter.stats:
             kept = [report for report in reporter.stats[""] if getattr(report, "sections", None)]
             reporter.stats[""] = kept
@@ -267,9 +253,12 @@ class Controller:
         if self._warning:
             terminalreporter.write_line(f"warning: {self._warning}")
 
+    @property
+    def _reporter(self) -> Any:
+        return self._config.pluginmanager.get_plugin("terminalreporter")
+
     def _say_and_restore(self) -> None:
-        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
-        if self._last_line and reporter is not None:
+        if self._last_line and (reporter := self._reporter) is not None:
             reporter.ensure_newline()
             code = self._report.decision.code if self._report else 1
             reporter.write_line(self._last_line, bold=True, **{COLOURS.get(code, "red"): True})
@@ -289,8 +278,7 @@ class Controller:
 
 def _command(config: pytest.Config) -> str:
     """Return what the user typed, without keys: ``qagate run`` brings options of its own."""
-    args = [str(one) for one in config.invocation_params.args]
-    if args[:1] == ["-p"] and LAST_BROUGHT in args:
-        typed = args[args.index(LAST_BROUGHT) + 1 :]
-        return mask(shlex.join(["qagate", "run", *typed]))
-    return mask(shlex.join(["pytest", *args]))
+    typed = ["pytest", *map(str, config.invocation_params.args)]
+    if typed[1:2] == ["-p"] and LAST_BROUGHT in typed:
+        typed = ["qagate", "run", *typed[typed.index(LAST_BROUGHT) + 1 :]]
+    return mask(shlex.join(typed))

@@ -76,17 +76,13 @@ class DryRun:
         self._earlier = self._baseline, _ = earlier_runs(options)
         models = connect_models(options, needs_key=False)
         adjudications = adjudications_of(options, plan)
-        self._options = options
-        self._plan = plan
-        self._judge = models.judges
+        self._options, self._plan, self._judge = options, plan, models.judges
         self._tasks = make_tasks(plan.items.values(), models.model, models.judges, adjudications)
         self._specs = models.specs
         today = datetime.now(UTC).date()
         self._prefixes: Prefixes | None = None if options.batch else set()
-        prices = {text: pricing_of(spec, today) for text, spec in self._specs.items()}
-        self._prices = {
-            text: price and price.way(batch=options.batch) for text, price in prices.items()
-        }
+        prices = ((text, pricing_of(spec, today)) for text, spec in self._specs.items())
+        self._prices = {text: one and one.way(batch=options.batch) for text, one in prices}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -120,13 +116,10 @@ class DryRun:
             yield from plan_lines("all", len(keys), sum(forecasts.values(), judged))
             if shares:
                 yield sequence_line(items, forecasts, shares, judged)
-        extras = any(self._tasks[key].metric_runners for key in keys)
-        notes = [
-            *([EXTRAS] if extras else []),
-            *([BATCHED] if self._options.batch else []),
-            *calibrator.distrusted(),
-        ]
-        for text in (*assumptions(self._specs, self._prices), *notes, *self._powers(keys)):
+        notes = [EXTRAS] if any(self._tasks[key].metric_runners for key in keys) else []
+        notes += [BATCHED] if self._options.batch else []
+        notes += [*calibrator.distrusted(), *self._powers(keys)]
+        for text in (*assumptions(self._specs, self._prices), *notes):
             yield from wrapped(text)
         odds = []
         for text in self._odds(keys):
@@ -174,21 +167,14 @@ class DryRun:
 
     def _shares(self, keys: Sequence[str]) -> Shares:
         """Return the expected share of items asked, for each slice that may stop early."""
-        queues = stoppable(self._plan, paired=any(self._earlier))
-        earlier = self._baseline
-        calibrations = tuple(calibrations_in(earlier.run)) if earlier else ()
-        found: Shares = []
+        paired, earlier = any(self._earlier), self._baseline
+        queues, found = stoppable(self._plan, paired=paired), Shares()
+        known = tuple(calibrations_in(earlier.run)) if earlier else ()
         for differ in known_discordance(earlier).shares if queues else ():
-            asked: dict[str, float] = {}
-            for dataset, clusters in self._clusters(keys):
-                asked |= expected_shares(
-                    dataset,
-                    clusters,
-                    baseline=any(self._earlier),
-                    discordance=differ,
-                    calibrations=calibrations,
-                )
-            found.append((differ, {name: one for name, one in asked.items() if name in queues}))
+            how: Any = {"baseline": paired, "discordance": differ, "calibrations": known}
+            asked = [expected_shares(*one, **how) for one in self._clusters(keys)]
+            every = ((name, share) for one in asked for name, share in one.items())
+            found.append((differ, {name: share for name, share in every if name in queues}))
         return found
 
     def _clusters(self, keys: Sequence[str]) -> Iterator[tuple[Dataset, Clusters]]:

@@ -6,7 +6,7 @@ asks for all items at once keeps its slice from being stopped.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cases.dataset import Dataset, Plan, PlannedItem, Slice, Threshold
@@ -106,11 +106,8 @@ class EarlyStopping:
         baselines: Sequence[Baseline | None],
         ahead: int,
     ) -> None:
-        self._plan = plan
+        self._plan, self._judge, self._baselines, self._ahead = plan, judge, baselines, ahead
         self._calibrator = replace(calibrator, tasks={})
-        self._judge = judge
-        self._baselines = baselines
-        self._ahead = ahead
         self._queue_of = stoppable(plan, paired=any(baselines))
         every = (one for dataset in plan.datasets for one in dataset.slices.values())
         self._slices = [one for one in every if one.name in self._queue_of]
@@ -157,7 +154,7 @@ class EarlyStopping:
             measured = self._calibrator.is_complete(self._outcomes)
             if not (measured and all(key in self._ended for key in labelled)):
                 return ()
-            self._watched = [self._watch(gate) for gate in self._gates()]
+            self._watched = list(self._watch())
         for one in self._watched:
             one.advance(self._ended)
         unneeded: list[str] = []
@@ -169,27 +166,15 @@ class EarlyStopping:
                 unneeded += (key for key in mine if key not in self._ended)
         return unneeded
 
-    def _watch(self, gate: SequentialGate) -> _Watched:
-        largest = max(map(len, gate.units), default=1)
-        asked = Counter(item.slice.name for item in self._selected)
-        whole = self._plan.shard is None and all(
-            asked[name] == count and name not in self._plan.samples
-            for name, count in self._whole.items()
-            if asked[name]
-        )
-        return _Watched(
-            gate=gate, is_over=whole and gate.hopeless, evidence=Evidence(largest=largest)
-        )
-
-    def _gates(self) -> tuple[SequentialGate, ...]:
-        """Return the report's gates, with all items but labelled ones left open.
+    def _watch(self) -> Iterator[_Watched]:
+        """Yield the report's gates, with all items but labelled ones left open.
 
         The first few recorded answers may be those of the baseline, and the others not.
         """
-        ended = self._ended
-        blanks = (
-            (one, None if one.slice.kind.answered else ended.get(one.key)) for one in self._selected
+        open_ = (
+            None if one.slice.kind.answered else self._ended.get(one.key) for one in self._selected
         )
+        blanks = zip(self._selected, open_, strict=True)
         inputs = ReportInputs(
             datasets=self._plan.datasets,
             records=tuple(one or make_record(item, stopped(item.key)) for item, one in blanks),
@@ -197,4 +182,10 @@ class EarlyStopping:
             samples=self._plan.samples,
             outside=self._calibrator.calibrations(self._outcomes),
         )
-        return sequences(inputs, self._judge, self._baselines)
+        asked, samples = Counter(one.slice.name for one in self._selected), self._plan.samples
+        every = all(asked[name] == n and name not in samples for name, n in self._whole.items()
+                    if asked[name])  # fmt: skip
+        for gate in sequences(inputs, self._judge, self._baselines):
+            evidence = Evidence(largest=max(map(len, gate.units), default=1))
+            is_over = every and self._plan.shard is None and gate.hopeless
+            yield _Watched(gate=gate, is_over=is_over, evidence=evidence)

@@ -18,22 +18,9 @@ from evaluators.runtime.process import EngineProcess, fork_early
 from reports.plugin.options import RunOptions
 
 NARROWING = (
-    "qa_shard",
-    "keyword",
-    "markexpr",
-    "deselect",
-    "ignore",
-    "ignore_glob",
-    "lf",
-    "stepwise",
-    "collectonly",
-    "setuponly",
-    "setupplan",
-    "showfixtures",
-    "show_fixtures_per_test",
-    "cacheshow",
-    "pyargs",
-    "doctestmodules",
+    *("qa_shard", "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise"),
+    *("collectonly", "setuponly", "setupplan", "showfixtures", "show_fixtures_per_test"),
+    *("cacheshow", "pyargs", "doctestmodules"),
 )
 """Options that drop tests, or run none."""
 
@@ -52,14 +39,8 @@ HOOKS = (
 IGNORING = ("collect_ignore", "collect_ignore_glob")
 """What a conftest.py calls the files that pytest is to skip."""
 
-KNOWN = (
-    "_pytest.",
-    "xdist.",
-    "reports.plugin",
-    "_hypothesis_pytestplugin",
-    "anyio.",
-    "pytest_asyncio.",
-)
+KNOWN = ("_pytest.", "xdist.", "reports.plugin", "_hypothesis_pytestplugin", "anyio.",
+         "pytest_asyncio.")  # fmt: skip
 """Plugins that drop no test unless one of the options above tells them to."""
 
 EARLY = pytest.StashKey[EngineProcess]()
@@ -104,6 +85,10 @@ def takes_everything(config: pytest.Config, files: Sequence[Path]) -> bool:
 
 def _is_collected(home: Path, folders: Collection[Path], config: pytest.Config) -> bool:
     """Whether pytest will probably find a test with the ``qa`` marker in a dataset's folder."""
+
+    def matches(name: str, setting: str) -> bool:
+        return any(fnmatch(name, pattern) for pattern in config.getini(setting))
+
     above = [one for one in (home, *home.parents) if any(map(one.is_relative_to, folders))]
     plugins = config.pluginmanager.get_plugins()
     loaded = {Path(str(getattr(plugin, "__file__", ""))).resolve() for plugin in plugins}
@@ -111,17 +96,11 @@ def _is_collected(home: Path, folders: Collection[Path], config: pytest.Config) 
         conftest = one / "conftest.py"
         if conftest.exists() and conftest.resolve() not in loaded:  # it may drop tests
             return False
-        if one not in folders and _matches(one.name, config.getini("norecursedirs")):
+        if one not in folders and matches(one.name, "norecursedirs"):
             return False
-    modules = [
-        one for one in home.glob("*.py") if _matches(one.name, config.getini("python_files"))
-    ]
+    modules = (one for one in home.glob("*.py") if matches(one.name, "python_files"))
     has_test = any(one.is_file() and b"mark.qa" in one.read_bytes() for one in modules)
     return bool(above) and has_test
-
-
-def _matches(name: str, patterns: Collection[str]) -> bool:
-    return any(fnmatch(name, pattern) for pattern in patterns)
 
 
 def may_end_early(config: pytest.Config) -> bool:

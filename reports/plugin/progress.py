@@ -84,15 +84,14 @@ class Progress:
         left = self.planned - self.done
         parts = [f"{self.done:,}/{self.planned:,} ({self.done / max(self.planned, 1):.0%})"]
         if left and items:
-            parts.append(f"{_duration(left / items)} left")
+            s = left / items
+            unit = f"{s / 60:.0f} min" if s < 6000 else f"{s / 3600:.1f} h"
+            parts.append(f"{s:.0f} s left" if s < 100 else f"{unit} left")
         parts.append(f"{items:.1f} items/s")
         if status.requests:
-            parts.append(f"{calls:.1f} calls/s")
-            parts.append(f"{status.in_flight} of {status.limit} in flight")
+            parts += [f"{calls:.1f} calls/s", f"{status.in_flight} of {status.limit} in flight"]
             cost = f"{money(self.spent)} of about {money(self.spent + left * price)}"
-            if not self.priced:
-                cost = f"cost {part_of_cost(self.spent)}"
-            parts.append(cost)
+            parts.append(cost if self.priced else f"cost {part_of_cost(self.spent)}")
         return ", ".join(parts)
 
     def _rates(self, now: float, requests: int) -> tuple[float, float, float]:
@@ -111,12 +110,6 @@ class Progress:
 def _counts(what: str, counts: Mapping[str, int]) -> Sequence[str]:
     listed = ", ".join(f"{kind} {count:,}" for kind, count in sorted(counts.items()))
     return (f"{what}: {listed}",) if counts else ()
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 class ProgressDisplay:
@@ -301,22 +294,19 @@ class LossyStream:
 
     def write(self, text: str) -> int:
         """Write a text if possible; return its length."""
-        try:
-            self._stream.write(text)
-        except OSError as error:
-            self._give_up(error)
+        self._attempt(lambda: self._stream.write(text))
         return len(text)
 
     def flush(self) -> None:
         """Pass on what the stream still holds, if possible."""
-        try:
-            self._stream.flush()
-        except OSError as error:
-            self._give_up(error)
+        self._attempt(self._stream.flush)
 
-    def _give_up(self, error: OSError) -> None:
-        self.loss = self.loss or error.strerror or type(error).__name__
-        discard(self._stream)
+    def _attempt(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except OSError as error:
+            self.loss = self.loss or error.strerror or type(error).__name__
+            discard(self._stream)
 
 
 def discard(stream: Any) -> None:

@@ -75,7 +75,7 @@ def ended(
                 cost=old.answer_cost,
             )
             found[key] = replace(one, model=old.model, answering=taken)
-    there = {name for item in plan.items.values() for name in (_identity(item), _words(item))}
+    there = {name for item in plan.items.values() for name in _names_now(item)}
     gone = (one for one in earlier.records if there.isdisjoint(_names(one)))
     note = f"the answers of {earlier.path}, judged anew; no model was asked for an answer"
     facts = replace(
@@ -97,20 +97,18 @@ def _names(one: Record) -> tuple[Name, Name]:
     return (*place, one.id), (*place, one.question, one.context)
 
 
-def _identity(item: PlannedItem) -> Name:
-    return item.case.dataset, item.case.language, item.repeat, item.case.id
-
-
-def _words(item: PlannedItem) -> Name:
-    """Return the item by its question: without an id of its own, a new gold gives it another."""
-    return *_identity(item)[:3], item.case.question, item.case.context
+def _names_now(item: PlannedItem) -> tuple[Name, Name]:
+    """Return the item by id and question: without an id of its own, a new gold changes the id."""
+    case, place = item.case, (item.case.dataset, item.case.language, item.repeat)
+    return (*place, case.id), (*place, case.question, case.context)
 
 
 def _old(item: PlannedItem, before: Answers) -> Record | None:
     """Return the record of an item that was asked in the same words; None for labelled answers."""
-    old = before.get(_identity(item))
-    if old is None or _names(old)[1] != _words(item):
-        old = before.get(_words(item))
+    identity, asked = _names_now(item)
+    old = before.get(identity)
+    if old is None or _names(old)[1] != asked:
+        old = before.get(asked)
     return old if item.slice.kind.answered else None
 
 

@@ -93,22 +93,24 @@ class SessionResults:
         ``reason`` (stopped, interrupted, …) is the kind of items whose test did not end. After a
         worker's death the engine's outcome counts alone: a verdict needs no worker.
         """
-        return {key: self._final(key, outcomes.get(key), reason) for key in self.planned}
-
-    def _final(self, key: str, outcome: Outcome | None, reason: str) -> Outcome:
-        def ungraded(state: Any, kind: str, message: str) -> Outcome:
-            return Outcome(key=key, state=state, kind=kind, message=message)
-
-        word = self._words.get(key)
-        if self._deaths[key] > 1:
-            return ungraded("error", "worker_died", "the worker died twice while running this item")
-        if key not in self._ended and not (outcome and self._deaths):
-            return ungraded("missing", reason, "its test was not run to the end")
-        if word == "skipped":
-            return ungraded("missing", "skipped", "its test was skipped")
-        if outcome is None and word == "missing":
-            return ungraded("missing", reason, "the engine stopped before this item")
-        return outcome or ungraded("error", "engine_lost", "the engine posted no outcome")
+        found: dict[str, Outcome] = {}
+        for key in self.planned:
+            outcome, word, state = outcomes.get(key), self._words.get(key), "missing"
+            kind, why = reason, ""
+            if self._deaths[key] > 1:
+                state, kind = "error", "worker_died"
+                why = "the worker died twice while running this item"
+            elif key not in self._ended and not (outcome and self._deaths):
+                why = "its test was not run to the end"
+            elif word == "skipped":
+                kind, why = word, "its test was skipped"
+            elif outcome is None and word == "missing":
+                why = "the engine stopped before this item"
+            elif outcome is None:
+                state, kind, why = "error", "engine_lost", "the engine posted no outcome"
+            lost: Any = {"state": state, "kind": kind, "message": why}
+            found[key] = outcome if outcome and not why else Outcome(key=key, **lost)
+        return found
 
 
 Status = tuple[str, str, str | tuple[str, Mapping[str, bool]]]

@@ -69,39 +69,32 @@ class EngineRun:
             from reports.compare.audit import load_plan  # noqa: PLC0415  # not at the start of every run
 
             self.audit_plan = {key: one for file in files for key, one in load_plan(file).items()}
-        tasks = make_tasks(
-            plan.items.values(), connected.model, connected.judges, self.adjudications
-        )
+        model, judges = connected.model, connected.judges
+        tasks = make_tasks(plan.items.values(), model, judges, self.adjudications)
         self._tasks: Mapping[str, Task] = tasks
         self.takes_extras = any(task.metric_runners for task in tasks.values())
         """Whether some answer gets extra metrics."""
         self.options = options
         self.plan = plan
+        recorded, is_on = model is None and options.answers is None, options.calibration != 0
         self._calibrator = Calibrator.of(
-            plan,
-            labelled,
-            connected.judges,
-            is_on=options.calibration != 0,
-            answers_recorded=connected.model is None and options.answers is None,
+            plan, labelled, judges, is_on=is_on, answers_recorded=recorded
         )
-        self._stopping = self._early_stopping() if options.until_decided else None
-        self._connected = connected
-        self._session = CallSession(
-            connected.models,
-            connected.specs,
-            call_settings(options),
-            find_detour=partial(_find_batches, options),
-        )
+        self._stopping: Stopping | None = None
+        if options.until_decided:
+            from reports.plugin.early_stopping import EarlyStopping  # noqa: PLC0415  # brings numpy along
+
+            # Items under way when a slice is decided are paid for: at most twice as many as calls.
+            ahead, judge = (
+                1 if options.replay else 2 * options.concurrency,
+                " ".join(options.judges),
+            )
+            self._stopping = EarlyStopping(plan, self._calibrator, judge, self.earlier, ahead)
+        self._connected, settings = connected, call_settings(options)
+        find = partial(_find_batches, options)
+        self._session = CallSession(connected.models, connected.specs, settings, find_detour=find)
         self._host: EngineHandle | None = None
         self._windowed = self._has_workers = self._has_tests = False
-
-    def _early_stopping(self) -> Stopping:
-        from reports.plugin.early_stopping import EarlyStopping  # noqa: PLC0415  # brings numpy along
-
-        # Items under way when a slice is decided are paid for: at most twice as many as calls.
-        ahead = 1 if self.options.replay else 2 * self.options.concurrency
-        judge = " ".join(self.options.judges)
-        return EarlyStopping(self.plan, self._calibrator, judge, self.earlier, ahead)
 
     @property
     def outcomes(self) -> Mapping[str, Outcome]:
@@ -194,10 +187,9 @@ class EngineRun:
             lead=0,
         )
         specs = () if self.options.replay else tuple(self._connected.specs.values())
+        tasks = {**self._tasks, **self._calibrator.tasks}
         job = Job(
-            make=partial(
-                _make, {**self._tasks, **self._calibrator.tasks}, self._session, self._stopping
-            ),
+            make=partial(_make, tasks, self._session, self._stopping),
             schedule=schedule,
             models=tuple(self._connected.models.values()),
             prepare=partial(load, specs),

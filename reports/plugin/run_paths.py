@@ -35,12 +35,9 @@ def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path
     for a path, and this project's settings were not read.
     """
     paths = named_paths(arguments, here)
-    files: set[Path] = set()
+    near = (path.parent / DATASET_FILE for path in paths if path.is_file())
+    files = set(filter(Path.is_file, near))
     for path in paths:
-        if path.is_file():
-            files |= (
-                {path.parent / DATASET_FILE} if (path.parent / DATASET_FILE).is_file() else set()
-            )
         for folder, names, inside in os.walk(path):
             names[:] = [name for name in names if name[0] != "." and name not in _SKIPPED_FOLDERS]
             files |= {Path(folder) / DATASET_FILE} if DATASET_FILE in inside else set()

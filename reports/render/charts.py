@@ -10,13 +10,7 @@ from evaluators.statistics.metrics import DROP
 from reports.run.evidence import AuditTrail, ConfusionCell
 from reports.run.report import Counts, GateResult, SliceSummary
 
-_TONES = {
-    "passed": "right",
-    "failed": "wrong",
-    "error": "ungraded",
-    "missing": "ungraded",
-    "stopped": "stopped",
-}
+_TONES = {"error": "ungraded", "missing": "ungraded", "stopped": "stopped"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +64,8 @@ def trend(estimates: Sequence[Estimate]) -> list[TrendMark]:
 
 def states(counts: Counts) -> list[Segment]:
     """Return a bar of end states."""
-    names = {"failed": "missed"}
-    found = (
-        (tone, names.get(state, state), getattr(counts, state)) for state, tone in _TONES.items()
-    )
-    return _bar(list(found))
+    graded = ("right", "passed", counts.passed), ("wrong", "missed", counts.failed)
+    return _bar([*graded, *((tone, one, getattr(counts, one)) for one, tone in _TONES.items())])
 
 
 def segments(part: SliceSummary) -> list[Segment]:
@@ -83,15 +74,11 @@ def segments(part: SliceSummary) -> list[Segment]:
     silent_word = part.kind.silent
     silent = min(counts.failed, labels.get(silent_word, 0)) if silent_word else 0
     right, wrong = part.kind.outcome_words
-    return _bar(
-        [
-            ("right", right, counts.passed),
-            ("silent", silent_word.lower().replace("_", " "), silent),
-            ("wrong", wrong, counts.failed - silent),
-            ("ungraded", "ungraded", counts.error + counts.missing),
-            ("stopped", "stopped", counts.stopped),
-        ]
-    )
+    graded = [("right", right, counts.passed)]
+    graded += [("silent", silent_word.lower().replace("_", " "), silent)]
+    graded += [("wrong", wrong, counts.failed - silent)]
+    ungraded = ("ungraded", "ungraded", counts.error + counts.missing)
+    return _bar([*graded, ungraded, ("stopped", "stopped", counts.stopped)])
 
 
 def _bar(parts: Sequence[tuple[str, str, int]]) -> list[Segment]:
@@ -191,13 +178,12 @@ def plot(gate: GateResult) -> Plot:
     falls = rule.measure == DROP and rule.max is not None
     limits = (-(rule.max or 0.0),) if falls else (rule.min, rule.max)
     bars = tuple(bar for bar in limits if bar is not None)
-    numbers = (*_numbers(gate.estimate), gate.worst, gate.best, *bars)
+    known = _known([*_numbers(gate.estimate), gate.worst, gate.best, *bars])
+    axis = -_reach(known), _reach(known)
     if rule.measure == "mean_rating":
         axis = (1.0, 10.0)
-    elif not rule.paired and all(0 <= x <= 1 for x in _known(numbers)):
+    elif not rule.paired and all(0 <= x <= 1 for x in known):
         axis = (0.0, 1.0)
-    else:
-        axis = (-_reach(numbers), _reach(numbers))
     return _draw(gate.estimate, axis, bars, (gate.worst, gate.best))
 
 
@@ -213,7 +199,7 @@ def against(estimate: Estimate, floor: float | None) -> Plot:
 
 def reach_of(estimates: Iterable[Estimate]) -> float:
     """Return how far from zero an axis must go that these differences share."""
-    return _reach([number for one in estimates for number in _numbers(one)])
+    return _reach(_known(number for one in estimates for number in _numbers(one)))
 
 
 def _draw(
@@ -241,8 +227,8 @@ def _numbers(estimate: Estimate) -> tuple[float | None, float | None, float | No
     return estimate.value, estimate.low, estimate.high
 
 
-def _reach(numbers: Sequence[float | None]) -> float:
-    return 1.1 * max((abs(x) for x in _known(numbers)), default=0.0) or 1.0
+def _reach(numbers: Iterable[float]) -> float:
+    return 1.1 * max(map(abs, numbers), default=0.0) or 1.0
 
 
 def _known(numbers: Iterable[float | None]) -> list[float]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import lru_cache
 from itertools import chain
@@ -14,7 +14,7 @@ from evaluators.output import BOM, guarded, sheet_lines
 from reports.run import clean
 from reports.run.json_data import dump, ordered
 from reports.run.record import Record, in_order
-from reports.run.report import Report, SliceSummary
+from reports.run.report import Report
 from reports.run.report_folder import GRADED_HEADER
 
 _LETTERS = {CORRECT: "A", INCORRECT: "B", NOT_ATTEMPTED: "C"}
@@ -35,13 +35,16 @@ def results(report: Report) -> Iterator[str]:
 def graded(report: Report) -> dict[str, str]:
     """Return file name → row number and letter of each graded slice, first repeats alone."""
     files: dict[str, str] = {}
-    for part in report.slices:
-        if part.kind == GRADED:
-            name = _free_name(part, files)
-            where = part.dataset, part.language, 1
-            own = (r for r in report.records if (r.dataset, r.language, r.repeat) == where)
-            rows = [(str(record.row), clean.cell(_letter(record))) for record in in_order(own)]
-            files[name] = "".join(sheet_lines([GRADED_HEADER, *rows]))
+    for part in (one for one in report.slices if one.kind == GRADED):
+        where = part.dataset, part.language, 1
+        own = (r for r in report.records if (r.dataset, r.language, r.repeat) == where)
+        rows = [(str(record.row), clean.cell(_letter(record))) for record in in_order(own)]
+        # Letters of other scripts and path marks have no place in a file name.
+        both = (re.sub(r"[^A-Za-z0-9_.-]", "_", one)[:60] for one in (part.dataset, part.language))
+        stem = "-".join(re.sub(r"^[.-]", "_", one) or "_" for one in both)
+        if f"{stem}-graded.csv".casefold() in map(str.casefold, files):
+            stem += "-" + hashlib.sha256(part.name.encode("utf-8", "replace")).hexdigest()[:8]
+        files[f"{stem}-graded.csv"] = "".join(sheet_lines([GRADED_HEADER, *rows]))
     return files
 
 
@@ -49,21 +52,6 @@ def _letter(record: Record) -> str:
     if record.is_graded:
         return _LETTERS.get(record.grade or "", record.grade or "ERROR")
     return "STOPPED" if record.outcome == "stopped" else "ERROR"
-
-
-def _free_name(part: SliceSummary, taken: Iterable[str]) -> str:
-    """Two slices may share a name once it is safe, or differ in letter case alone."""
-    stem = f"{_slug(part.dataset)}-{_slug(part.language)}"
-    used = {name.casefold() for name in taken}
-    if f"{stem}-graded.csv".casefold() in used:
-        stem += "-" + hashlib.sha256(part.name.encode("utf-8", "replace")).hexdigest()[:8]
-    return f"{stem}-graded.csv"
-
-
-def _slug(text: str) -> str:
-    """Letters of other scripts and path marks have no place in a file name."""
-    safe = re.sub(r"[^A-Za-z0-9_.-]", "_", text)[:60]
-    return re.sub(r"^[.-]", "_", safe) or "_"
 
 
 def _cell(value: object) -> str:

@@ -90,14 +90,13 @@ def _environment() -> Environment:
     return environment
 
 
-def _cut(text: str) -> Markup:
-    return escape(clean.cut(clean.visible(text), _SHOWN))
+def _cut(text: str | None) -> Markup:
+    return escape(clean.cut(clean.visible(text or ""), _SHOWN))
 
 
 def _answer(text: str | None) -> Markup:
-    if text and text.strip():
-        return _cut(text)
-    return Markup(f"<span class='quiet'>{'none' if text is None else '(empty)'}</span>")
+    quiet = Markup(f"<span class='quiet'>{'none' if text is None else '(empty)'}</span>")
+    return _cut(text) if text and text.strip() else quiet
 
 
 _FILTERS: Mapping[str, Callable[..., object]] = {

@@ -31,20 +31,21 @@ def render(report: Report) -> str:
     if len(root) and report.notes:
         notes = "\n".join(clean.cut(clean.line(note), 4000) for note in report.notes)
         ET.SubElement(root[-1], "system-out").text = notes
-    _count(root, list(root.iter("testcase")))
+    _count(root)
     del root.attrib["skipped"]  # the schema that Jenkins and GitLab share has it on suites alone
     ET.indent(root)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
 def _suite(name: str, cases: Sequence[ET.Element]) -> ET.Element:
-    suite = ET.Element("testsuite", name=clean.line(name))
-    _count(suite, cases)
+    suite = _element("testsuite", name=name)
     suite.extend(cases)
+    _count(suite)
     return suite
 
 
-def _count(element: ET.Element, cases: Sequence[ET.Element]) -> None:
+def _count(element: ET.Element) -> None:
+    cases = list(element.iter("testcase"))
     element.set("tests", str(len(cases)))
     for tag, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
         element.set(attribute, str(sum(case.find(tag) is not None for case in cases)))

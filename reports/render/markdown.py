@@ -11,8 +11,8 @@ from evaluators.statistics.intervals import number
 from evaluators.statistics.metrics import YOUDEN
 from reports.render import words
 from reports.run import clean
-from reports.run.evidence import Calibration, Change, Comparison, PanelAgreement, SliceComparison
-from reports.run.record import Record, in_order
+from reports.run.evidence import Calibration, Change, PanelAgreement, SliceComparison
+from reports.run.record import Record, by_slice, in_order
 from reports.run.report import GateResult, Report, SliceSummary
 
 MAX_BYTES = 60_000  # GitHub cuts a comment at 65,536 characters
@@ -43,6 +43,7 @@ _RATED = {"agreement": "Agreement", "spearman": "Spearman's rho",
 def render(report: Report) -> str:
     """Return the summary: what decides first, all else folded; foreign text in code spans."""
     compared, since = report.comparison, report.since_anchor
+    found, warnings = (compared.slices, compared.warnings) if compared else ((), ())
     kinds = words.ungraded(report)[:_MAX_MISSES]
     noted = [f"{part.name}: {part.note}" for part in report.slices if part.note]
     gates = words.by_urgency(report.decision.gates)
@@ -54,42 +55,29 @@ def render(report: Report) -> str:
     )
     parts = (
         _head(report),
-        _section(
-            "Another judge",
-            [f"- **{clean.prose(one)}**" for one in (compared.warnings if compared else ())],
-        ),
+        _section("Another judge", [f"- **{clean.prose(one)}**" for one in warnings]),
         _section("Gates that did not pass", _fitting(undecided)),
-        _section("Slices that lost", _fitting(_lost(compared))),
+        _section("Slices that lost", _fitting(_lost(found))),
         _regressions(report),
         _table("Gates", _GATES, map(_gate, gates)),
-        _table(
-            "Compared with the baseline", _PAIRS, map(_pairs, compared.slices if compared else ())
-        ),
+        _table("Compared with the baseline", _PAIRS, map(_pairs, found)),
         _table("Compared with the anchor", _PAIRS, map(_pairs, since.slices if since else ())),
         _table("Slices", _SLICES, map(_slice, report.slices)),
-        _fold(JUDGE_TITLE, "\n".join(_judge(report))),
-        _fold(
-            "Not graded",
-            "\n".join(f"- {count:,} {state}: {clean.span(kind)}" for state, kind, count in kinds),
-        ),
-        _fold("Some of the misses", "" if compared else "\n".join(_misses(report))),
+        _fold(JUDGE_TITLE, _judge(report)),
+        _fold("Not graded", (f"- {n:,} {state}: {clean.span(kind)}" for state, kind, n in kinds)),
+        _fold("Some of the misses", () if compared else _misses(report)),
         _usage(report),
-        _fold("Notes", "\n".join(f"- {clean.prose(one)}" for one in (*report.notes, *noted))),
+        _fold("Notes", (f"- {clean.prose(one)}" for one in (*report.notes, *noted))),
     )
     return _bounded("\n".join(part for part in parts if part))
 
 
-def _lost(compared: Comparison | None) -> list[str]:
-    worse = (
-        one
-        for one in (compared.slices if compared else ())
-        if not one.blocked and one.difference.high is not None and one.difference.high < 0
-    )
-    return [
-        f"- {clean.prose(one.name)}: {one.broke:,} broke, {one.fixed:,} fixed of "
-        f"{one.difference.n:,}, {clean.prose(words.signed(one.difference))}"
-        for one in sorted(worse, key=lambda one: one.difference.value or 0)
-    ]
+def _lost(compared: Sequence[SliceComparison]) -> Iterator[str]:
+    for one in sorted(compared, key=lambda one: one.difference.value or 0):
+        moved, high = f"{one.broke:,} broke, {one.fixed:,} fixed", one.difference.high
+        if not one.blocked and high is not None and high < 0:
+            signed = clean.prose(words.signed(one.difference))
+            yield f"- {clean.prose(one.name)}: {moved} of {one.difference.n:,}, {signed}"
 
 
 def _fitting(lines: Iterable[str], room: int = 700) -> list[str]:
@@ -105,11 +93,13 @@ def _fitting(lines: Iterable[str], room: int = 700) -> list[str]:
 
 
 def _head(report: Report) -> str:
-    counts = report.counts
-    earlier = words.run_names(report.comparison, report.baseline)
-    compared = f", compared with {' in '.join(map(clean.span, earlier))}" if report.baseline else ""
-    earlier = words.run_names(report.since_anchor, report.anchor)
-    compared += f", anchor {' in '.join(map(clean.span, earlier))}" if report.anchor else ""
+    counts, compared = report.counts, ""
+    for word, found, path in (
+        ("compared with", report.comparison, report.baseline),
+        ("anchor", report.since_anchor, report.anchor),
+    ):
+        names = " in ".join(map(clean.span, words.run_names(found, path)))
+        compared += f", {word} {names}" if path else ""
     stopped = f", {counts.stopped:,} stopped as decided" if counts.stopped else ""
     page = str(report.run.get("link", ""))  # the CI run that keeps the report, where there is one
     origin = words.origin(report.run)
@@ -134,15 +124,8 @@ def _usage(report: Report) -> str:
 
 
 def _gate(gate: GateResult) -> tuple[str, ...]:
-    return (
-        f"{gate.slice} {gate.name}",
-        gate.state,
-        number(gate.estimate.value),
-        words.interval(gate.estimate),
-        words.bar(gate),
-        words.bounds(gate),
-        gate.reason,
-    )
+    figures = number(gate.estimate.value), words.interval(gate.estimate), words.bar(gate)
+    return f"{gate.slice} {gate.name}", gate.state, *figures, words.bounds(gate), gate.reason
 
 
 def _pairs(one: SliceComparison) -> tuple[str, ...]:
@@ -222,10 +205,7 @@ def _misses(report: Report) -> list[str]:
     """Wrong answers before missing ones and low ratings before high, a few from each slice."""
     failed = [record for record in in_order(report.records) if record.outcome == "failed"]
     failed.sort(key=lambda r: (r.grade in (NOT_ATTEMPTED, UNANSWERED), r.rating or 0))
-    slices: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for record in failed:
-        slices[record.dataset, record.language].append(record)
-    taken = chain.from_iterable(some[:_MISSES_A_SLICE] for some in slices.values())
+    taken = chain.from_iterable(some[:_MISSES_A_SLICE] for some in by_slice(failed).values())
     return [_item(record) for record in islice(taken, _MAX_MISSES)]
 
 
@@ -247,16 +227,17 @@ def _section(title: str, lines: list[str]) -> str:
     return f"### {title}\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
-def _fold(title: str, body: str) -> str:
+def _fold(title: str, lines: Iterable[str]) -> str:
     """Return a part that is shown on demand; nothing where it is empty."""
-    return f"<details><summary>{title}</summary>\n\n{body.strip()}\n\n{_END}\n" if body else ""
+    body = "\n".join(lines).strip()
+    return f"<details><summary>{title}</summary>\n\n{body}\n\n{_END}\n" if body else ""
 
 
 def _table(title: str, header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     cells = [[clean.prose(cell) for cell in row] for row in rows]
     rest = len(cells) - _MAX_ROWS
     more = [f"\n{rest:,} more in the report."] if rest > 0 else []
-    table = "\n".join([*markdown_table(header, cells[:_MAX_ROWS]), *more]) if cells else ""
+    table = [*markdown_table(header, cells[:_MAX_ROWS]), *more] if cells else []
     return _fold(f"{title} ({len(cells):,})", table)
 
 

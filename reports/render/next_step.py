@@ -85,7 +85,8 @@ def _after_doubt(report: Report, home: str, again: str) -> Iterator[str]:
         yield f"{labels.group()}    # answers that you label: they measure the judge"
     if audited := re.search(r"qagate review RUN( --\S+ --until-decided)", why):
         yield f"qagate review {home}{audited.group(1)} --to audit"
-    yield from _run_again(report, why, lacks, again) if again else ()
+    if again:
+        yield from _run_again(report, why, lacks, again)
     if re.search(r"label|\bjudge", lacks):
         yield f"qagate review {home} --to review    # people judge what matters most"
     if again and (rows := re.search(r"about [\d,]+ more (pair|item)s for [^;]+", lacks)):
@@ -107,15 +108,11 @@ def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str
         yield f"{again}    # after you labelled {FEW_LABELS} answers or more; now {few.group(1)}"
     if blocked := [one for one in report.decision.gates if "rejudge" in one.remedy]:
         role = "anchor" if all(one.anchored for one in blocked) else "baseline"
-        yield _rejudged(again, role, report.anchor if role == "anchor" else report.baseline)
-
-
-def _rejudged(command: str, role: str, run: str) -> str:
-    """Return the command that judges an earlier run as this one was judged."""
-    own = ("--model", "--baseline", "--anchor", "--report-dir")
-    words = _kept(re.sub("^(pytest|qagate run) ?", "", command), own)
-    whole = shlex.join(["qagate", "rejudge", run_name(_near(Path(run))), *words])
-    return f"{whole}    # then this run again, with --{role}=reports/rejudged"
+        run = _near(Path(report.anchor if role == "anchor" else report.baseline))
+        own = ("--model", "--baseline", "--anchor", "--report-dir")
+        words = _kept(re.sub("^(pytest|qagate run) ?", "", again), own)
+        rejudge = shlex.join(["qagate", "rejudge", run_name(run), *words])
+        yield f"{rejudge}    # then this run again, with --{role}=reports/rejudged"
 
 
 def whole_run(command: str) -> str:

@@ -20,28 +20,25 @@ def miss_lines(item: PlannedItem, outcome: Outcome) -> str:
         expected = f"{case.label} (gold: {case.expected})"
     if verdict.rating is not None:
         came = f"{verdict.rating} of 10, passes from {item.slice.pass_bar}"
-    return "\n".join(
-        [
-            _line("question", case.question),
-            _line("expected", expected),
-            _line("answer", outcome.answer or "(empty)"),
-            _line("verdict", came),
-            _line("reason", verdict.reason or "(none given)"),
-        ]
+    return _lines(
+        question=case.question,
+        expected=expected,
+        answer=outcome.answer or "(empty)",
+        verdict=came,
+        reason=verdict.reason or "(none given)",
     )
 
 
 def error_lines(item: PlannedItem, outcome: Outcome) -> str:
     """Return what could not be asked, judged or read, and why."""
+    said = {} if outcome.answer is None else {"answer": outcome.answer or "(empty)"}
     problem = f"{outcome.kind}: {outcome.message}"
-    lines = [_line("question", item.case.question), _line("ERROR", problem)]
-    if outcome.answer is not None:
-        lines.insert(1, _line("answer", outcome.answer or "(empty)"))
-    return "\n".join(lines)
+    return _lines(question=item.case.question, **said, ERROR=problem)
 
 
-def _line(name: str, text: str) -> str:
-    return f"{name + ':':<10}{cut(line(mask(text)), WIDTH)}"
+def _lines(**texts: str) -> str:
+    shown = {f"{name}:": cut(line(mask(text)), WIDTH) for name, text in texts.items()}
+    return "\n".join(f"{name:<10}{text}" for name, text in shown.items())
 
 
 LONGEST = 4000  # characters of each text; the exact text is in records.jsonl

@@ -58,6 +58,9 @@ def sections(report: Report) -> dict[str, object]:
     undecided = [gate for gate in gates if gate.state != "PASS"]
     compared = report.comparison.slices if report.comparison else ()
     judging = report.judging
+    declared = (one for dataset in report.datasets for one in dataset.slices.values())
+    rated = (one for one in report.slices if "correct" in one.measures)
+    usage = words.usage_rows(report)
     return {
         "gates": gates,
         "gate_rows": gate_rows(gates),
@@ -67,12 +70,7 @@ def sections(report: Report) -> dict[str, object]:
         "more": len(undecided[_FIRST:]),
         "nearest": nearest(gates),
         "kinds": kinds(report.slices),
-        "pass_bars": {
-            one.name: one.pass_bar
-            for dataset in report.datasets
-            for one in dataset.slices.values()
-            if one.kind.rated
-        },
+        "pass_bars": {one.name: one.pass_bar for one in declared if one.kind.rated},
         "reach": {
             "comparison": reach_of(one.difference for one in compared),
             "parity": reach_of(gap.difference for gap in report.parity),
@@ -83,13 +81,15 @@ def sections(report: Report) -> dict[str, object]:
             ("Items over which the panel split", judging.disagreements),
             ("Audited items over which the model differs", judging.audit_disagreements),
         ],
-        "judged_rate": {
-            one.name: one.measures["correct"].value
-            for one in report.slices
-            if "correct" in one.measures
-        },
+        "judged_rate": {one.name: one.measures["correct"].value for one in rated},
         "trend": _trend(report),
-        "usage": _usage(report),
+        "usage": {
+            "header": words.USAGE_HEADER,
+            "first": usage[:_FIRST],
+            "more": usage[_FIRST:],
+            "notes": "; ".join(words.usage_notes(report)),
+            "tokens": words.tokens(report),
+        },
         **_origin(report),
     }
 
@@ -200,17 +200,6 @@ def _spare(gate: GateResult) -> int | None:
     else:
         spare = math.floor((rule.max or 0.0) * n + 1e-9) - count
     return {"PASS": spare + 1, "FAIL": -spare, "INCONCLUSIVE": None}[gate.state]
-
-
-def _usage(report: Report) -> dict[str, object]:
-    rows = words.usage_rows(report)
-    return {
-        "header": words.USAGE_HEADER,
-        "first": rows[:_FIRST],
-        "more": rows[_FIRST:],
-        "notes": "; ".join(words.usage_notes(report)),
-        "tokens": words.tokens(report),
-    }
 
 
 def _trend(report: Report) -> dict[str, object] | None:

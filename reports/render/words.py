@@ -82,8 +82,7 @@ def headline(part: SliceSummary) -> dict[str, Estimate]:
 
 def bounds(gate: GateResult, shown: Shown = number) -> str:
     """Return a gate's measure with every ungraded item against it, and with every one for it."""
-    ends = shown(gate.worst), shown(gate.best)
-    return " to ".join(dict.fromkeys(ends))
+    return " to ".join(dict.fromkeys((shown(gate.worst), shown(gate.best))))
 
 
 def parts_of(gate: GateResult, report: Report) -> str:
