@@ -10,9 +10,9 @@ from pathlib import Path
 import cases
 from cases.config import FILE, load_dataset
 from cases.download.public_files import load_labelled_sets
-from cases.label_columns import LabelColumns, find_columns, label_texts, language_of
+from cases.label_columns import find_columns, label_texts, language_of
 from cases.labels import BITS, LabelReading, is_number
-from cases.tables import Table, read_table
+from cases.tables import read_table
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
 from evaluators.judges.factory import DEFAULT_RUBRIC, rubric_for
@@ -116,7 +116,13 @@ def _settings(options: argparse.Namespace, path: Path) -> dict[str, object]:
     )
     table = read_table(path)
     columns = find_columns(table, reading)
-    style = options.kind or ("rated" if options.scale else _style(path, table, columns))
+    texts = label_texts(table, columns)
+    numbers = all(map(is_number, texts))
+    style: Style = options.kind or ("rated" if options.scale or numbers else "graded")
+    if not (options.kind or options.scale) and numbers and texts <= BITS.keys():
+        raise UsageError(
+            f"{path.name}: labels 0 and 1 may be grades or ratings; give --kind graded or rated"
+        )
     if options.two_way and style == "rated":
         raise UsageError("--two-way: ratings are not grades; leave it out")
     rubric = options.rubric or DEFAULT_RUBRIC[style]
@@ -125,12 +131,10 @@ def _settings(options: argparse.Namespace, path: Path) -> dict[str, object]:
             for name, bar in floor.items()}  # fmt: skip
     gates = {name: {key: end for key, end in some if end is not None}
              for name, some in ends.items()}  # fmt: skip
-    codes = dict.fromkeys(language_of(row, columns, reading, "en") for row in table.records)
-    languages = {
-        code: {"file": str(path), "gates": gates,
-               "rubric_language": rubric_for(rubric, code, style).language}
-        for code in codes
-    }  # fmt: skip
+    languages = {}
+    for code in dict.fromkeys(language_of(row, columns, reading, "en") for row in table.records):
+        borrowed = rubric_for(rubric, code, style).language
+        languages[code] = {"file": str(path), "gates": gates, "rubric_language": borrowed}
     settings = {
         "rubric": str(Path(rubric).resolve()) if Path(rubric).suffix else rubric,
         "labels": {key: value for key, value in labels.items() if value},
@@ -140,16 +144,6 @@ def _settings(options: argparse.Namespace, path: Path) -> dict[str, object]:
         "languages": languages,
     }
     return {"kind": "judged", **{key: value for key, value in settings.items() if value}}
-
-
-def _style(path: Path, table: Table, columns: LabelColumns) -> Style:
-    labels = label_texts(table, columns)
-    numbers = all(map(is_number, labels))
-    if numbers and labels <= BITS.keys():
-        raise UsageError(
-            f"{path.name}: labels 0 and 1 may be grades or ratings; give --kind graded or rated"
-        )
-    return "rated" if numbers else "graded"
 
 
 def attack(argv: Sequence[str]) -> int:

@@ -55,29 +55,21 @@ Options = argparse.Namespace
 
 def stats(options: Options) -> int:
     """Print rows, tokens, time and cost by model."""
-    cost = pricer(load_catalogue(own=options.models), datetime.now(UTC).date())
+    price = pricer(load_catalogue(own=options.models), datetime.now(UTC).date())
     with closing(open_store(options.ledger, read_only=True)) as opened:
         say(sys.stderr, *opened.notes)
-        models, counts = upkeep.ledger_stats(opened, cost)
+        models, found = upkeep.ledger_stats(opened, price)
         calls = sum(usage.earlier for usage, *_ in models.values())
         say(sys.stdout, f"{options.ledger}: {calls:,} replies, {opened.size / 1e6:,.1f} MB")
-    rows = [
-        (
-            one_line(spec),
-            f"{usage.earlier:,}",
-            f"{usage.input_tokens:,}",
-            f"{usage.cache_read_tokens:,}",
-            f"{usage.output_tokens:,}",
-            f"{usage.seconds:,.0f} s",
-            part_of_cost(usage.known) if usage.cost is None else money(usage.known),
-            _day(first),
-            _day(last),
-        )
-        for spec, (usage, first, last) in models.items()
-    ]
+    rows = []
+    for spec, (one, *ends) in models.items():
+        tokens = one.input_tokens, one.cache_read_tokens, one.output_tokens
+        cost = part_of_cost(one.known) if one.cost is None else money(one.known)
+        counts = (f"{count:,}" for count in (one.earlier, *tokens))
+        rows.append((one_line(spec), *counts, f"{one.seconds:,.0f} s", cost, *map(_day, ends)))
     lines = aligned_table([HEAD, *rows]) if rows else []
     for name, (what, rest) in COUNTED.items():
-        lines += [f"{plural(count, what)}{rest}"] if (count := counts[name]) else []
+        lines += [f"{plural(count, what)}{rest}"] if (count := found[name]) else []
     unpriced = [one_line(spec) for spec, (usage, *_) in models.items() if usage.cost is None]
     if unpriced:
         known = part_of_cost(sum(usage.known for usage, *_ in models.values()))
@@ -189,24 +181,14 @@ def batches(options: Options) -> int:
 
 
 def _batch_lines(waves: Sequence[Wave]) -> Iterator[str]:
-    rows = [
-        (
-            wave.named,
-            one_line(wave.spec),
-            f"{wave.calls:,}",
-            "" if wave.is_open else f"{wave.done:,}",
-            "" if wave.is_open else f"{wave.failed:,}",
-            datetime.fromtimestamp(wave.at, UTC).strftime("%Y-%m-%d %H:%M"),
-            STATES[wave.state],
-        )
-        for wave in sorted(waves, key=lambda one: one.at)
-    ]
-    if not rows:
-        yield "no batches"
-        return
-    yield from aligned_table([BATCH_HEAD, *rows])
-    out = sum(wave.calls for wave in waves if wave.is_open)
-    if out:
+    rows = []
+    for one in sorted(waves, key=lambda one: one.at):
+        ended = ("", "") if one.is_open else (f"{one.done:,}", f"{one.failed:,}")
+        sent = datetime.fromtimestamp(one.at, UTC).strftime("%Y-%m-%d %H:%M")
+        who = one.named, one_line(one.spec), f"{one.calls:,}"
+        rows.append((*who, *ended, sent, STATES[one.state]))
+    yield from aligned_table([BATCH_HEAD, *rows]) if rows else ["no batches"]
+    if out := sum(wave.calls for wave in waves if wave.is_open):
         yield f"{plural(out, 'call')} not back yet: run the same command again, with --batch"
 
 

@@ -101,39 +101,30 @@ def read_baseline(
     """Return the run to compare with: the one given, else the one that these were compared with.
 
     ``people`` is the file of people's verdicts that go with it, ``to`` the folder for the report.
-    Raises UsageError where a file cannot be read, where the report would replace that run, or where
-    the runs were compared with different ones: without it the drop gates would be gone, and a
-    failed run could pass.
+    Raises UsageError for one that cannot be read, lies in ``to``, or is not the one compared with:
+    without it the drop gates would be gone, and a failed run could pass.
     """
-    found = _baseline(given, reports, role)
-    if found and to:
-        check_apart(Path(found.path), to, role, "--to")
-    if found and people:
-        return replace(found, people=load_adjudications(people), plan=load_plan(people))
-    return found
-
-
-def _baseline(given: Path | None, reports: Sequence[Report], role: Role) -> Baseline | None:
     known = sorted({path for report in reports if (path := getattr(report, role))})
-    if given is not None:
-        return load_baseline(given, role)
-    if len(known) > 1:
+    if not given and len(known) > 1:
         raise UsageError(
             f"the runs were compared with {' and '.join(known)}; say which with --{role}=RUN"
         )
-    if not known:
+    if not given and not known:
         return None
     try:
-        found = load_baseline(Path(known[0]), role)
+        found = load_baseline(given or Path(known[0]), role)
     except UsageError as problem:
-        raise UsageError(
-            f"the run was compared with its {role}: {problem}; or say where with --{role}=RUN"
-        ) from None
+        why = f"the run was compared with its {role}: {problem}; or say where with --{role}=RUN"
+        raise UsageError(str(problem) if given else why) from None
     comparisons = (one.comparison if role == "baseline" else one.since_anchor for one in reports)
-    if any(one and one.sha256 != found.sha256 for one in comparisons):
+    if not given and any(one and one.sha256 != found.sha256 for one in comparisons):
         raise UsageError(
             f"{found.path} is no longer what the run was compared with; give --{role}=RUN"
         )
+    if to:
+        check_apart(Path(found.path), to, role, "--to")
+    if people:
+        return replace(found, people=load_adjudications(people), plan=load_plan(people))
     return found
 
 
@@ -178,13 +169,11 @@ def render(argv: Sequence[str]) -> int:
 
 
 def _formats(text: str) -> tuple[str, ...]:
-    words = tuple(filter(None, map(str.strip, text.split(","))))
+    words, known = tuple(filter(None, map(str.strip, text.split(",")))), ", ".join(FORMATS)
     if unknown := [word for word in words if word not in FORMATS]:
-        raise argparse.ArgumentTypeError(
-            f"{unknown[0]!r} is no format; there are {', '.join(FORMATS)}"
-        )
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is no format; there are {known}")
     if not words:
-        raise argparse.ArgumentTypeError(f"name a format: {', '.join(FORMATS)}")
+        raise argparse.ArgumentTypeError(f"name a format: {known}")
     return words
 
 

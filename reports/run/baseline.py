@@ -84,7 +84,7 @@ def changed_judge(
     # Where a side was spared every call its SPEC is all that is known of its judge.
     was, is_ = before or {former}, now or {judge}
     differs = was != is_ and (bool(before and now) or former != judge)
-    graded = any(map(_is_judged, old)) and any(map(_is_judged, new))
+    graded = any(one.result for one in old) and any(one.result for one in new)
     if graded and differs:
         return f"the judge changed from {', '.join(sorted(was))} to {', '.join(sorted(is_))}"
     rubric = _part(baseline.run.get("provenance"), "slices", slice_.name).get("rubric")
@@ -154,9 +154,5 @@ def _moved(then: Mapping[str, object], now: Mapping[str, object]) -> str:
 
 def _judges(records: Sequence[Record], spec: str) -> set[str]:
     """Return who graded, as providers name them; nobody where no model was asked."""
-    names = {record.judge for record in records if _is_judged(record)}
+    names = {record.judge for record in records if record.result}
     return {one for name in names for one in known_names(name, spec)}
-
-
-def _is_judged(record: Record) -> bool:
-    return bool(record.grade or record.rating)

@@ -97,13 +97,13 @@ def span(text: str, limit: int = SPAN_LIMIT) -> str:
 
 def prose(text: str, limit: int = 400) -> str:
     """Return a text for Markdown and tables: no markup, link or mention; addresses as code."""
+
+    def escaped(part: str) -> str:
+        wide = part.translate(_WIDE)
+        return _MARKUP.sub(lambda mark: _ENTITIES.get(mark.group(), f"\\{mark.group()}"), wide)
+
     parts = _ADDRESS.split(cut(line(text), limit))
-    return "".join(f"`{part}`" if n % 2 else _escaped(part) for n, part in enumerate(parts))
-
-
-def _escaped(text: str) -> str:
-    wide = text.translate(_WIDE)
-    return _MARKUP.sub(lambda mark: _ENTITIES.get(mark.group(), f"\\{mark.group()}"), wide)
+    return "".join(f"`{part}`" if n % 2 else escaped(part) for n, part in enumerate(parts))
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -51,7 +51,12 @@ class Run:
             import pandas as pd
         except ImportError:
             raise ImportError("a frame needs pandas; pip install pandas") from None
-        cells = {name: list(map(_encodable, one)) for name, one in _columns(self.report).items()}
+
+        def encodable(value: object) -> object:  # neither a page nor a file holds lone surrogates
+            text = value if isinstance(value, str) else ""
+            return text.encode("utf-8", "backslashreplace").decode() or value
+
+        cells = {name: list(map(encodable, one)) for name, one in _columns(self.report).items()}
         keys = pd.Index([record.key for record in self.report.records], name="key")
         frame = pd.DataFrame(cells, index=keys)
         for name, order in _orders(self.report).items():
@@ -64,18 +69,12 @@ def load(path: str | Path) -> Run:
     return Run(report=load_report(Path(path)))
 
 
-def _encodable(value: object) -> object:
-    """Escape lone surrogates, which neither a notebook's page nor a table's file can hold."""
-    if not isinstance(value, str):
-        return value
-    return value.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def _columns(report: Report) -> dict[str, Sequence[object]]:
     records = report.records
-    names = [field.name for field in fields(Record) if field.name not in ("key", *DROPPED)]
     columns: dict[str, Sequence[object]] = {
-        name: [getattr(record, name) for record in records] for name in names
+        field.name: [getattr(record, field.name) for record in records]
+        for field in fields(Record)
+        if field.name not in ("key", *DROPPED)
     }
     kinds = {part.name: part.kind for part in report.slices}
     columns["kind"] = [kinds.get(f"{r.dataset}:{r.language}") for r in records]

@@ -161,36 +161,25 @@ class DeclaredSlice:
 
     def rubric_of(self, language: str) -> Rubric | None:
         """Return the rubric without its texts."""
-        if self.protocol is None:
-            return None
-        return Rubric(
-            name=self.rubric.partition(".")[0],
-            language=language,
-            protocol=self.protocol,
-            system="",
-            user="",
-            version=self.rubric,
-            scores=self.scores,
-            labels=self.labels,
-            passing=self.passing,
-        )
+        own = ("protocol", "scores", "labels", "passing")
+        known: Any = {key: getattr(self, key) for key in own}
+        known |= {"name": self.rubric.partition(".")[0], "version": self.rubric}
+        return Rubric(language=language, system="", user="", **known) if self.protocol else None
 
 
 def dump_datasets(datasets: Sequence[Dataset]) -> list[dict[str, object]]:
     """Return the datasets as JSON data that ``load_datasets`` reads back."""
     found: list[dict[str, object]] = []
     for one in datasets:
-        parts = one.slices.values()
-        slices = [{**_fields(part, _OF_SLICE), **encode(DeclaredSlice.of(part))} for part in parts]
-        for part in slices:
-            if tuple(part["labels"]) == GRADES:  # as in every run before there were others
-                del part["labels"], part["passing"]
-        found.append({**_fields(one, _OF_DATASET), "slices": slices})
+        slices = []
+        for part in one.slices.values():
+            own = {name: encode(getattr(part, name)) for name in _OF_SLICE}
+            slices.append(own | encode(DeclaredSlice.of(part)))
+            if part.labels == GRADES:  # as in every run before there were others
+                del slices[-1]["labels"], slices[-1]["passing"]
+        found.append({name: encode(getattr(one, name)) for name in _OF_DATASET})
+        found[-1]["slices"] = slices
     return found
-
-
-def _fields(value: Dataset | Slice, names: Sequence[str]) -> dict[str, object]:
-    return {name: encode(getattr(value, name)) for name in names}
 
 
 def load_datasets(values: Sequence[Mapping[str, Any]]) -> tuple[Dataset, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cases.dataset import PlannedItem
-from evaluators.core import Outcome, State, Usage, Vote
+from evaluators.core import Outcome, State, Verdict, Vote
 from evaluators.output import plural
 from evaluators.text import may_hold_key
 from reports.run.clean import masked
@@ -151,43 +151,36 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
     return None if None in known else sum(cost for cost in known if cost is not None)
 
 
+_OF_CASE = (
+    *("id", "row", "dataset", "language", "question", "context", "expected"),
+    *("label", "digest", "metadata"),
+)
+_OF_VERDICT = ("grade", "rating", "reason", "votes", "adjudicated_by", "parts")
+_OF_OUTCOME = ("answer", "model", "judge", "measures", "calls")
+
+
 def make_record(item: PlannedItem, outcome: Outcome) -> Record:
     """Return the record of a planned item that ended in this outcome."""
-    case, verdict, usage = item.case, outcome.verdict, outcome.usage
-    grade = verdict.grade if verdict else None
+    verdict, usage, own = outcome.verdict or Verdict(), outcome.usage, outcome.answering
     scores = item.slice.rubric.scores if item.slice.rubric else {}
+    shared: dict[str, Any] = {name: getattr(item.case, name) for name in _OF_CASE}
+    shared |= {name: getattr(verdict, name) for name in _OF_VERDICT}
+    shared |= {name: getattr(outcome, name) for name in _OF_OUTCOME}
     record = Record(
         key=item.key,
-        id=case.id,
         repeat=item.repeat,
-        row=case.row,
-        dataset=case.dataset,
-        language=case.language,
-        question=case.question,
-        context=case.context,
-        expected=case.expected,
-        answer=outcome.answer,
         outcome=outcome.state,
-        grade=grade,
-        rating=verdict.rating if verdict else None,
-        score=scores.get(grade) if grade else None,
-        reason=verdict.reason if verdict else "",
+        score=scores.get(verdict.grade) if verdict.grade else None,
         error=f"{outcome.kind}: {outcome.message}" if outcome.kind else "",
-        label=case.label,
-        model=outcome.model,
-        judge=outcome.judge,
         tokens=usage.input_tokens + usage.output_tokens,
         cost=usage.cost,
         seconds=round(usage.seconds, 3),
-        digest=case.digest,
-        metadata=case.metadata,
-        votes=verdict.votes if verdict else (),
-        adjudicated_by=verdict.adjudicated_by if verdict else "",
-        measures=outcome.measures,
-        parts=verdict.parts if verdict else {},
-        calls=outcome.calls,
         cached_tokens=usage.cache_read_tokens,
-        **_taken(outcome.answering),
+        answer_seconds=round(own.seconds, 6) if own.seconds else None,
+        answer_tokens_in=own.input_tokens if own.is_counted else None,
+        answer_tokens_out=own.output_tokens if own.is_counted else None,
+        answer_cost=own.cost if own.is_counted or own.cost else None,
+        **shared,
     )
     return safe(record)
 
@@ -195,12 +188,3 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
 def safe(record: Record) -> Record:
     """Return the record with keys masked in all its texts: every writer may show these."""
     return masked(record) if may_hold_key(repr(record)) else record
-
-
-def _taken(own: Usage) -> Mapping[str, Any]:
-    return {
-        "answer_seconds": round(own.seconds, 6) if own.seconds else None,
-        "answer_tokens_in": own.input_tokens if own.is_counted else None,
-        "answer_tokens_out": own.output_tokens if own.is_counted else None,
-        "answer_cost": own.cost if own.is_counted or own.cost else None,
-    }

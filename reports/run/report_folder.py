@@ -63,9 +63,8 @@ def claim(folder: Path) -> Iterator[None]:
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
-        file = os.open(
-            folder / _LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), PRIVATE
-        )
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        file = os.open(folder / _LOCK, flags, PRIVATE)
     except OSError as error:
         raise UsageError(
             f"--report-dir: {folder} cannot be written ({error.strerror}); name another"
@@ -142,17 +141,18 @@ def keep_decided(folder: Path) -> str:
     One that decided nothing is not worth the place of one that did. Returns why it could not be
     kept, or nothing. ``run.json`` comes last there too.
     """
-    try:
-        run = parse_json(read_text(folder / RUN))
-    except (UsageError, ValueError, RecursionError):
-        return ""
-    if not (isinstance(run, dict) and run.get("verdict") in ("PASS", "FAIL") and run.get("gates")):
-        return ""
     to = previous(folder)
     try:
-        keep(folder, to)
+        run = parse_json(read_text(folder / RUN))
+        verdict, gates = (
+            (run.get("verdict"), run.get("gates")) if isinstance(run, dict) else ("", 0)
+        )
+        if verdict in ("PASS", "FAIL") and gates:
+            keep(folder, to)
     except OSError as error:
         return f"{to}: the report before cannot be kept there ({error.strerror})"
+    except (UsageError, ValueError, RecursionError):
+        return ""
     return ""
 
 

@@ -64,9 +64,9 @@ def render(report: Report, vouched: str) -> str:
         "verdict": report.verdict,
         "decision": {"code": decision.code, "line": decision.line},
         **encode(whole),
-        "counts": _plan(encode(report.counts)),
+        "counts": _renamed(encode(report.counts), "planned", "plan"),
         "slices": [
-            {"name": part.name, **made, "counts": _plan(made["counts"])}
+            {"name": part.name, **made, "counts": _renamed(made["counts"], "planned", "plan")}
             for part, made in zip(report.slices, encode(report.slices), strict=True)
         ],
         "gates": [
@@ -91,8 +91,8 @@ def records(report: Report) -> Iterator[str]:
         yield f"{dump(values)}\n"
 
 
-def _plan(counts: Data) -> Data:
-    return {"plan" if name == "planned" else name: count for name, count in counts.items()}
+def _renamed(counts: Data, old: str, new: str) -> Data:
+    return {new if name == old else name: count for name, count in counts.items()}
 
 
 def report_from(run: Data, found: tuple[Record, ...]) -> Report:
@@ -100,16 +100,14 @@ def report_from(run: Data, found: tuple[Record, ...]) -> Report:
 
     Raises KeyError, TypeError or ValueError where ``run`` is not what that report would render.
     """
-    gates = [
-        {
-            **{name: part for name, part in gate.items() if name not in (*_RULE, "slice", "bar")},
-            "threshold": {name: gate[name] for name in _RULE if name in gate},
-        }
-        for gate in _list(run["gates"])
-    ]
+    gates: list[Data] = []
+    for gate in _list(run["gates"]):
+        rule = {name: gate[name] for name in _RULE if name in gate}
+        others = {name: gate[name] for name in gate if name not in (*_RULE, "slice", "bar")}
+        gates.append({**others, "threshold": rule})
     data = {
         **run,
-        "counts": _planned(run["counts"]),
+        "counts": _renamed(run["counts"], "plan", "planned"),
         "decision": {**run["decision"], "gates": gates},
     }
     apart: Any = {
@@ -139,18 +137,13 @@ def _field(hint: Any, name: str, value: object) -> Any:
 
 def slices_from(run: Data) -> tuple[SliceSummary, ...]:
     """Return the slices of ``run.json``. Raises KeyError, TypeError or ValueError."""
-    return tuple(
-        _field(
-            SliceSummary,
-            "slices[]",
-            {
-                **{name: value for name, value in part.items() if name != "name"},
-                "counts": _planned(part["counts"]),
-                "sample": encode(sample_of(part, run["provenance"])),
-            },
-        )
-        for part in _list(run["slices"])
-    )
+    found = []
+    for part in _list(run["slices"]):
+        sample, counts = sample_of(part, run["provenance"]), part["counts"]
+        data = {**part, "counts": _renamed(counts, "plan", "planned"), "sample": encode(sample)}
+        del data["name"]
+        found.append(_field(SliceSummary, "slices[]", data))
+    return tuple(found)
 
 
 def sample_of(part: Data, provenance: Data) -> SliceSample | None:
@@ -169,10 +162,6 @@ def sample_of(part: Data, provenance: Data) -> SliceSample | None:
     return None if whole < items * times else SliceSample(items=items, of=None, seed=int(str(seed)))
 
 
-def _planned(counts: Data) -> Data:
-    return {"planned" if name == "plan" else name: count for name, count in counts.items()}
-
-
 def _list(value: object) -> Sequence[Any]:
     if not isinstance(value, list):
         raise ValueError(f"a list is needed, not {type(value).__name__}")
@@ -188,31 +177,30 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
     source = path / RUN if path.is_dir() else path
     run = _checked_run(source)
     block = run.get("records")
-    sha256 = block.get("sha256") if isinstance(block, dict) else None
-    if not isinstance(sha256, str):
+    expected = block.get("sha256") if isinstance(block, dict) else None
+    if not isinstance(expected, str):
         raise UsageError(
-            f"{source}: 'records.sha256' is {sha256!r}, not a checksum; write the report again"
+            f"{source}: 'records.sha256' is {expected!r}, not a checksum; write the report again"
         )
-    items = source.parent / RECORDS
-    if not items.exists() and (packed := source.parent / PACKED).exists():
-        try:
-            with gzip.open(packed) as file:
+    items, raw = source.parent / RECORDS, None
+    try:
+        if not items.exists() and (source.parent / PACKED).exists():
+            items = source.parent / PACKED
+            with gzip.open(items) as file:
                 raw = file.read(MAX_BYTES + 1)  # at most as much as is read of a plain file
-        except (OSError, EOFError, zlib.error) as error:
-            raise UsageError(
-                f"{packed}: cannot be unpacked ({error}); {source.name} needs it in the same folder"
-            ) from None
-        _check_hash(hashlib.sha256(raw).hexdigest(), packed, source, sha256)
-        lines = raw.decode("utf-8", "replace").split("\n")
-    else:
-        try:
-            _check_hash(file_hash(items), items, source, sha256)
-        except OSError as error:
-            raise UsageError(
-                f"{items}: cannot be read ({error.strerror or error}); "
-                f"{source.name} needs it in the same folder"
-            ) from None
-        lines = read_text(items).split("\n")
+        found = file_hash(items) if raw is None else hashlib.sha256(raw).hexdigest()
+    except (OSError, EOFError, zlib.error) as error:
+        can = "unpacked" if items.name == PACKED else "read"
+        raise UsageError(
+            f"{items}: cannot be {can} ({getattr(error, 'strerror', '') or error}); "
+            f"{source.name} needs it in the same folder"
+        ) from None
+    if found != expected:
+        raise UsageError(
+            f"{items}: altered since {source.name} was written (SHA-256 {found[:12]}…, expected "
+            f"{expected[:12]}…); restore both files from the same run"
+        )
+    lines = (read_text(items) if raw is None else raw.decode("utf-8", "replace")).split("\n")
     return run, tuple(_record(items, row, line) for row, line in enumerate(lines, 1) if line)
 
 
@@ -256,14 +244,6 @@ def _checked_run(source: Path) -> dict[str, object]:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{source}: {error}; give the report folder of a run") from None
     return masked(run)
-
-
-def _check_hash(found: str, items: Path, source: Path, expected: str) -> None:
-    if found != expected:
-        raise UsageError(
-            f"{items}: altered since {source.name} was written (SHA-256 {found[:12]}…, expected "
-            f"{expected[:12]}…); restore both files from the same run"
-        )
 
 
 def _record(path: Path, row: int, line: str) -> Record:

@@ -86,12 +86,8 @@ def of_files(paths: Iterable[Path]) -> Source | None:
     def lines(keys: Sequence[str]) -> Iterator[Line]:
         wanted, done = set(keys), set[str]()
         for path in found:
-            named = {
-                name
-                for one, names in _read(path)
-                if one.is_call and one.key in wanted
-                for name in names
-            }
+            calls = (names for one, names in _read(path) if one.is_call and one.key in wanted)
+            named = {name for names in calls for name in names}
             for one, _ in _read(path):
                 if one.key in (wanted if one.is_call else named) and one.key not in done:
                     done.add(one.key)
@@ -106,10 +102,9 @@ def _read(path: Path) -> Iterator[tuple[Line, tuple[str, ...]]]:
         with gzip.open(path) as file:
             while raw := file.readline(_LONGEST):
                 one = dict(json.loads(raw))
-                line = Line(
-                    "call" in one, str(one.get("call") or one["text"]), raw.decode().strip()
-                )
-                yield line, tuple(texts_named(one["sent"])) if one.get("sent") else ()
+                key, text = str(one.get("call") or one["text"]), raw.decode().strip()
+                named = tuple(texts_named(one["sent"])) if one.get("sent") else ()
+                yield Line("call" in one, key, text), named
     except (OSError, EOFError, zlib.error, RecursionError, *_ODD) as error:
         raise UsageError(
             f"{path}: not readable as transcripts ({error}); restore the file from the run"
