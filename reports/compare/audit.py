@@ -62,19 +62,13 @@ class AuditedPair:
 
     def lowest(self) -> float:
         """Return the lowest possible value of its weighted difference."""
-        return (
-            (bool(self.new) - (self.old is not False)) / self.plan.probability
-            if self.drawn
-            else 0.0
-        )
+        low = bool(self.new) - (self.old is not False)
+        return low / self.plan.probability if self.drawn else 0.0
 
     def highest(self) -> float:
         """Return the highest possible value of its weighted difference."""
-        return (
-            ((self.new is not False) - bool(self.old)) / self.plan.probability
-            if self.drawn
-            else 0.0
-        )
+        high = (self.new is not False) - bool(self.old)
+        return high / self.plan.probability if self.drawn else 0.0
 
     def expected(self, trust: float) -> float:
         """Return its weighted difference; an open pair's is the guess times ``trust``, 0 to 1."""
@@ -145,18 +139,11 @@ class Audit:
     @property
     def by_language(self) -> dict[str, "Audit"]:
         """The same pairs, each language's by itself."""
-        every = {one.pair.new.language: None for one in self.pairs}
-        return {
-            name: replace(
-                self,
-                units=tuple(
-                    own
-                    for unit in self.units
-                    if (own := tuple(one for one in unit if one.pair.new.language == name))
-                ),
-            )
-            for name in every
-        }
+        found: dict[str, list[tuple[AuditedPair, ...]]] = defaultdict(list)
+        for unit in self.units:
+            for name in dict.fromkeys(one.pair.new.language for one in unit):
+                found[name].append(tuple(one for one in unit if one.pair.new.language == name))
+        return {name: replace(self, units=tuple(units)) for name, units in found.items()}
 
     def next_pairs(self, margin: float, bar: float) -> list[AuditedPair]:
         """Return the pairs to look at next: as many as may decide it, and at least ``FEWEST``.
@@ -217,33 +204,24 @@ def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
         picked, probability = said[0].picked, said[0].probability
         first = replace(_planned(picked, judged, share, side), probability=probability)
         first = replace(first, share=probability if picked == SAMPLE else share)
-    changed, by_people = "", pair.old.adjudicated_by or pair.new.adjudicated_by
-    if first:
-        if by_people:
-            fresh = _planned(first.why, first.judged, share, side)
-        changed = _changed(first, fresh)
+    if first and (pair.old.adjudicated_by or pair.new.adjudicated_by):
+        fresh = _planned(first.why, first.judged, share, side)
     plan = first or fresh
     probability = max(plan.probability, fresh.probability)
-    old, new = (_by_people(one, side) for one in (pair.old, pair.new))
     return AuditedPair(
         pair=pair,
         key=key,
         plan=replace(plan, probability=probability),
         drawn=bool(said) or int(key, 16) < probability * 16 ** len(key),
-        old=old,
-        new=new,
-        changed=changed,
+        old=_by_people(pair.old, side),
+        new=_by_people(pair.new, side),
+        changed=_changed(first, fresh) if first else "",
     )
 
 
 def _planned(why: str, judged: int, share: float, side: PairedSlice) -> PlannedPair:
-    return PlannedPair(
-        why=why,
-        probability={"": 0.0, SAMPLE: share}.get(why, 1.0),
-        judged=judged,
-        share=share,
-        order=side.slice_.order,
-    )
+    chance, order = {"": 0.0, SAMPLE: share}.get(why, 1.0), side.slice_.order
+    return PlannedPair(why=why, probability=chance, judged=judged, share=share, order=order)
 
 
 def _changed(first: PlannedPair, now: PlannedPair) -> str:

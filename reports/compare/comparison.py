@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from cases.dataset import Dataset, Slice
 from evaluators.kinds import FACT, Cluster
@@ -26,8 +27,6 @@ from reports.run.provenance import named_model
 from reports.run.record import Record
 
 NAMED = 3  # missing slices in a line
-Facts = Mapping[tuple[str, int], Record]
-"""Records of a slice by fact and repeat."""
 
 
 def compare(
@@ -44,20 +43,15 @@ def compare(
         by_dataset[one.slice_.dataset].append(one)
     listed = sides if baseline.role == "baseline" else ()
     pooled = [parts for parts in by_dataset.values() if len(parts) > 1]
+    moved = ((one.slice_.name, one.changed) for one in sides if one.changed)
+    warnings = (f"{name}: {why}; the difference may be the judge's own" for name, why in moved)
     return Comparison(
         model=named_model(str(baseline.run.get("model", "")), baseline.run.get("provenance")),
         judge=str(baseline.run.get("judge", "")),
         sha256=baseline.sha256,
         slices=tuple(_compare(parts) for parts in [*([one] for one in sides), *pooled]),
         changes=tuple(change for one in listed for change in _changes(one)),
-        warnings=(
-            *(
-                f"{one.slice_.name}: {one.changed}; the difference may be the judge's own"
-                for one in sides
-                if one.changed
-            ),
-            *changed,
-        ),
+        warnings=(*warnings, *changed),
     )
 
 
@@ -137,20 +131,14 @@ def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
 
 
 def _changes(side: PairedSlice) -> Iterator[Change]:
-    for pair in (one for one in side.pairing.pairs if one.new.outcome != "stopped"):
-        old, now, before = pair.old, pair.new.passes(side.bar), bool(pair.old.passes(side.bar))
+    for old, new in (one for one in side.pairing.pairs if one.new.outcome != "stopped"):
+        now, before = new.passes(side.bar), bool(old.passes(side.bar))
         flip: Flip = "same" if now == before else "fixed" if now else "broke"
         if now is None:
             flip = "ungraded"
-        if flip != "same" or (pair.new.grade, pair.new.rating) != (old.grade, old.rating):
-            yield Change(
-                key=pair.new.key,
-                flip=flip,
-                answer=old.answer,
-                grade=old.grade,
-                rating=old.rating,
-                reason=old.reason,
-            )
+        if flip != "same" or (new.grade, new.rating) != (old.grade, old.rating):
+            had: Any = {n: getattr(old, n) for n in ("answer", "grade", "rating", "reason")}
+            yield Change(key=new.key, flip=flip, **had)
     flips: Mapping[Lone, Flip] = {"added": "new", "repeat": "new", "changed": "changed"}
     for key, why in side.pairing.lone.items():
         yield Change(key=key, flip=flips.get(why, "ungraded"))
@@ -162,26 +150,20 @@ def parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> Iterato
     ``records`` are keyed by the slice's name. Items pair by ``fact_id`` and repeat; a fact that a
     language asks more than once does not pair. Languages without a shared graded fact have no gap.
     """
-    every = {
-        language: _facts(records.get(slice_.name, ()))
-        for language, slice_ in dataset.slices.items()
-    }
+    every: dict[str, dict[tuple[str, int], Record]] = {}
+    for language, slice_ in dataset.slices.items():
+        found, twice = dict[tuple[str, int], Record](), set[str]()
+        for record in records.get(slice_.name, ()):
+            fact = str(record.metadata.get(FACT) or "")
+            if fact and found.setdefault((fact, record.repeat), record) is not record:
+                twice.add(fact)
+        every[language] = {key: one for key, one in found.items() if key[0] not in twice}
     graded = [name for name, facts in every.items() if any(r.is_graded for r in facts.values())]
     for language in graded[1:]:
         here, there = every[graded[0]], every[language]
         both = [(here[key], there[key]) for key in here if key in there]
         if any(one.is_graded and other.is_graded for one, other in both):
             yield _gap(dataset.slices[graded[0]], language, both)
-
-
-def _facts(records: Sequence[Record]) -> Facts:
-    found: dict[tuple[str, int], Record] = {}
-    twice: set[str] = set()
-    for record in records:
-        fact = str(record.metadata.get(FACT) or "")
-        if fact and found.setdefault((fact, record.repeat), record) is not record:
-            twice.add(fact)
-    return {key: record for key, record in found.items() if key[0] not in twice}
 
 
 def _gap(reference: Slice, language: str, both: Sequence[tuple[Record, Record]]) -> LanguageGap:
@@ -201,6 +183,7 @@ def _gap(reference: Slice, language: str, both: Sequence[tuple[Record, Record]])
     if stopped:
         seen = Evidence.of(units[place] for place in sorted(units))
         estimate = Estimate.of(estimate.value, seen.interval, estimate.n)
+    lapses = (pair for pair in both if pair[0].passes() and pair[1].passes() is False)
     return LanguageGap(
         dataset=reference.dataset,
         reference=reference.language,
@@ -209,8 +192,7 @@ def _gap(reference: Slice, language: str, both: Sequence[tuple[Record, Record]])
         p_value=None if stopped else found.p_value,
         lapses=tuple(
             MissedFact(fact=str(here.metadata[FACT]), reference=here.key, other=there.key)
-            for here, there in both
-            if here.passes() and there.passes() is False
+            for here, there in lapses
         ),
         ahead=found.fixed,
     )

@@ -21,7 +21,6 @@ from evaluators.statistics.count_table import CountTable, Fill, count_patterns
 from evaluators.statistics.intervals import (
     UNDEFINED,
     Estimate,
-    Interval,
     cluster_sums,
     unseen_share,
 )
@@ -129,20 +128,16 @@ class PairCounts:
         def ratio(counts: Array) -> tuple[Array, Array]:
             return row.parts(replace(self.patterns, counts=counts))
 
-        old, new = (row.value(self.run(number).whole) for number in (0, 1))
+        runs = self.run(0), self.run(1)
+        old, new = (row.value(one.whole) for one in runs)
         if old is None or new is None:
             return Estimate.of(None, None, self.pairs)
         interval = moved_interval(ratio, drawn, self.clusters.sum())
-        return Estimate.of(new - old, interval or self._unvaried(row, old, new), self.pairs)
-
-    def _unvaried(self, row: Metric, old: float, new: float) -> Interval | None:
-        """Return the interval that unseen items allow where all resamples agree."""
-        if not row.bounded:
-            return None
-        before, now = self.run(0), self.run(1)
-        old_low, old_high = before.unvaried_interval(row, before.whole)
-        new_low, new_high = now.unvaried_interval(row, now.whole)
-        return new_low - old_high, new_high - old_low
+        if row.bounded and not interval:  # all resamples agree: what unseen items allow
+            ends = (one.unvaried_interval(row, one.whole) for one in runs)
+            (old_low, old_high), (new_low, new_high) = ends
+            interval = new_low - old_high, new_high - old_low
+        return Estimate.of(new - old, interval, self.pairs)
 
 
 def count_pairs(sides: Sides, fills: tuple[Fill, Fill] = ({}, {})) -> PairCounts:
@@ -157,16 +152,11 @@ def count_pairs(sides: Sides, fills: tuple[Fill, Fill] = ({}, {})) -> PairCounts
     for side, old, new in matches_of(sides):
         if not is_counted(new, side.slice_):
             continue
-        label = on_axis(gold_of(new, kind), blank.golds, side.slice_)
-        gold = blank.golds.index(label)
-        said = [
-            on_axis(one.result if one else "", blank.outcomes, side.slice_) for one in (old, new)
-        ]
-        found = (
-            places.get(one, places.get(fill.get(label, "")))
-            for one, fill in zip(said, fills, strict=True)
-        )
-        cells = [(run, gold, place) for run, place in enumerate(found) if place is not None]
+        label, cells = on_axis(gold_of(new, kind), blank.golds, side.slice_), []
+        for run, one in enumerate((old, new)):
+            said = on_axis(one.result if one else "", blank.outcomes, side.slice_)
+            place = places.get(said, places.get(fills[run].get(label, "")))
+            cells += [] if place is None else [(run, blank.golds.index(label), place)]
         if len(cells) == 2:
             clusters[side.slice_.cluster_of(new)] += cells
     counts, sizes = count_patterns(clusters.values(), (2, *blank.counts.shape))
@@ -271,13 +261,14 @@ class MetricChange:
         """
         if not self._unknown():
             return ()
+
+        def before(fill: Fill) -> float:
+            return count_pairs(self.sides, (fill, fill)).run(0).value(self.row.name) or 0.0
+
         fills = count_pairs(self.sides).run(1).worst_case_bounds()
-        ranked = sorted(fills, key=self._old_value)
+        ranked = sorted(fills, key=before)
         every = product((ranked[0], ranked[-1]), fills)
         return tuple(self._difference(both) for both in every)
-
-    def _old_value(self, fill: Fill) -> float:
-        return count_pairs(self.sides, (fill, fill)).run(0).value(self.row.name) or 0.0
 
     def _difference(self, fills: tuple[Fill, Fill]) -> ResampledDifference:
         counted = count_pairs(self.sides, fills)
@@ -295,19 +286,6 @@ class ExtraChange:
         """Return nothing: an unknown value is from 0 to 1."""
         return ""
 
-    def _values(self, fill: float | None) -> Iterator[tuple[Cluster, float, float]]:
-        """Yield each pair's cluster, old value and new value.
-
-        ``fill`` stands for an unknown new value, and 1 less it for an old one. None leaves out
-        the pairs with an unknown value.
-        """
-        for side, before, now in matches_of(self.sides):
-            old, new = (one.measures.get(self.name) if one else None for one in (before, now))
-            if fill is not None:
-                old, new = 1 - fill if old is None else old, fill if new is None else new
-            if old is not None and new is not None:
-                yield side.slice_.cluster_of(now), old, new
-
     @cached_property
     def seen(self) -> ResampledDifference:
         """The difference over the pairs with both values."""
@@ -320,20 +298,30 @@ class ExtraChange:
         return self._difference(0.0), self._difference(1.0)
 
     def _difference(self, fill: float | None) -> ResampledDifference:
+        """Return it with ``fill`` for unknown new values, and 1 less it for old; None for none."""
         import numpy as np
 
-        rows = list(self._values(fill))
-        if not rows:
+        def mean(sums: Array) -> tuple[Array, Array]:
+            return sums[..., 0, 0], sums[..., 0, 1]
+
+        pairs, clusters = [], []
+        for side, before, now in matches_of(self.sides):
+            old, new = (one.measures.get(self.name) if one else None for one in (before, now))
+            if fill is not None:
+                old, new = 1 - fill if old is None else old, fill if new is None else new
+            if old is not None and new is not None:
+                pairs.append([[[old, 1.0]], [[new, 1.0]]])
+                clusters.append(side.slice_.cluster_of(now))
+        if not pairs:
             return ResampledDifference(estimate=UNDEFINED)
-        pairs = np.array([[[[old, 1.0]], [[new, 1.0]]] for _, old, new in rows])
-        sums = cluster_sums(pairs, [cluster for cluster, *_ in rows])
+        sums = cluster_sums(np.array(pairs), clusters)
         n = len(sums)
-        value = float(moved(_mean, sums.sum(axis=0))[0])
-        interval = moved_interval(_mean, resample_pairs(sums, np.ones(n)), n)
+        value = float(moved(mean, sums.sum(axis=0))[0])
+        interval = moved_interval(mean, resample_pairs(sums, np.ones(n)), n)
         share = unseen_share(n)
         centre = value * (1 - share)
         interval = interval or (centre - share, centre + share)
-        return ResampledDifference(estimate=Estimate.of(value, interval, len(rows)))
+        return ResampledDifference(estimate=Estimate.of(value, interval, len(pairs)))
 
 
 Change = ShareChange | MetricChange | ExtraChange
@@ -387,29 +375,22 @@ def _hit(row: Metric, sides: Sides, blank: CountTable) -> Hit:
     """Return which records a share of all items counts; ``blank`` has the axes of all slices."""
     axes = blank.golds, blank.outcomes
     slices = {side.slice_.name: side.slice_ for side in sides}
-    counted = {
-        name: counted_outcomes(row, count_table(one, blank.counts, axes, blank.scores))
-        for name, one in slices.items()
+    tables = {
+        name: count_table(one, blank.counts, axes, blank.scores) for name, one in slices.items()
     }
+    counted = {name: counted_outcomes(row, table) for name, table in tables.items()}
 
     @cache
     def counts(name: str, gold: str, result: str) -> bool | None:
         said = on_axis(result, blank.outcomes, slices[name])
-        if said not in blank.outcomes:
-            return None
-        return (on_axis(gold, blank.golds, slices[name]), said) in counted[name]
+        found = (on_axis(gold, blank.golds, slices[name]), said) in counted[name]
+        return found if said in blank.outcomes else None
 
     def hit(side: PairedSlice, record: Record) -> bool | None:
-        slice_ = side.slice_
-        if not record.is_graded:
-            return None
-        return counts(slice_.name, gold_of(record, slice_.kind), record.result)
+        name, kind = side.slice_.name, side.slice_.kind
+        return counts(name, gold_of(record, kind), record.result) if record.is_graded else None
 
     return hit
-
-
-def _mean(sums: Array) -> tuple[Array, Array]:
-    return sums[..., 0, 0], sums[..., 0, 1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -464,8 +445,5 @@ def change_for(threshold: Threshold, sides: Sides) -> Change | UsageChange | Non
 def usage_shifts(sides: Sides) -> dict[str, UsageShift]:
     """Return the shift of every usage metric that some pairs know."""
     found = {name: usage_shift(list(_pairs(sides, row)), row) for name, row in USAGE.items()}
-    return {
-        name: one
-        for name, one in found.items()
-        if one and one.factor.value is not None and math.isfinite(one.factor.value)
-    }
+    known = ((name, one, one.factor.value) for name, one in found.items() if one)
+    return {name: one for name, one, by in known if by is not None and math.isfinite(by)}

@@ -224,10 +224,8 @@ def unless_own(sides: dict[str, PairedSlice]) -> dict[str, PairedSlice]:
     role = next(iter(sides.values())).role
     why = f"the {role} holds this run's own answers, and nothing differs from itself; compare with "
     why += "the release before"
-    return {
-        name: replace(one, blocked=one.blocked or why, narrow=one.narrow or why)
-        for name, one in sides.items()
-    }
+    every = ((name, one, one.blocked or why, one.narrow or why) for name, one in sides.items())
+    return {name: replace(one, blocked=a, narrow=b) for name, one, a, b in every}
 
 
 def _said(record: Record) -> tuple[object, ...]:
@@ -313,9 +311,8 @@ def difference_of(changes: Collection[list[int]]) -> PairedDifference:
     if len(flat) > len(changes):
         import numpy as np
 
-        squares = np.array([sum(map(abs, one)) for one in changes], dtype=np.float64)
-        sizes = np.array([len(one) for one in changes], dtype=np.float64)
-        weight = shrink(np.array(sums, dtype=np.float64), squares, sizes)
+        rows = [(sum(one), sum(map(abs, one)), len(one)) for one in changes]
+        weight = shrink(*np.array(rows, dtype=np.float64).T)
     return PairedDifference(
         n=len(flat),
         fixed=flat.count(1),

@@ -92,15 +92,13 @@ def corrected_gates(
     if not obstacle and len(rates) < len(found):
         unfit = next((one.unfit for one in found if one and one.unfit), "")
         obstacle = unfit or f"no {ENOUGH} graded labels of each class measure the judge's errors"
-    low, high = (
-        min((one.low or 0.0 for one in rates), default=0.0),
-        max((one.high or 0.0 for one in rates), default=1.0),
-    )
+    low = min((one.low or 0.0 for one in rates), default=0.0)
+    ends = low, max((one.high or 0.0 for one in rates), default=1.0)
     for gate in gates:
-        state: GateState = "INCONCLUSIVE" if obstacle else side_of(gate, (low, high))
+        state: GateState = "INCONCLUSIVE" if obstacle else side_of(gate, ends)
         shown = {"PASS": "clears", "FAIL": "misses"}.get(state, "neither clears nor misses")
         value = rate.text("{value} once the judge's errors are taken out")
-        said = f"correct is {value}, 95 % interval {span_of((low, high))}: it {shown} the bar"
+        said = f"correct is {value}, 95 % interval {span_of(ends)}: it {shown} the bar"
         yield GateResult(
             dataset=slice_.dataset,
             language=slice_.language,
@@ -128,8 +126,10 @@ def _corrected(
     judged = _called(slice_, [one for one in graded if not one.adjudicated_by])
     if judged is None:
         return None
-    if ungraded is not None:
-        judged = _filled(judged, len(records) - len(graded), ungraded)
+    if ungraded is not None:  # these count as hits, or as none
+        more = len(records) - len(graded)
+        trials, size = judged.trials + more, judged.size * (judged.trials + more) / judged.trials
+        judged = ClassRate(hits=judged.hits + more * ungraded, trials=trials, size=size)
     sensitivity, specificity = errors.rates
     if sensitivity.value + specificity.value <= 1:
         return None
@@ -152,14 +152,6 @@ def _corrected(
         specificity=specificity.value,
         by_people=people.trials if people else 0,
         constructed=calibration.constructed,
-    )
-
-
-def _filled(rate: ClassRate, more: int, hit: bool) -> ClassRate:
-    """Return the rate with ``more`` trials, all of them hits or none."""
-    trials = rate.trials + more
-    return ClassRate(
-        hits=rate.hits + more * hit, trials=trials, size=rate.size * trials / rate.trials
     )
 
 
@@ -190,6 +182,10 @@ def drift_notes(
     """Yield a line for each language whose labelled items the judge read in the baseline too."""
     kept = calibrations_in(baseline.run) if baseline else ()
     before = {(one.dataset, one.language): one for one in kept}
+
+    def labels(one: Calibration) -> Counter[str]:
+        return Counter(label for cell in one.confusion for label in [cell.label] * cell.count)
+
     for one in calibrations:
         name, old = f"{one.dataset}:{one.language}", before.get((one.dataset, one.language))
         found = sides[name].difference if name in sides else None
@@ -198,7 +194,7 @@ def drift_notes(
             right = sum(bool(pair.old.passes()) for pair in sides[name].graded) / found.n
             said = f"agreement {right:.3f} then, {right + found.value:.3f} now"
             said += f", new - old {found.estimate.text()}, over {plural(found.n, 'pair')}"
-        elif then and now and old and _labels(old) == _labels(one) and then != now:
+        elif then and now and old and labels(old) == labels(one) and then != now:
             said = f"agreement {then.text()} then, {now.text()} now"
         else:
             continue
@@ -212,13 +208,6 @@ def calibrations_in(run: Mapping[str, object]) -> Iterator[Calibration]:
     for part in parts if isinstance(parts, (list, tuple)) else ():
         with suppress(ValueError):
             yield decode(Calibration, part)
-
-
-def _labels(one: Calibration) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for cell in one.confusion:
-        found[cell.label] += cell.count
-    return found
 
 
 MEASURED_BY = {"": YOUDEN, "correct": YOUDEN, "pass_rate": YOUDEN, "incorrect": YOUDEN_INCORRECT}

@@ -84,11 +84,10 @@ def judging_notes(
 
 
 def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
-    if record.adjudicated_by:
+    if record.adjudicated_by or (record.votes and not cascade):
         return False
-    if cascade and record.votes:
-        return JudgeSpec.parse(record.votes[0].judge).is_offline
-    return not record.votes and (JudgeSpec.parse(record.judge).is_offline or record.judge == judge)
+    who = record.votes[0].judge if record.votes else record.judge
+    return JudgeSpec.parse(who).is_offline or (not record.votes and who == judge)
 
 
 def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> RulesAudit | None:
@@ -104,30 +103,21 @@ def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> RulesAudit | N
     settled = [(part, one) for part, one in judged if one.votes[0].judge == rules]
     drawn = [(part, one) for part, one in settled if len(one.votes) > 1]
     audited = [(part, one) for part, one in drawn if one.votes[1].label]
-    return RulesAudit(
-        judged=len(judged),
-        settled=len(settled),
-        disagreement=_disagreement(audited),
-        silent=len(drawn) - len(audited),
-    )
-
-
-def _disagreement(records: Sequence[tuple[Slice, Record]]) -> Estimate:
-    import numpy as np
-
-    if not records:
-        return UNDEFINED
     groups: dict[tuple[str, Cluster], list[bool]] = defaultdict(list)
-    for part, record in records:
+    for part, record in audited:
         first, second = record.votes
-        cluster = part.dataset, part.cluster_of(record)
-        groups[cluster].append(first.label != second.label)
-    hits = np.array([sum(group) for group in groups.values()], dtype=np.float64)
-    sizes = np.array([len(group) for group in groups.values()], dtype=np.float64)
-    differing, n = float(hits.sum()), len(records)
-    once = len(groups) == n
-    interval = wilson(differing, n) if once else clustered_rate(hits, sizes, np.ones_like(hits))
-    return Estimate.of(differing / n, interval, n)
+        groups[part.dataset, part.cluster_of(record)].append(first.label != second.label)
+    differs, n = UNDEFINED, len(audited)
+    if groups:
+        import numpy as np
+
+        rows = [(sum(group), len(group), 1) for group in groups.values()]
+        table = np.array(rows, dtype=np.float64).T
+        hits, once = float(table[0].sum()), len(groups) == n
+        interval = wilson(hits, n) if once else clustered_rate(*table)
+        differs = Estimate.of(hits / n, interval, n)
+    silent = len(drawn) - n
+    return RulesAudit(judged=len(judged), settled=len(settled), disagreement=differs, silent=silent)
 
 
 def _lexicon_notes(judges: PanelSpec, slices: Iterable[Slice]) -> Iterator[str]:

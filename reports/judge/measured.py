@@ -75,15 +75,9 @@ def measured_among(
             if alike and (offline or (rubric and rubric.version) == version):
                 own.append(other.name)
         answerers = {record.model for name in own for record in records[name]}
-        found.append(
-            calibration_of(
-                one,
-                records[one.name],
-                summaries[one.name],
-                graders=tuple(own),
-                placeholder=offline and answerers <= {"", RECORDED},
-            )
-        )
+        placeholder, name = offline and answerers <= {"", RECORDED}, one.name
+        made = records[name], summaries[name], tuple(own)
+        found.append(calibration_of(one, *made, placeholder=placeholder))
     return found
 
 
@@ -94,17 +88,16 @@ def calibrate(
     if not labelled.items:
         return unmeasured(labelled, labelled.why_not)
     never: Any = {"state": "missing", "kind": "stopped", "message": "the run ended before it"}
-    records = [
-        make_record(item, outcomes.get(item.key) or Outcome(key=item.key, **never))
-        for item in labelled.items
-    ]
-    slice_ = labelled.items[0].slice
+    ended = (
+        (one, outcomes.get(one.key) or Outcome(key=one.key, **never)) for one in labelled.items
+    )
+    records = [make_record(item, outcome) for item, outcome in ended]
+    slice_, graders = labelled.items[0].slice, labelled.graders
     if len(records) < labelled.whole:  # a few may be right by luck: take the whole interval
         slice_ = replace(slice_, floor_limit={**slice_.floor, **slice_.floor_limit})
+    summary = summarise(records, slice_)
     return replace(
-        calibration_of(
-            slice_, records, summarise(records, slice_), labelled.graders, placeholder=placeholder
-        ),
+        calibration_of(slice_, records, summary, graders, placeholder=placeholder),
         whole=labelled.whole,
         source="session",
         tokens=sum(record.tokens for record in records),
@@ -147,7 +140,7 @@ def calibration_of(
         blocks=blocks,
         items=len({record.id for record in records}),
         ungraded=summary.counts.ungraded,
-        constructed=constructed_in(records),
+        constructed=sum(CONSTRUCTED in str(r.metadata.get("label_source", "")) for r in records),
         separations=known,
         pass_bar=slice_.pass_bar if slice_.rates else None,
         confusion=summary.confusion,
@@ -171,11 +164,6 @@ def separations(inputs: GateInputs) -> dict[str, Separation]:
             youden = Estimate.of(values[0], ends, inputs.summary.counts.planned)
             found[name] = Separation(youden=youden, rates=rates)
     return found
-
-
-def constructed_in(records: Sequence[Record]) -> int:
-    """Return how many labelled items say that their answer was constructed."""
-    return sum(CONSTRUCTED in str(one.metadata.get("label_source", "")) for one in records)
 
 
 def _people(slice_: Slice, records: Sequence[Record]) -> PanelAgreement | None:

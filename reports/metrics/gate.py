@@ -1,7 +1,7 @@
 """Gates on one run's metrics: PASS, FAIL or INCONCLUSIVE, and the sentence that says why."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cases.dataset import Evidence, Slice, Threshold
@@ -76,9 +76,7 @@ class UsageInputs:
 
 
 def _span(bounds: Interval) -> str:
-    if math.isfinite(bounds[1]):
-        return span_of(bounds)
-    return f"{figure(bounds[0])} or any more"
+    return span_of(bounds) if math.isfinite(bounds[1]) else f"{figure(bounds[0])} or any more"
 
 
 BY_RUN = ("estimate", "confident")
@@ -194,6 +192,8 @@ def gate_inputs(
     cases: tuple[Sample, ...] = (sample,)
     if summary.counts.ungraded:
         cases = tuple(tabulate(records, slice_, fill) for fill in sample.worst_case_bounds())
+    kinds = {one.error.partition(":")[0] for one in records if not one.is_graded}
+    known = _REMEDIES.get(kinds.pop(), "") if len(kinds) == 1 else ""
     return GateInputs(
         summary=summary,
         graded=sample,
@@ -205,7 +205,7 @@ def gate_inputs(
                    repeat_estimate(records, slice_, name, True))
             for name in gated_repeats(slice_) if name in summary.measures
         },
-        remedy=remedy_for(records),
+        remedy=known or "run the same command again to grade them",
     )  # fmt: skip
 
 
@@ -213,14 +213,6 @@ _REMEDIES = {
     "judge_unreadable": "ask anew with --fresh NAME",
     "no_recorded_answer": "give the data file answers, or name a --model",
 }
-
-
-def remedy_for(records: Iterable[Record]) -> str:
-    """Return what the user can do about ungraded items: mostly, run the command again."""
-    kinds = {record.error.partition(":")[0] for record in records if not record.is_graded}
-    (kind, *others) = kinds or {""}
-    known = "" if others else _REMEDIES.get(kind, "")
-    return known or "run the same command again to grade them"
 
 
 def slice_gates(
@@ -252,14 +244,13 @@ def floor_gates(
     floor: Mapping[str, float], inputs: GateInputs, limit: Mapping[str, float] | None = None
 ) -> tuple[GateResult, ...]:
     """Return a judge's floor as gates: ``floor`` for estimates, ``limit`` for whole intervals."""
-    bars: tuple[tuple[Mapping[str, float], Evidence], ...]
-    bars = ((floor, "estimate"), (limit or {}, "confident"))
+    bars: list[tuple[str, float, Evidence]] = [(*bar, "estimate") for bar in floor.items()]
+    bars += [(*bar, "confident") for bar in (limit or {}).items()]
     found = []
-    for named, evidence in bars:
-        for name, bar in named.items():
-            low, high = floor_ends(name, bar)
-            threshold = Threshold(measure=name, min=low, max=high, evidence=evidence)
-            found.append(evaluate(threshold, inputs))
+    for name, bar, evidence in bars:
+        low, high = floor_ends(name, bar)
+        rule = Threshold(measure=name, min=low, max=high, evidence=evidence)
+        found.append(evaluate(rule, inputs))
     return tuple(found)
 
 

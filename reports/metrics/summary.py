@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cases.dataset import Slice
 from evaluators.core import CORRECT, QAError
@@ -86,15 +86,9 @@ NO_VALUE = "(none)"
 
 def count(records: Sequence[Record]) -> Counts:
     """Count the records by end state; each is one planned item."""
-    states = Counter(record.outcome for record in records)
-    return Counts(
-        planned=len(records),
-        passed=states["passed"],
-        failed=states["failed"],
-        error=states["error"],
-        missing=states["missing"],
-        stopped=states["stopped"],
-    )
+    states = Counter({"planned": len(records)})
+    states.update(record.outcome for record in records)
+    return Counts(**{field.name: states[field.name] for field in fields(Counts)})
 
 
 def summarise(
@@ -256,16 +250,9 @@ def count_table(
     slice_: Slice, counts: Array, axes: Axes, scores: Mapping[str, float]
 ) -> CountTable:
     """Return counts over these axes with the slice's bar, penalty and passing grades."""
-    return CountTable(
-        counts=counts,
-        golds=axes[0],
-        outcomes=axes[1],
-        pass_bar=slice_.pass_bar,
-        penalty=slice_.penalty,
-        scores=scores,
-        passing=slice_.passing,
-        attacks=slice_.attacks,
-    )
+    own = ("pass_bar", "penalty", "passing", "attacks")
+    settings: Any = {name: getattr(slice_, name) for name in own}
+    return CountTable(counts=counts, golds=axes[0], outcomes=axes[1], scores=scores, **settings)
 
 
 def counted_outcomes(row: Metric, table: CountTable) -> set[tuple[str, str]]:

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,10 +65,8 @@ def finish(
         outcomes = results.final(run.outcomes, unreached)
         found = OutcomeFacts.of((plan.items[key], one) for key, one in outcomes.items())
         facts = _facts(run, ended, about, found)
-        earlier = (
-            one and replace(one, people=run.adjudications, plan=run.audit_plan)
-            for one in run.earlier
-        )
+        people: Any = {"people": run.adjudications, "plan": run.audit_plan}
+        earlier = (one and replace(one, **people) for one in run.earlier)
         if options.answers is not None:
             outcomes, facts = rejudge.ended(options.answers, plan, outcomes, facts)
         report = with_trend(assemble(plan, outcomes, facts, *earlier), options.here)
@@ -145,10 +144,9 @@ def _notes(run: EngineRun, found: OutcomeFacts) -> Iterator[str]:
 def ci_link(environment: Mapping[str, str]) -> dict[str, str]:
     """Return ``link``: the address of the CI run that keeps the report; empty outside CI."""
     server, repository, run = (environment.get(name, "") for name in _GITHUB_RUN)
-    if server and repository and run:
-        return {"link": f"{server}/{repository}/actions/runs/{run}"}
-    job = environment.get("CI_JOB_URL", "")  # GitLab's
-    return {"link": job} if job else {}
+    found = f"{server}/{repository}/actions/runs/{run}" if server and repository and run else ""
+    found = found or environment.get("CI_JOB_URL", "")  # GitLab's
+    return {"link": found} if found else {}
 
 
 def ci_lines(report: Report, environment: Mapping[str, str]) -> Iterator[str]:

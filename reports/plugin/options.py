@@ -287,10 +287,14 @@ def read_options(config: CommandLine, here: Path) -> RunOptions:
 
     choice, max_cost = _choice(given, here), value("max-cost", _amount)
     share = choice.shard.share if choice.shard else int
+    model = given.get("model", RECORDED)
+    run = model.removeprefix(f"{RECORDED}:")
     return RunOptions(
         here=here,
         touched=bool(given),
         choice=choice,
+        model=model if run == model else RECORDED,
+        answers=None if run == model else find_run(run, here),
         models=path("models"),
         judges=tuple(given.get("judge", ["lexical"])),
         calibration=value("calibration", _labels),
@@ -308,16 +312,8 @@ def read_options(config: CommandLine, here: Path) -> RunOptions:
         deadline=value("deadline", _amount),
         batch_wait=value("batch-wait", _seconds),
         report_dir=here / given.get("report-dir", REPORT_DIR),
-        **_answering(given, here) | {name.replace("-", "_"): name in given for name, _ in _FLAGS},
+        **{name.replace("-", "_"): name in given for name, _ in _FLAGS},
     )
-
-
-def _answering(given: Mapping[str, Any], here: Path) -> dict[str, Any]:
-    model = given.get("model", RECORDED)
-    run = model.removeprefix(f"{RECORDED}:")
-    if run == model:
-        return {"model": model, "answers": None}
-    return {"model": RECORDED, "answers": find_run(run, here)}
 
 
 def shares(options: RunOptions) -> list[str]:

@@ -66,28 +66,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         raise pytest.Collector.CollectError(
             f"qa marker: no dataset {name!r} among those found ({known}); name one of them"
         )
-    marks = {
-        language: (getattr(pytest.mark, name), getattr(pytest.mark, language))
-        for language in dataset.slices
-    }
-    cases = [
-        pytest.param(item, id=item.key, marks=marks[item.slice.language])
-        for item in given.plan.tests(dataset)
-    ]
+    marks = {one: (getattr(pytest.mark, name), getattr(pytest.mark, one)) for one in dataset.slices}
+    items = given.plan.tests(dataset)
+    cases = [pytest.param(one, id=one.key, marks=marks[one.slice.language]) for one in items]
     metafunc.parametrize("qa_item", cases)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Drop the placeholder test that pytest makes where a dataset has no selected item."""
-    items[:] = [item for item in items if "qa_item" not in _parameters(item) or _planned(item)]
-
-
-def _parameters(item: pytest.Item) -> Mapping[str, object]:
-    return item.callspec.params if hasattr(item, "callspec") else {}
+    items[:] = [item for item in items if _planned(item) or not hasattr(item, "callspec")
+                or "qa_item" not in item.callspec.params]  # fmt: skip
 
 
 def _planned(item: pytest.Item) -> PlannedItem | None:
-    planned = _parameters(item).get("qa_item")
+    planned = item.callspec.params.get("qa_item") if hasattr(item, "callspec") else None
     return planned if isinstance(planned, PlannedItem) else None
 
 
@@ -162,27 +154,21 @@ def _report(
     """Return the report of one phase; its ``qa`` says miss, error, missing or stopped."""
     from reports.render.outcome_text import error_lines, miss_lines  # noqa: PLC0415  # a quick start
 
-    error = call.excinfo.value if call.excinfo else None
+    error, word, text = call.excinfo.value if call.excinfo else None, "", ""
     if isinstance(error, NoVerdictError):
-        return _short(item, call, "error", error_lines(planned, outcome))
-    if call.when == "call" and isinstance(error, AssertionError) and outcome.state == "failed":
-        return _short(item, call, "miss", miss_lines(planned, outcome))
+        word, text = "error", error_lines(planned, outcome)
+    elif call.when == "call" and isinstance(error, AssertionError) and outcome.state == "failed":
+        word, text = "miss", miss_lines(planned, outcome)
+    if word:  # without the traceback, which is slow to make
+        call = copy(call)
+        call.excinfo = None
     report = pytest.TestReport.from_item_and_call(item, call)
-    if report.skipped and outcome.state in SKIPPED:
-        report.__dict__["qa"] = outcome.state
-    return report
-
-
-def _short(
-    item: pytest.Item, call: pytest.CallInfo[None], word: str, text: str
-) -> pytest.TestReport:
-    """Return the report of a failure without its traceback, which is slow to make."""
-    quiet = copy(call)
-    quiet.excinfo = None
-    report = pytest.TestReport.from_item_and_call(item, quiet)
-    report.outcome = "failed"
-    report.longrepr = text
-    report.__dict__["qa"] = word  # xdist carries every plain attribute to the controller
+    if word:
+        report.outcome, report.longrepr = "failed", text
+    elif report.skipped and outcome.state in SKIPPED:
+        word = outcome.state
+    if word:
+        report.__dict__["qa"] = word  # xdist carries every plain attribute to the controller
     return report
 
 

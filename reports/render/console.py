@@ -83,12 +83,10 @@ def brief(report: Report) -> Iterator[str]:
 
     Notes are shown whole: all that touch the verdict, then three, first those that say what to do.
     """
-    for one in report.slices:
-        counts = one.counts
-        lacking = [("ERROR", counts.error), ("MISSING", counts.missing)]
-        if any(count for _, count in lacking):
-            texts = ", ".join(f"{count:,} {state}" for state, count in lacking if count)
-            yield f"not graded   {one.name}: {texts} of {counts.planned:,}"
+    for name, counts in ((one.name, one.counts) for one in report.slices):
+        lacking = ("ERROR", counts.error), ("MISSING", counts.missing)
+        if texts := ", ".join(f"{count:,} {state}" for state, count in lacking if count):
+            yield f"not graded   {name}: {texts} of {counts.planned:,}"
     for record, _ in words.broke(report)[:FLIPS]:
         yield clean.cut(f"broke        {record.key}: {clean.line(record.question)}", width())
     shown = sorted(report.notes, key=_urgency)
@@ -100,12 +98,8 @@ def brief(report: Report) -> Iterator[str]:
 
 def totals(report: Report) -> Iterator[str]:
     """Yield how many items the model passed and missed, and how many labelled answers the judge."""
-    for who, what, own in (
-        ("model", "item", [one for one in report.slices if one.kind.answered]),
-        ("judge", "labelled answer", [one for one in report.slices if not one.kind.answered]),
-    ):
-        counts = [one.counts for one in own]
-        if counts:
+    for who, what, answered in (("model", "item", True), ("judge", "labelled answer", False)):
+        if counts := [one.counts for one in report.slices if one.kind.answered == answered]:
             yield (
                 f"{who}: {plural(sum(one.planned for one in counts), what)}, "
                 f"{sum(one.passed for one in counts):,} right, "
@@ -181,13 +175,10 @@ def annotations(report: Report) -> Iterator[str]:
         level = _LEVELS.get(gate.state)
         if level and left[level]:
             left[level] -= 1
-            measure, found = gate.name, gate.estimate
-            title = _data(f"{gate.state}: {gate.slice} {measure}")
+            found, title = gate.estimate, _data(f"{gate.state}: {gate.slice} {gate.name}")
             title = title.replace(":", "%3A").replace(",", "%2C")
-            text = (
-                f"{measure} {number(found.value)}, 95 % interval {words.interval(found)}, "
-                f"n={found.n}; bar {words.bar(gate)}"
-            )
+            text = f"{gate.name} {number(found.value)}, 95 % interval {words.interval(found)}, "
+            text += f"n={found.n}; bar {words.bar(gate)}"
             yield f"::{level} title={title}::{_data(text)}"
 
 

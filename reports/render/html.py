@@ -168,11 +168,10 @@ def listed(report: Report) -> list[Record]:
         return records
     changes = report.comparison.changes if report.comparison else ()
     flips = {one.key for one in changes if one.flip in ("broke", "fixed")}
-    kinds: dict[str, list[Record]] = defaultdict(list)
+    kinds: dict[object, list[Record]] = defaultdict(list)
     for record in records:
-        is_miss = "missed" if record.outcome == "failed" else "right"
-        kind = "flipped" if record.key in flips else is_miss if record.is_graded else "ungraded"
-        kinds[kind].append(record)
+        kind = record.outcome == "failed" if record.is_graded else "ungraded"
+        kinds["flipped" if record.key in flips else kind].append(record)
 
     def draw(record: Record) -> bytes:
         return sha256(record.key.encode("utf-8", "surrogatepass")).digest()
@@ -222,14 +221,10 @@ def _rest(record: Record, change: Change | None, show: Show) -> Iterable[object]
     yield from (show(record.question), show(record.context), show(record.expected))
     yield None if record.answer is None else show(record.answer)
     yield from (show(record.reason), show(record.error))
-    yield [
-        [show(one.judge), show(one.label), show(one.reason or one.error)] for one in record.votes
-    ]
+    yield [[*map(show, (one.judge, one.label, one.reason or one.error))] for one in record.votes]
     yield [[show(name), _finite(value)] for name, value in record.measures.items()]
-    yield [
-        [show(name), show(v) if isinstance(v, str) else show(_JSON.encode(v))]
-        for name, v in sorted(record.metadata.items())
-    ]
+    known = sorted(record.metadata.items())
+    yield [[show(n), show(v if isinstance(v, str) else _JSON.encode(v))] for n, v in known]
     if change is None or change.flip in ("new", "changed"):
         yield None
     else:

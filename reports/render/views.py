@@ -194,11 +194,9 @@ def _spare(gate: GateResult) -> int | None:
     plain = rule.evidence == "estimate" and gate.worst == gate.best
     if not (one_bar and plain and n) or not counts_every_item(rule.measure) or value is None:
         return None
-    count = round(value * n)
-    if rule.min is not None:
-        spare = count - math.ceil(rule.min * n - 1e-9)
-    else:
-        spare = math.floor((rule.max or 0.0) * n + 1e-9) - count
+    most = math.floor((rule.max or 0.0) * n + 1e-9)
+    least = None if rule.min is None else math.ceil(rule.min * n - 1e-9)
+    spare = most - round(value * n) if least is None else round(value * n) - least
     return {"PASS": spare + 1, "FAIL": -spare, "INCONCLUSIVE": None}[gate.state]
 
 
@@ -228,16 +226,10 @@ def _flips(report: Report) -> list[dict[str, object]]:
     fixed = [(records[one.key], one) for one in report.comparison.changes if one.flip == "fixed"]
     found = {"broke": words.broke(report), "fixed": fixed}
     return [
-        {
-            "title": _FLIPS[flip],
-            "flip": flip,
-            "first": pairs[: _AT_ONCE[flip]],
-            "more": pairs[_AT_ONCE[flip] : _SIDE_BY_SIDE],
-            "total": len(pairs),
-        }
-        for flip, pairs in found.items()
-        if pairs
-    ]
+        {"title": _FLIPS[flip], "flip": flip, "total": len(pairs),
+         "first": pairs[: _AT_ONCE[flip]], "more": pairs[_AT_ONCE[flip] : _SIDE_BY_SIDE]}
+        for flip, pairs in found.items() if pairs
+    ]  # fmt: skip
 
 
 def _origin(report: Report) -> dict[str, object]:

@@ -126,11 +126,8 @@ def by_urgency(gates: tuple[GateResult, ...]) -> list[GateResult]:
 
 def ungraded(report: Report) -> list[tuple[str, str, int]]:
     """Return how often each kind of error or gap occurred: (outcome, kind, items), most first."""
-    kinds = Counter(
-        (record.outcome, record.error_kind or "unknown")
-        for record in report.records
-        if not record.is_graded
-    )
+    lacking = (one for one in report.records if not one.is_graded)
+    kinds = Counter((one.outcome, one.error_kind or "unknown") for one in lacking)
     return [(*pair, count) for pair, count in sorted(kinds.items(), key=lambda e: (-e[1], e[0]))]
 
 

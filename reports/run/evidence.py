@@ -88,13 +88,14 @@ def _sides(
     pairs: Pairs, unknown: Unknown = (None, None)
 ) -> tuple[list[Cluster], list[float], list[float]]:
     """Return cluster, old and new figure of the pairs that are known on both sides."""
-    known = []
-    for cluster, before, now in pairs:
-        old = unknown[0] if before is None else before
-        new = unknown[1] if now is None else now
+    clusters, before, now = [], list[float](), list[float]()
+    for cluster, *known in pairs:
+        old, new = (u if one is None else one for one, u in zip(known, unknown, strict=True))
         if old is not None and new is not None:
-            known.append((cluster, old, new))
-    return [one[0] for one in known], [one[1] for one in known], [one[2] for one in known]
+            clusters.append(cluster)
+            before.append(old)
+            now.append(new)
+    return clusters, before, now
 
 
 def usage_shift(pairs: Pairs, row: UsageMetric) -> UsageShift | None:
