@@ -27,11 +27,7 @@ QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # the plugin is loa
 WRITTEN = (0, 1, 2, 6)  # exit codes of runs with a report
 FOLDER = Path(".qa/calibrate")
 ATTACKS = Path(cases.__file__).parent / "attacks"
-PATHS = {
-    "all": ATTACKS,
-    "graded": ATTACKS / "test_attacks.py",
-    "rated": ATTACKS / "attacks_eba",
-}
+PATHS = {"all": ATTACKS, "graded": ATTACKS / "test_attacks.py", "rated": ATTACKS / "attacks_eba"}
 BUNDLED = Path(cases.__file__).parent / "judges"
 FLOORS = {"graded": BUNDLED / FILE, "rated": BUNDLED / "judges_eba" / FILE}
 """The bundled labelled sets, whose floor holds here too."""

@@ -224,10 +224,7 @@ COMMANDS: Mapping[str, tuple[str, Callable[[Options], int]]] = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one subcommand and return the exit code.
-
-    Raises UsageError for wrong arguments, LedgerError if the file or the disk refuses.
-    """
+    """Run one subcommand and return the exit code. Raises UsageError and LedgerError."""
     options = _parser().parse_args(argv)
     if options.command != "import" and not exists(options.ledger):
         raise UsageError(f"{options.ledger}: no ledger there; give its path as --ledger")

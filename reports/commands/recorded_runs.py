@@ -22,14 +22,7 @@ from reports.run.baseline import Baseline, load_baseline
 from reports.run.clean import line, visible
 from reports.run.record import Record
 from reports.run.report import Report, Role
-from reports.run.report_folder import (
-    PREVIOUS,
-    RUN,
-    TRANSCRIPTS,
-    check_apart,
-    keep,
-    previous,
-)
+from reports.run.report_folder import PREVIOUS, RUN, TRANSCRIPTS, check_apart, keep, previous
 from reports.run.run_json import load_report, load_run, load_summaries
 from reports.run.transcripts import Source, calls_of, of_files, parts, title
 from reports.verdict.promoted import BASELINES, check_name, find_run, promoted

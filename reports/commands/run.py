@@ -24,10 +24,7 @@ def module() -> tuple[str, Path]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run pytest with our plugin, without deepeval's, and with importlib's import mode.
-
-    With ``--on ray`` the shards of the run are tasks of Ray.
-    """
+    """Run pytest with our plugin alone and importlib's import mode; with ``--on ray``, shards."""
     if any(word.partition("=")[0] == "--on" for word in arguments):
         on_ray: int = import_module("reports.commands.on_ray").main(arguments)
         return on_ray

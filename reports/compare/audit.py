@@ -77,11 +77,7 @@ class AuditedPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """The pairs of some slices in independent units, in a fixed order.
-
-    They are sorted by hashes of the items: nobody chooses the order, and added items do not change
-    that of the others.
-    """
+    """The pairs of some slices in independent units, sorted by hashes that nobody chooses."""
 
     units: tuple[tuple[AuditedPair, ...], ...]
     share: float

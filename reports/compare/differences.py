@@ -18,12 +18,7 @@ from cases.dataset import Dataset, Threshold
 from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics.count_table import CountTable, Fill, count_patterns
-from evaluators.statistics.intervals import (
-    UNDEFINED,
-    Estimate,
-    cluster_sums,
-    unseen_share,
-)
+from evaluators.statistics.intervals import UNDEFINED, Estimate, cluster_sums, unseen_share
 from evaluators.statistics.metrics import USAGE, Metric, Sample, metrics_of
 from evaluators.statistics.paired import growth_needed, moved, moved_interval, resample_pairs
 from evaluators.statistics.usage_estimates import UsageMetric
@@ -39,15 +34,7 @@ from reports.metrics.summary import (
     on_axis,
     scores_of,
 )
-from reports.run.evidence import (
-    BEST,
-    WORST,
-    Unknown,
-    UsageShift,
-    taken,
-    usage_change,
-    usage_shift,
-)
+from reports.run.evidence import BEST, WORST, Unknown, UsageShift, known_sides, taken, usage_shift
 from reports.run.record import Record
 
 if TYPE_CHECKING:
@@ -343,10 +330,7 @@ def change_of(name: str, sides: Sides) -> Change | None:
 
 
 def differences(sides: Sides) -> dict[str, Estimate]:
-    """Return new - old of each metric over the pairs graded in both runs; empty without a pair.
-
-    The share that passes and undefined metrics are left out.
-    """
+    """Return new - old of each defined metric but the share that passes, over graded pairs."""
     counted = count_pairs(sides) if _are_alike(sides) else None
     found = {}
     if counted and counted.pairs:
@@ -426,7 +410,8 @@ class UsageChange:
         return self._change(WORST), self._change(BEST)
 
     def _change(self, unknown: Unknown) -> ResampledDifference:
-        found = usage_change(self.pairs, self.row, relative=self.relative, unknown=unknown)
+        clusters, old, new = known_sides(self.pairs, unknown)
+        found = self.row.change(old, new, clusters, relative=self.relative)
         return ResampledDifference(estimate=found)
 
 

@@ -95,10 +95,7 @@ def unanswered(record: Record) -> Record:
 def pair_records(
     new: Sequence[Record], old: Sequence[Record], *, sampled: bool = False
 ) -> PairedRecords:
-    """Pair a slice's records by id and repeat, where the item's digest is the same.
-
-    ``sampled`` means that the new run is a sample, which may lack items of the old one.
-    """
+    """Pair a slice's records by id, repeat and digest; a ``sampled`` new run may lack some."""
     before = {(one.id, one.repeat): one for one in old}
     after = {(one.id, one.repeat): one for one in new}
     asked_then, asked = (max((repeat for _, repeat in some), default=0) for some in (before, after))
@@ -214,10 +211,7 @@ class PairedSlice:
 
 
 def unless_own(sides: dict[str, PairedSlice]) -> dict[str, PairedSlice]:
-    """Return the slices, blocked where the other run has the very answers and verdicts of this one.
-
-    Measured seconds tell a run from another in which a model said the same.
-    """
+    """Return the slices, blocked where the other run has this one's very answers and verdicts."""
     pairs = [pair for side in sides.values() for pair in side.graded]
     if not pairs or any(_said(pair.new) != _said(pair.old) for pair in pairs):
         return sides
@@ -262,10 +256,7 @@ class PairedDifference:
 
     @property
     def interval(self) -> Interval:
-        """Tango's 95 % interval over the number of independent pairs.
-
-        A bootstrap would have no width where no pair differs, and pass any slice.
-        """
+        """Tango's 95 % interval of independent pairs; a bootstrap of equal pairs had no width."""
         fixed, broke, n = (count * self.weight for count in (self.fixed, self.broke, self.n))
         estimated = fixed or broke  # where no pair differs, the clusters are taken for the pairs
         z = quantile(self.clusters, self.n) if estimated else Z95
@@ -295,10 +286,7 @@ class PairedDifference:
         return confirmed_margin(int(self.n * self.weight), (self.fixed + self.broke) / self.n)
 
     def pairs_to_decide(self, bound: float) -> int | None:
-        """Return how many pairs would show, with 80 % power, on which side of a bound it lies.
-
-        The difference is taken to be as seen. None where no number would.
-        """
+        """Return how many pairs would decide the bound with 80 % power, if it is as seen."""
         needed = pairs_needed(bound, (self.fixed + self.broke) / self.n, self.value)
         return None if needed is None else max(self.n + 1, math.ceil(needed / self.weight))
 

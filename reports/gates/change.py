@@ -285,11 +285,7 @@ class ChangeEvidence:
 def change_gates(
     dataset: Dataset, sides: Sequence[PairedSlice], *, states_only: bool = False
 ) -> tuple[GateResult, ...]:
-    """Return the change gates of a dataset over the slices that were run; pooled ones last.
-
-    ``states_only`` leaves out reasons and remedies, but for what keeps a gate from being decided.
-    With ``holm: true`` a FAIL must hold after Holm's adjustment for the number of these gates.
-    """
+    """Return a dataset's change gates, pooled ones last; ``states_only`` without their reasons."""
     gates = [
         ChangeGate(language=name, threshold=one, sides=scope, change=change_for(one, scope))
         for name, scope, one in scopes(dataset, sides)

@@ -43,10 +43,7 @@ def _scopes(dataset: Dataset, clusters: Clusters) -> Iterator[Scope]:
 def power_lines(
     dataset: Dataset, clusters: Clusters, *, baseline: bool, discordances: Sequence[float]
 ) -> Iterator[str]:
-    """Yield the smallest drop that each paired gate of a data set can exclude.
-
-    ``discordances`` are the shares of pairs that may differ between two runs of one model.
-    """
+    """Yield the smallest drop that each paired gate excludes if such shares of pairs differ."""
     undecided = "" if baseline else "; without --baseline it is not decided"
     for name, count, thresholds in _scopes(dataset, clusters):
         for one in thresholds if count else ():
@@ -87,10 +84,7 @@ def expected_shares(
     discordance: float,
     calibrations: Sequence[Calibration] = (),
 ) -> dict[str, float]:
-    """Return the expected share of each slice, by name, that is asked until its gates are decided.
-
-    The model is unchanged, and a share ``discordance`` of items differs. A bar needs all items.
-    """
+    """Return the share of each slice asked until decided, if unchanged; a bar needs all items."""
     sizes = [(dataset.slices[language], len(own)) for language, own in clusters.items()]
 
     def share(gate: Threshold, count: int, parts: Sequence[tuple[Slice, int]]) -> float:
@@ -111,10 +105,7 @@ def expected_shares(
 def units_needed(
     threshold: Threshold, count: int, discordance: float, scale: JudgeScale | None = None
 ) -> tuple[int, float]:
-    """Return the mean number of ``count`` independent pairs that a sequential margin takes.
-
-    The second number is the share of runs that stay open. The model is taken to be unchanged.
-    """
+    """Return how many of ``count`` pairs a sequential margin takes, and the share left open."""
     margin = threshold.max or 0.0
     limit = margin if threshold.fail == "margin" else 0.0
     allowed = scale.shrunk(margin, confident=True) if scale else margin

@@ -24,12 +24,7 @@ from evaluators.statistics.intervals import (
     wilson,
 )
 from evaluators.statistics.metrics import USAGE, YOUDEN, YOUDEN_INCORRECT
-from evaluators.statistics.youden import (
-    ClassRate,
-    clustered,
-    corrected_difference,
-    weighted_mean,
-)
+from evaluators.statistics.youden import ClassRate, clustered, corrected_difference, weighted_mean
 from reports.compare.pairs import PairedSlice
 from reports.metrics.gate import side_of
 from reports.metrics.summary import tabulate
@@ -73,15 +68,9 @@ def correct_rates(
 
 
 def corrected_gates(
-    slice_: Slice,
-    records: Sequence[Record],
-    calibrations: Sequence[Calibration],
-    obstacle: str,
+    slice_: Slice, records: Sequence[Record], calibrations: Sequence[Calibration], obstacle: str
 ) -> Iterator[GateResult]:
-    """Yield the bars that the corrected rate decides: its whole interval has to clear them.
-
-    Items without a grade count at either extreme. ``obstacle`` says why nothing can be decided.
-    """
+    """Yield the bars that the whole corrected interval decides, ungraded items at both extremes."""
     gates = [one for one in slice_.thresholds if one.evidence == "corrected"]
     if not gates:
         return
@@ -112,10 +101,7 @@ def corrected_gates(
 
 
 def _corrected(
-    slice_: Slice,
-    records: Sequence[Record],
-    calibration: Calibration,
-    ungraded: bool | None = None,
+    slice_: Slice, records: Sequence[Record], calibration: Calibration, ungraded: bool | None = None
 ) -> Corrected | None:
     """Return the rate; items without a grade count as ``ungraded``, or None leaves them out."""
     errors = calibration.separations.get(YOUDEN)
@@ -175,9 +161,7 @@ def corrected_notes(found: Sequence[Corrected]) -> list[str]:
 
 
 def drift_notes(
-    calibrations: Sequence[Calibration],
-    sides: Mapping[str, PairedSlice],
-    baseline: Baseline | None,
+    calibrations: Sequence[Calibration], sides: Mapping[str, PairedSlice], baseline: Baseline | None
 ) -> Iterator[str]:
     """Yield a line for each language whose labelled items the judge read in the baseline too."""
     kept = calibrations_in(baseline.run) if baseline else ()

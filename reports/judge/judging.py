@@ -23,10 +23,7 @@ def judging(
     judge: str,
     calibrations: Sequence[Calibration] = (),
 ) -> Judging:
-    """Return the judge's part of the report. ``records`` holds those of each slice by its name.
-
-    ``judge`` is the SPEC. An item counts as settled without a call where rules alone decided it.
-    """
+    """Return the judge's part of a report over ``records`` by slice; ``judge`` is the SPEC."""
     every_slice = (one for dataset in datasets for one in dataset.slices.values())
     slices = [one for one in every_slice if one.name in records]
     graded_slices = [one for one in slices if one.kind.by_rubric]
@@ -91,10 +88,7 @@ def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
 
 
 def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> RulesAudit | None:
-    """Return what the audit of a cascade showed; None for any other judge, or without verdicts.
-
-    ``records`` are given with their slices. The interval is Wilson's, over clusters of items.
-    """
+    """Return what a cascade's audit showed, with Wilson's interval over clusters; else None."""
     judges = PanelSpec.parse(judge)
     judged = [(part, one) for part, one in records if one.is_graded and one.votes]
     if not judges.is_cascade or not judged:

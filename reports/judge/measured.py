@@ -18,13 +18,7 @@ from evaluators.kinds import is_right
 from evaluators.output import plural
 from evaluators.statistics.agreement import alpha_of, kappas
 from evaluators.statistics.count_table import incorrect_label, passing_labels
-from evaluators.statistics.intervals import (
-    UNDEFINED,
-    Estimate,
-    cluster_sums,
-    percentile,
-    resample,
-)
+from evaluators.statistics.intervals import UNDEFINED, Estimate, cluster_sums, percentile, resample
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
 from evaluators.statistics.youden import Separation, class_rates
 from reports.metrics.gate import GateInputs, floor_gates, gate_inputs

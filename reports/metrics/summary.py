@@ -48,10 +48,7 @@ def gated_repeats(slice_: Slice) -> tuple[str, ...]:
 def repeat_estimates(
     records: Sequence[Record], slice_: Slice, *, shown: bool = True
 ) -> dict[str, Estimate]:
-    """Return the metrics of repeats over graded tries: over all repeats, and those of gates.
-
-    ``shown`` False leaves out those of no gate. A k above the number of repeats has no metric.
-    """
+    """Return metrics of repeats over graded tries: of all repeats if ``shown``, and of gates."""
     most = max((record.repeat for record in records), default=1) if slice_.kind.answered else 1
     own = (f"{ANY}{most}", f"{ALL}{most}") if shown and most > 1 else ()
     names = [name for name in (*own, *gated_repeats(slice_)) if tries_of(name) <= most]

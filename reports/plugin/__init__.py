@@ -60,10 +60,7 @@ from reports.verdict.promoted import BASELINES
 
 _CONFIGURED = pytest.StashKey[bool]()
 
-__all__ = [
-    "pytest_collection_modifyitems",
-    "pytest_generate_tests",
-]
+__all__ = ["pytest_collection_modifyitems", "pytest_generate_tests"]
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:

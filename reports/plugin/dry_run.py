@@ -44,12 +44,7 @@ from reports.plugin.run import adjudications_of, connect_models, earlier_runs
 from reports.plugin.run_paths import check_collected
 from reports.render.console import wrapped
 from reports.verdict.assemble import Facts, ReportInputs
-from reports.verdict.odds import (
-    Simulation,
-    known_calibrations,
-    known_discordance,
-    known_records,
-)
+from reports.verdict.odds import Simulation, known_calibrations, known_discordance, known_records
 
 T = TypeVar("T")
 Shares = list[tuple[float, dict[str, float]]]
@@ -268,10 +263,7 @@ def sequence_line(
     shares: Shares,
     fixed: Forecast = NO_CALLS,
 ) -> str:
-    """Return items and cost of slices that stop once decided, and those of all their items.
-
-    ``fixed`` are the calls that are made in any case.
-    """
+    """Return items and cost of slices that stop early, and of all; ``fixed`` calls come on top."""
     costs = {name: one.known for name, one in forecasts.items()}
     unpriced = None in (fixed.cost, *(one.cost for one in forecasts.values()))
     asked, paid = [], []

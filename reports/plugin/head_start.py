@@ -63,10 +63,7 @@ def start_early(config: pytest.Config, options: RunOptions) -> None:
 
 
 def takes_everything(config: pytest.Config, files: Sequence[Path]) -> bool:
-    """Whether probably nothing drops a test of the datasets in these files.
-
-    A wrong True costs little: the replies to the calls made until then are in the ledger.
-    """
+    """Whether probably nothing drops a test of these files; a wrong True costs little."""
     only_first = (config.getoption("qa_limit") or "").startswith("first")
     plugins = config.pluginmanager.get_plugins()
     folders = [Path(config.invocation_params.dir, word).resolve() for word in config.args]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
@@ -70,13 +70,6 @@ class RunOptions:
     """Seconds; None waits to the end."""
     report_dir: Path
     dry_run: bool
-
-
-class CommandLine(Protocol):
-    """A command line that was read, such as pytest's Config."""
-
-    def getoption(self, name: str) -> Any:
-        """Return the value of an option."""
 
 
 # Values: the text that was given, or an error that says what is needed
@@ -262,8 +255,11 @@ class _Removed(argparse.Action):
         raise pytest.UsageError(removed(str(option)))
 
 
-class _Words(argparse.Namespace):
+class Words(argparse.Namespace):
+    """A command line that was read without pytest."""
+
     def getoption(self, name: str) -> Any:
+        """Return the value of an option."""
         return getattr(self, name)
 
 
@@ -271,11 +267,11 @@ def read_words(words: Sequence[str], here: Path) -> tuple[RunOptions, list[str]]
     """Return the options of a command line without pytest, and the words that are not ours."""
     parser = CommandParser(prog="qagate run", allow_abbrev=False, add_help=False)
     declare(parser.add_argument)
-    ours, others = parser.parse_known_args(words, _Words())
+    ours, others = parser.parse_known_args(words, Words())
     return read_options(ours, here), others
 
 
-def read_options(config: CommandLine, here: Path) -> RunOptions:
+def read_options(config: pytest.Config | Words, here: Path) -> RunOptions:
     """Return the options of this run, with paths from ``here``. Raises UsageError naming them."""
     given = _given(config)
 
@@ -343,13 +339,13 @@ def _choice(given: Mapping[str, Any], here: Path) -> Selection:
     )
 
 
-def given_options(config: CommandLine) -> dict[str, Any]:
+def given_options(config: pytest.Config | Words) -> dict[str, Any]:
     """Return the options that were given, unchecked."""
     values = {name: config.getoption(_dest(name)) for name in NAMES}
     return {name: value for name, value in values.items() if value not in (None, False)}
 
 
-def _given(config: CommandLine) -> dict[str, Any]:
+def _given(config: pytest.Config | Words) -> dict[str, Any]:
     """Return the options that were given: a text each, a list of texts, or True for a flag."""
     given = given_options(config)
     for name, value in given.items():

@@ -23,10 +23,7 @@ Answers = Mapping[Name, Record]
 def planned(
     files: Sequence[Path], options: RunOptions, labelled: Iterable[Path] = ()
 ) -> tuple[RunOptions, Plan]:
-    """Return the plan of all items with the run's answers, and the options with its sample.
-
-    Raises UsageError if the run cannot be read, or the data sets lack a slice of it.
-    """
+    """Return the options with the run's sample, and a plan with its answers. Raises UsageError."""
     assert options.answers is not None
     earlier = load_baseline(options.answers)
     origin = _block(earlier.run, "provenance")
@@ -58,10 +55,7 @@ def planned(
 def ended(
     run: Path, plan: Plan, outcomes: Mapping[str, Outcome], facts: Facts
 ) -> tuple[dict[str, Outcome], Facts]:
-    """Return outcomes and facts with the run's word on whose answers they are and what they took.
-
-    The run's records of items that are no longer in the data stay as they were.
-    """
+    """Return outcomes and facts with what the run says of its answers, and of items now gone."""
     earlier = load_baseline(run)
     before = _answers(earlier)
     found = dict(outcomes)

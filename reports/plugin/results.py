@@ -56,11 +56,7 @@ class SessionResults:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodeready(self, node: Any) -> None:
-        """Drop commands to a worker that has just died.
-
-        xdist may send one before it hears of the death, and would end the run with an internal
-        error. The death is still reported.
-        """
+        """Drop commands to a worker just dead: xdist would end the run by an internal error."""
         send = node.sendcommand
 
         def send_if_alive(name: str, **values: object) -> None:
@@ -121,11 +117,7 @@ LISTED = "fE"  # pytest's default for -r
 
 
 class StatusWords:
-    """Calls a miss that gates count ``missed``, not ``failed``.
-
-    The report of a miss stays failed, for JUnit and ``--lf``. With ``-rf`` and ``--gates off``
-    pytest lists misses as failures.
-    """
+    """Calls a counted miss ``missed``; it stays failed for JUnit, ``--lf`` and ``-rf``."""
 
     def __init__(self, config: pytest.Config, options: RunOptions) -> None:
         self._config = config

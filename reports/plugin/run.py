@@ -52,10 +52,7 @@ _CI_RUNS = ("GITHUB_RUN_ID", "CI_PIPELINE_ID")
 
 
 class EngineRun:
-    """The engine of one run and what it needs. Raises UsageError for the user's mistakes.
-
-    Without ``calling`` tests are only listed: no key is needed and the ledger stays closed.
-    """
+    """The engine of a run, for UsageErrors too; without ``calling`` it needs no key or ledger."""
 
     def __init__(
         self, options: RunOptions, plan: Plan, labelled: Sequence[Labelled] = (), *, calling: bool
@@ -139,10 +136,7 @@ class EngineRun:
 
     @property
     def sent(self) -> dict[str, object]:
-        """What tells each model's requests from others besides their texts, by SPEC; no keys.
-
-        Words of the user's own are the offline judge's, by language.
-        """
+        """What tells each model's requests, or a user's own words, from others; no keys."""
         rules = [one.rules for one in parse_judges(self.options.judges).members]
         own = own_files() if LEXICAL in rules else {}
         return {
@@ -200,10 +194,7 @@ class EngineRun:
         self._windowed, self._has_workers = not ahead, store is not None
 
     def lead(self) -> None:
-        """Begin before the tests are collected: all planned items will be among them.
-
-        Returns when the first call goes out; workers that start now would delay it for seconds.
-        """
+        """Begin before the tests are collected; return when the first call goes out."""
         if self._host is not None and not self.options.batch:
             self._host.lead(LEAD_PER_CALL * self.options.concurrency)
             if self._has_workers:
@@ -365,10 +356,7 @@ def call_settings(options: RunOptions) -> CallSettings:
 
 
 def run_name(options: RunOptions, environment: Mapping[str, str]) -> str:
-    """Return the name under which the ledger adds up what this run or shard has spent, or nothing.
-
-    QA_RUN gives it; the command of a shard in CI is also known by the CI run that it is part of.
-    """
+    """Return the name under which the ledger adds up a run's spending: QA_RUN, or a CI run's."""
     shard = options.choice.shard
     given = [environment.get(RUN, "")]
     ci_run = next(filter(None, map(environment.get, _CI_RUNS)), "")

@@ -80,11 +80,7 @@ def named_paths(arguments: Iterable[str], here: Path) -> list[Path]:
 
 
 def is_left_out(folder: Path, named: Iterable[Path]) -> bool:
-    """Return whether a folder holds attacks on the judge that none of the paths names.
-
-    A model has to be paid for them, so they run only when asked for: by a path in the folder, or
-    in a folder of attacks that holds it.
-    """
+    """Return whether a folder holds attacks, which a model is paid for, that no path names."""
     if not _has_attacks(folder):
         return False
     while _has_attacks(folder.parent):

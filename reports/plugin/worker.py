@@ -87,11 +87,7 @@ def _planned(item: pytest.Item) -> PlannedItem | None:
 
 
 class Verdicts:
-    """Gives each test its case and verdict, and words a miss in five lines.
-
-    The fixtures are methods: a fixture that asked pytest for its configuration would cost as much
-    as an empty test.
-    """
+    """Gives each test its case and verdict; fixtures as methods, which cost next to nothing."""
 
     def __init__(self) -> None:
         self._outcome: Outcome | None = None  # of the running test

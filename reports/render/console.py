@@ -33,10 +33,7 @@ def gates(report: Report, folder: Path | None = None) -> Iterator[str]:
 
 
 def gate_lines(gate: GateResult, folder: Path | None = None) -> list[str]:
-    """Return the gate with value, interval and bar, to stand behind its verdict's 13 columns.
-
-    Below it why, unless it passes and nothing is left open.
-    """
+    """Return a gate's line, to stand behind its verdict, and why; not if it surely passes."""
     paired = gate.threshold.paired
     value = words.signed(gate.estimate) if paired else gate.estimate.text()
     title = f"{gate.slice:<14} {gate.name} {value}, bar {words.bar(gate)}"
@@ -79,10 +76,7 @@ def _urgency(note: str) -> int:
 
 
 def brief(report: Report) -> Iterator[str]:
-    """Yield what a terminal shows after the gates: ungraded items, what broke, notes.
-
-    Notes are shown whole: all that touch the verdict, then three, first those that say what to do.
-    """
+    """Yield ungraded items, what broke, all notes that touch the verdict, and three others."""
     for name, counts in ((one.name, one.counts) for one in report.slices):
         lacking = ("ERROR", counts.error), ("MISSING", counts.missing)
         if texts := ", ".join(f"{count:,} {state}" for state, count in lacking if count):
@@ -155,10 +149,7 @@ def width() -> int:
 
 
 def wrapped(text: str, indent: str = "") -> list[str]:
-    """Return a sentence on lines as wide as the terminal, all but the first of them indented.
-
-    A path or an option stays whole where it fits.
-    """
+    """Return a sentence on lines as wide as the terminal, the later ones indented."""
     return textwrap.wrap(
         text, width(), initial_indent=indent, subsequent_indent="    ", break_on_hyphens=False
     )

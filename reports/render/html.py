@@ -159,10 +159,7 @@ DRAWN = 2_500  # of each kind, where there are more
 
 
 def listed(report: Report) -> list[Record]:
-    """Return the records that the page lists: all, or where these are too many those that matter.
-
-    In that case a hash draws ``DRAWN`` of each: flipped, ungraded, missed and other items.
-    """
+    """Return the records that the page lists: all, or by a hash ``DRAWN`` of each kind."""
     records = in_order(report.records)
     if len(records) <= LISTED:
         return records

@@ -42,10 +42,7 @@ def run_name(path: str) -> str:
 
 
 def origin(run: Mapping[str, object]) -> str:
-    """Return how many verdicts rest on replies of earlier runs; empty where none does.
-
-    ``run`` is the ``run`` block; that of merged runs holds those of its parts as ``shards``.
-    """
+    """Return how many verdicts of a ``run`` block, or its shards, rest on earlier replies."""
 
     def whole(value: object) -> int:
         return value if isinstance(value, int) and 0 <= value < 10**9 else 0

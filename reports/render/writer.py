@@ -94,11 +94,7 @@ def write(report: Report, folder: Path, transcripts: Source | None = None) -> tu
 def write_files(
     files: Iterable[tuple[str, Iterable[str | bytes]]], folder: Path, *, whole: bool = False
 ) -> tuple[Path, ...]:
-    """Write these files as ``write`` does; ``whole`` says that they are all there are of a report.
-
-    ``files`` is passed over again where they cannot be written, to say what they need. Raises
-    WriteError.
-    """
+    """Write these files as ``write`` does, as a ``whole`` report or a part. Raises WriteError."""
     parts: dict[str, Path] = {}
     try:
         folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)

@@ -106,10 +106,7 @@ def changed_requests(slice_: Slice, baseline: Baseline, judge: str, origin: obje
 
 
 def changed_origin(baseline: Baseline, model: str, judge: str, origin: object) -> Iterator[str]:
-    """Yield what else than model and judge changed since: prompts, and parameters of the model.
-
-    Yields also what the baseline, of an earlier version, does not say.
-    """
+    """Yield which prompts and parameters changed besides model and judge, or are not known."""
     before, former = baseline.run.get("provenance"), str(baseline.run.get("model", ""))
     slices = origin.get("slices") if isinstance(origin, Mapping) else None
     asked_both = RECORDED not in (former, model)

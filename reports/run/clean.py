@@ -60,10 +60,7 @@ def _masked(value: object) -> object:
 
 
 def visible(text: str) -> str:
-    r"""Return the text with hidden characters written as ``\u202e``.
-
-    Tabs and newlines stay; what is left is legal in XML, in UTF-8 and on a terminal.
-    """
+    r"""Return the text with hidden characters written as ``\u202e``, but for tabs and newlines."""
     if text.isascii() and text.isprintable():
         return text  # as most texts are; nothing in it is hidden
     return HIDDEN.sub(_escape, text.replace("\r\n", "\n"))

@@ -18,10 +18,7 @@ from reports.run.record import Record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageShift:
-    """A metric of what answers took ``before`` and ``now``, over the pairs where both are known.
-
-    ``factor`` is now / before, with the interval of the paired change.
-    """
+    """What answers took, over pairs known in both; ``factor`` is now / before, paired."""
 
     before: Estimate
     now: Estimate
@@ -41,10 +38,7 @@ def lacking(records: Iterable[Record], row: UsageMetric) -> int:
 def usage_estimates(
     records: Sequence[Record], slice_: Slice, names: Iterable[str] = USAGE
 ) -> dict[str, Estimate]:
-    """Return the metrics of what answers took, over the answers with known figures.
-
-    Items without a grade count too: a judge has no part in it.
-    """
+    """Return the metrics of what answers took, where known; no grade is needed."""
     rows = [USAGE[name] for name in names] if slice_.kind.answered else []
     found = {row.name: usage_estimate(records, slice_, row) for row in rows}
     return {name: one for name, one in found.items() if one.n}
@@ -72,19 +66,7 @@ BEST: Unknown = (math.inf, 0.0)
 """The bounds of a change where a rise is harmful: unknown figures at their worst and best."""
 
 
-def usage_change(
-    pairs: Pairs,
-    row: UsageMetric,
-    *,
-    relative: bool,
-    unknown: Unknown = (None, None),
-) -> Estimate:
-    """Return new - old of a metric over pairs, or new / old - 1 where it is ``relative``."""
-    clusters, old, new = _sides(pairs, unknown)
-    return row.change(old, new, clusters, relative=relative)
-
-
-def _sides(
+def known_sides(
     pairs: Pairs, unknown: Unknown = (None, None)
 ) -> tuple[list[Cluster], list[float], list[float]]:
     """Return cluster, old and new figure of the pairs that are known on both sides."""
@@ -100,7 +82,7 @@ def _sides(
 
 def usage_shift(pairs: Pairs, row: UsageMetric) -> UsageShift | None:
     """Return a metric then and now; None where no pair is known on both sides."""
-    clusters, old, new = _sides(pairs)
+    clusters, old, new = known_sides(pairs)
     if not clusters:
         return None
     found = row.change(old, new, clusters, relative=True)

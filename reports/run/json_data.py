@@ -13,11 +13,7 @@ from reports.run import clean
 
 
 def decode(kind: Any, value: object) -> Any:
-    """Return this JSON data as a value of type ``kind``, such as a dataclass.
-
-    Absent fields take their default. Raises ValueError, naming the field, for unknown fields and
-    for anything that does not fit its type.
-    """
+    """Return JSON data as a value of type ``kind``; raises ValueError, naming the field."""
     import msgspec  # noqa: PLC0415  # workers load this module
 
     made = msgspec.convert(value, kind, dec_hook=_custom)

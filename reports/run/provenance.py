@@ -183,11 +183,7 @@ def dump_datasets(datasets: Sequence[Dataset]) -> list[dict[str, object]]:
 
 
 def load_datasets(values: Sequence[Mapping[str, Any]]) -> tuple[Dataset, ...]:
-    """Return the datasets: enough to decide on their gates again.
-
-    A rubric has its version, protocol and scores, and no text. Raises KeyError, TypeError or
-    ValueError where the data is not what ``dump_datasets`` returns.
-    """
+    """Return datasets to decide gates again, without texts. Raises ValueError and the like."""
     found = []
     for value in values:
         own, rest = _decoded(Dataset, value, _OF_DATASET)

@@ -38,10 +38,7 @@ def previous(folder: Path) -> Path:
 
 
 def check_apart(earlier: Path, folder: Path, role: str, option: str = "--report-dir") -> None:
-    """Refuse a run to compare with that lies where a report goes: the report would replace it.
-
-    Links are followed. ``role`` says what the run is for, ``option`` names the folder.
-    """
+    """Refuse a run to compare with that lies, by links too, where this report would replace it."""
     files = [earlier / RUN, earlier / RECORDS] if earlier.is_dir() else [earlier]
     homes = [one for one in (folder, previous(folder)) if one.exists()]
     for path in (above for file in files for above in file.resolve().parents):
@@ -157,10 +154,7 @@ def keep_decided(folder: Path) -> str:
 
 
 def keep(folder: Path, to: Path, *, packed: bool = False) -> None:
-    """Keep the report in ``folder`` in ``to`` as well, in place of one there; raises OSError.
-
-    ``packed`` keeps only what a comparison needs: ``run.json``, and the records compressed.
-    """
+    """Keep the report in ``to`` as well; ``packed``: what a comparison needs. Raises OSError."""
     to.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
     if to.samefile(folder):
         return

@@ -96,10 +96,7 @@ def _renamed(counts: Data, old: str, new: str) -> Data:
 
 
 def report_from(run: Data, found: tuple[Record, ...]) -> Report:
-    """Return the report that ``run.json`` with these records was written for.
-
-    Raises KeyError, TypeError or ValueError where ``run`` is not what that report would render.
-    """
+    """Return the report behind ``run.json``. Raises KeyError, TypeError, ValueError if altered."""
     gates: list[Data] = []
     for gate in _list(run["gates"]):
         rule = {name: gate[name] for name in _RULE if name in gate}
@@ -211,11 +208,7 @@ def load_summaries(path: Path) -> tuple[dict[str, object], tuple[SliceSummary, .
 
 
 def load_report(path: Path) -> Report:
-    """Return the report that a folder, or its ``run.json``, was written for.
-
-    What renders it again renders the same bytes. Raises UsageError as ``load_run`` does, and
-    where ``run.json`` was altered.
-    """
+    """Return the report of a folder or its ``run.json``, as rendered. Raises UsageError."""
     run, records = load_run(path)
     return _as_written(path, lambda: report_from(run, records))
 

@@ -278,10 +278,7 @@ def decision_of(
     anchor: Baseline | None = None,
     known: KnownRun | None = None,
 ) -> Decision:
-    """Return the decision of ``account`` over these records, without its report and its reasons.
-
-    A ``known`` run of the same items says how good the judge is, and which items pair.
-    """
+    """Return the decision of ``account``, without reasons; a ``known`` run says what pairs."""
     (counted, before), earlier = known or (None, ()), (baseline, anchor)
     run = count_run(inputs, inputs.records, facts.every_judge, for_gates=True, known=counted)
     if before:

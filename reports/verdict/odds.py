@@ -152,21 +152,14 @@ class Odds:
 
 
 def standard_error(counts: Mapping[int, float]) -> float:
-    """Return the largest standard error of the shares of these counts of runs.
-
-    Of a run each way more, so that 40 runs which all end alike have one too.
-    """
+    """Return the largest standard error of the shares, with a run more either way."""
     runs = sum(counts.values()) + 2
     shares = [(count + 1) / runs for count in counts.values()]
     return max(math.sqrt(share * (1 - share) / runs) for share in shares)
 
 
 class Simulation:
-    """A future run.
-
-    ``inputs`` has the known model's record of every planned item. An item without a grade draws
-    the outcome of any other of its slice.
-    """
+    """A future run; ``inputs`` has a known record of each item, ungraded ones drawn anew."""
 
     def __init__(
         self,

@@ -55,11 +55,7 @@ def _outside_of(report: Report) -> tuple[Calibration, ...]:
 def regated(
     report: Report, gates: GatesFile, baseline: Baseline | None, anchor: Baseline | None = None
 ) -> Report:
-    """Return the report with these gates in place of the run's own on the same metrics.
-
-    Raises UsageError where the gates name none of the run's datasets, or a language or metric
-    that one of them does not have.
-    """
+    """Return the report with these gates for its own. Raises UsageError for names it lacks."""
     gates.check_names([dataset.name for dataset in report.datasets], "--gates")
     datasets = tuple(with_gates(one, gates) for one in report.datasets)
     return rebuilt(report, baseline, anchor, datasets)
@@ -68,11 +64,7 @@ def regated(
 def merged(
     reports: Sequence[Report], baseline: Baseline | None, anchor: Baseline | None = None
 ) -> Report:
-    """Return the report of all items of these runs, of which there is at least one.
-
-    Raises UsageError where the runs are not parts of one: another model, judge, seed, prompt,
-    rubric, data file or gate, or an item with two different outcomes.
-    """
+    """Return the report of these runs as one. Raises UsageError if they are not parts of one."""
     for name in ("model", "judge"):
         _same(name, [getattr(report, name) for report in reports])
     groups: dict[str, list[Dataset]] = defaultdict(list)
