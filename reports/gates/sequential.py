@@ -165,8 +165,6 @@ class SequentialGate:
             threshold=self.threshold,
             state="INCONCLUSIVE" if self.blocked or broken else state,
             estimate=estimate,
-            worst=None,
-            best=None,
             reason=self.blocked or broken or lost + self._reason(self.verdict(found), estimate),
             anchored=self.anchored,
         )
@@ -288,17 +286,15 @@ class AuditedGate:
     @property
     def obstacle(self) -> str:
         """Why people's verdicts cannot decide the gate; empty where they can."""
-        if self.threshold.max is None or not 0 <= self.threshold.max < 1:
-            share = "a share of items, from 0 to below 1"
-            return f"drop needs a margin as {share}, not {self.threshold.max}"
+        margin = self.threshold.max
+        if margin is None or not 0 <= margin < 1:
+            return f"drop needs a margin as a share of items, from 0 to below 1, not {margin}"
         return next((one.narrow for one in self.sides if one.narrow), self.audit.changed)
 
     @property
     def state(self) -> GateState:
         """PASS or FAIL once the evidence has sufficed; it then stays."""
-        if self.obstacle:
-            return "INCONCLUSIVE"
-        return "FAIL" if self.lost else self._of_all
+        return "INCONCLUSIVE" if self.obstacle else "FAIL" if self.lost else self._of_all
 
     @property
     def _of_all(self) -> GateState:
@@ -358,8 +354,6 @@ class AuditedGate:
             threshold=self.threshold,
             state="INCONCLUSIVE" if obstacle else state,
             estimate=estimate,
-            worst=None,
-            best=None,
             reason=obstacle or self.lost + self._reason(self._of_all, estimate, trail),
             anchored=self.sides[0].role == "anchor",
             audit=trail,

@@ -1,7 +1,7 @@
 """Gates on one run's metrics: PASS, FAIL or INCONCLUSIVE, and the sentence that says why."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cases.dataset import Evidence, Slice, Threshold
@@ -34,9 +34,9 @@ class UsageInputs:
     distrust: str = ""
     """Empty: the judge has no part in usage."""
 
-    def _ends(self, name: str) -> Iterator[Estimate]:
-        for unknown in (0.0, math.inf):
-            yield usage_estimate(self.records, self.slice_, USAGE[name], unknown)
+    def _ends(self, name: str) -> list[Estimate]:
+        most = (0.0, math.inf)
+        return [usage_estimate(self.records, self.slice_, USAGE[name], one) for one in most]
 
     def obstacle(self, name: str) -> str:
         """Return why the figures cannot decide a gate on a metric, or nothing."""
@@ -170,7 +170,13 @@ class GateInputs:
             ungraded = plural(counts.ungraded, "ungraded item")
             range_ = f"{ungraded} could bring it anywhere from {span_of(bounds)}"
             return f"{stem}, but {range_}; {self.remedy} ({size})"
-        return f"{stem} ({size}{_extreme(threshold, state, bounds) if counts.ungraded else ''})"
+        if not counts.ungraded:
+            return f"{stem} ({size})"
+        if threshold.min is not None and threshold.max is not None:
+            return f"{stem} ({size}; {span_of(bounds)} with these at either extreme)"
+        lowest = (state == "PASS") == (threshold.min is not None)
+        extreme = figure(bounds[0 if lowest else 1], threshold.min, threshold.max)
+        return f"{stem} ({size}; at {'worst' if state == 'PASS' else 'best'} {extreme})"
 
 
 def _hull(intervals: Sequence[Interval | None]) -> Interval | None:
@@ -340,15 +346,6 @@ def _side(threshold: Threshold, value: float) -> str:
         return f"above {threshold.max:g}"
     bars = [("at least", threshold.min), ("at most", threshold.max)]
     return " and ".join(f"{word} {bar:g}" for word, bar in bars if bar is not None)
-
-
-def _extreme(threshold: Threshold, state: GateState, bounds: Interval) -> str:
-    """Return the value in the worst case of the ungraded items; of a FAIL, in the best case."""
-    if threshold.min is not None and threshold.max is not None:
-        return f"; {span_of(bounds)} with these at either extreme"
-    lowest = (state == "PASS") == (threshold.min is not None)
-    value = figure(bounds[0 if lowest else 1], threshold.min, threshold.max)
-    return f"; at {'worst' if state == 'PASS' else 'best'} {value}"
 
 
 def items_to_decide(threshold: Threshold, estimate: Estimate, graded: int) -> int | None:

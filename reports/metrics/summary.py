@@ -66,13 +66,10 @@ def repeat_estimate(
     tries: dict[tuple[Cluster, str], list[bool]] = defaultdict(list)
     for record in records:
         ended = record.outcome == "passed" if record.is_graded else fill
-        own = tries[slice_.cluster_of(record), record.id]
-        if ended is not None:
-            own.append(ended)
+        tries[slice_.cluster_of(record), record.id] += [] if ended is None else [ended]
     clusters: dict[Cluster, list[float]] = defaultdict(list)
     for (cluster, _), passed in tries.items():
-        value = chance(name, len(passed), sum(passed))
-        if value is not None:
+        if (value := chance(name, len(passed), sum(passed))) is not None:
             clusters[cluster].append(value)
     return clustered_mean(list(clusters.values()))
 
@@ -311,8 +308,7 @@ def extra_estimates(
     for name in _extra_names(records) if names is None else names:
         clusters: dict[Cluster, list[float]] = defaultdict(list)
         for record in records:
-            value = record.measures.get(name)
-            if value is not None:
+            if (value := record.measures.get(name)) is not None:
                 clusters[slice_.cluster_of(record)].append(value)
         found[name] = clustered_mean(list(clusters.values()))
     return found
@@ -334,7 +330,5 @@ def extra_notes(
         named = ((one.name, ", ".join(metric.name for metric in one.metrics)) for one in slices)
         why = f"not measured: --judge {judge} asks no model"
         return [f"{name}: {metrics} {why}" for name, metrics in named if metrics]
-    return [
-        f"{name}: {plural(count, 'item')} not measured: {reason}"
-        for name, (count, reason) in unmeasured.items()
-    ]
+    lacking = ((name, plural(n, "item"), why) for name, (n, why) in unmeasured.items())
+    return [f"{name}: {items} not measured: {why}" for name, items, why in lacking]

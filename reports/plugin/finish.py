@@ -96,27 +96,23 @@ def _facts(
     }
     if labels := {key: one.label for key, one in run.adjudications.items()}:
         specs["adjudications"] = {"verdicts": len(labels), "sha256": digest(labels)}
+    session = SessionFacts(
+        other_failures=ended.failures,
+        interrupted=ended.interrupted,
+        gates_off=options.gates_off,
+        pytest_code=ended.pytest_code,
+        cause=run.cause,
+        left=run.left,
+        one_shard=plan.shard is not None,
+    )
+    spent = {"requests": run.status.requests, "spent": run.spent}
+    known = {"known_cost": found.known} if found.unpriced else {}
     return Facts(
         model=options.model,
         judge=" ".join(options.judges),
-        session=SessionFacts(
-            other_failures=ended.failures,
-            interrupted=ended.interrupted,
-            gates_off=options.gates_off,
-            pytest_code=ended.pytest_code,
-            cause=run.cause,
-            left=run.left,
-            one_shard=plan.shard is not None,
-        ),
+        session=session,
         provenance=provenance(plan, options.choice, found, specs),
-        run={
-            **about,
-            **ci_link(os.environ),
-            "requests": run.status.requests,
-            "spent": run.spent,
-            **({"known_cost": found.known} if found.unpriced else {}),
-            "replies": found.replies,
-        },
+        run={**about, **ci_link(os.environ), **spent, **known, "replies": found.replies},
         notes=(*(f"{WARNING}{one}" for one in ended.notes), *_notes(run, found)),
         complete=not ended.interrupted and not run.status.failure,
         calibrations=run.calibrations(),
@@ -196,15 +192,14 @@ def slice_lines(slices: Iterable[SliceSummary], *, breakdowns: bool = False) -> 
             f" {counts.failed:>6} missed {counts.error:>5} error {counts.missing:>5} missing"
             f"{partial}"
         )
-        measures = [f"{name} {est.text()}" for name, est in words.headline(one).items()]
-        row = ""  # as many parts as fit with the indent; no part is broken
-        for part in [*drawn, *measures]:
-            longer = f"{row}  {part}" if row else part
-            if len(longer) > console.width() - 4 and row:
-                lines.append(f"    {row}")
-                longer = part
-            row = longer
-        lines.append(f"    {row}")
+        drawn += [f"{name} {est.text()}" for name, est in words.headline(one).items()]
+        rows = [""]  # as many parts as fit with the indent; no part is broken
+        for part in drawn:
+            longer = f"{rows[-1]}  {part}" if rows[-1] else part
+            rows[-1:] = (
+                [longer] if len(longer) <= console.width() - 4 else [*filter(None, rows[-1:]), part]
+            )
+        lines += [f"    {row}" for row in rows]
         measure = next(iter(words.headline(one)), "")
         for field, values in one.breakdowns.items() if breakdowns else ():
             for value, found in values.items():

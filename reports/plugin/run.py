@@ -274,18 +274,10 @@ def connect_models(options: RunOptions, *, needs_key: bool) -> RunModels:
         text: connect(spec, require_key(spec, options.key_names) if needs_key else None)
         for text, spec in specs.items()
     }
-    factory = JudgeFactory(
-        spec=judges,
-        models={text: models[text] for text in judging},
-        specs=judging,
-        seed=options.choice.seed,
-    )
-    return RunModels(
-        model=models[answering.text] if answering else None,
-        judges=factory,
-        models=models,
-        specs=specs,
-    )
+    own, seed = {text: models[text] for text in judging}, options.choice.seed
+    factory = JudgeFactory(spec=judges, models=own, specs=judging, seed=seed)
+    model = models[answering.text] if answering else None
+    return RunModels(model=model, judges=factory, models=models, specs=specs)
 
 
 def _of_shard(spec: Spec, shard: Shards) -> Spec:
@@ -342,26 +334,17 @@ def earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None
 
 def call_settings(options: RunOptions) -> CallSettings:
     """Return how the models of a run are asked."""
-    return CallSettings(
-        ledger=options.ledger,
-        concurrency=options.concurrency,
-        rpm=options.rpm,
-        deadline=options.deadline,
-        max_cost=options.max_cost,
-        run=run_name(options, os.environ),
-        replay=options.replay,
-        fresh=options.fresh,
-        transcripts=not options.no_transcripts,
-    )
+    own = ("ledger", "concurrency", "rpm", "deadline", "max_cost", "replay", "fresh")
+    same: dict[str, Any] = {name: getattr(options, name) for name in own}
+    run, keeps = run_name(options, os.environ), not options.no_transcripts
+    return CallSettings(run=run, transcripts=keeps, **same)
 
 
 def run_name(options: RunOptions, environment: Mapping[str, str]) -> str:
     """Return the name under which the ledger adds up a run's spending: QA_RUN, or a CI run's."""
-    shard = options.choice.shard
-    given = [environment.get(RUN, "")]
+    shard, name = options.choice.shard, environment.get(RUN, "")
     ci_run = next(filter(None, map(environment.get, _CI_RUNS)), "")
-    if not given[0] and shard and ci_run:
-        given = [ci_run, *sys.argv]
+    given = [ci_run, *sys.argv] if shard and ci_run and not name else [name]
     return digest([*given, shard and [shard.of, *shard.held]]) if given[0] else ""
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from evaluators.statistics.betting import ENOUGH
 from evaluators.statistics.intervals import Estimate
@@ -208,18 +209,15 @@ def _draw(
     bars: Sequence[float] = (),
     bounds: tuple[float | None, float | None] = (None, None),
 ) -> Plot:
-    value, low, high, worst, best = (_place(x, axis) for x in (*_numbers(estimate), *bounds))
     marks = (_place(bar, axis) for bar in bars)
+    places: Any = [_place(x, axis) for x in (*_numbers(estimate), *bounds)]
+    names = ("value", "low", "high", "worst", "best")
     return Plot(
         start=axis[0],
         end=axis[1],
-        value=value,
-        low=low,
-        high=high,
-        worst=worst,
-        best=best,
         bars=tuple(mark for mark in marks if mark is not None),
         zero=_place(0.0, axis) if axis[0] < 0 else None,
+        **dict(zip(names, places, strict=True)),
     )
 
 

@@ -73,16 +73,15 @@ def prepare() -> None:
 
 @cache
 def _environment() -> Environment:
+    def shown(value: object) -> object:  # the template's own markup passes
+        text = isinstance(value, str) and not isinstance(value, Markup)
+        return clean.visible(str(value)) if text else value
+
     environment = Environment(
         loader=PackageLoader("reports.render", "page"),
         autoescape=True,
         undefined=StrictUndefined,
-        # Stands between every value and the page; markup of the template itself passes.
-        finalize=lambda value: (
-            clean.visible(str(value))
-            if isinstance(value, str) and not isinstance(value, Markup)
-            else value
-        ),
+        finalize=shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )

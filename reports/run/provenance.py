@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -96,7 +96,7 @@ def provenance(
         "seed": choice.seed,
         "repeats": choice.repeats,
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": dict(map(_version, PACKAGES)),
     }
 
 
@@ -109,11 +109,11 @@ def named_model(model: str, provenance: object) -> str:
     return f"{model} ({files.pop()})" if named else model
 
 
-def _version(package: str) -> str:
+def _version(package: str) -> tuple[str, str]:
     try:
-        return version(package)
+        return package, version(package)
     except PackageNotFoundError:
-        return "not installed"
+        return package, "not installed"
 
 
 _OF_DATASET = (
@@ -146,18 +146,17 @@ class DeclaredSlice:
     @classmethod
     def of(cls, slice_: Slice) -> "DeclaredSlice":
         """Return what is written of a slice."""
-        rubric = slice_.rubric
-        return cls(
+        found = cls(
             file=slice_.path.name,
             rules=slice_.thresholds,
             metrics=tuple(metric.name for metric in slice_.metrics),
             checks=tuple(check.name for check in slice_.checks),
-            rubric=rubric.version if rubric else "",
-            protocol=rubric.protocol if rubric else None,
-            scores=dict(rubric.scores) if rubric else {},
             labels=slice_.labels,
             passing=slice_.passing,
         )
+        if (one := slice_.rubric) is None:
+            return found
+        return replace(found, rubric=one.version, protocol=one.protocol, scores=dict(one.scores))
 
     def rubric_of(self, language: str) -> Rubric | None:
         """Return the rubric without its texts."""

@@ -17,8 +17,6 @@ Role = Literal["baseline", "anchor"]
 
 
 _VERDICTS = {0: "PASS", 1: "FAIL", 2: "INCOMPLETE", 6: "INCONCLUSIVE"}
-
-
 WARNING = "WARNING: "
 """The beginning of a note that touches the verdict."""
 
@@ -79,14 +77,11 @@ class SliceSummary:
                 "only a part of the slice was run, picked by hand or a shard; run all of it, or "
                 "merge all shards, to decide"
             )
-        drawn = self.sample
-        if drawn is None or drawn.pinned:
+        if (drawn := self.sample) is None or drawn.pinned:
             return ""
         pin = f"`sample: {{limit: {drawn.items}, seed: {drawn.seed}}}`"
-        return (
-            f"{drawn.share} items, seed {drawn.seed}; pin {pin} in the data set or gates file to "
-            "let them decide, or run all"
-        )
+        where = f"pin {pin} in the data set or gates file to let them decide, or run all"
+        return f"{drawn.share} items, seed {drawn.seed}; {where}"
 
     @property
     def part(self) -> str:
@@ -109,9 +104,9 @@ class GateResult:
     threshold: Threshold
     state: GateState
     estimate: Estimate
-    worst: float | None
+    worst: float | None = None
     """The metric with every ungraded item counted against it."""
-    best: float | None
+    best: float | None = None
     """The metric with every ungraded item counted for it."""
     reason: str
     """One sentence; of an INCONCLUSIVE gate it says what would decide it."""
