@@ -21,8 +21,7 @@ from reports.run.clean import line
 from reports.run.report import safe_report
 from reports.verdict.assemble import account
 
-OLD = "-baseline"
-"""What the name of the folder ends with that holds the baseline as a run of ours."""
+OLD = "-baseline"  # what the name of the folder ends with that holds the baseline as a run of ours
 
 _TEXTS = {
     "metric": ("NAME", "the score that decides (default: the tool's own first)"),

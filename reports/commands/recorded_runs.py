@@ -3,7 +3,7 @@
 import argparse
 import glob
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from reports.render.views import date
 from reports.render.writer import FORMATS, Files, WriteError, write, write_files
 from reports.run.baseline import Baseline, load_baseline
 from reports.run.clean import line, visible
+from reports.run.json_data import inner
 from reports.run.record import Record
 from reports.run.report import Report, Role
 from reports.run.report_folder import PREVIOUS, RUN, TRANSCRIPTS, check_apart, keep, previous
@@ -317,8 +318,7 @@ def list_runs(argv: Sequence[str]) -> int:
         except UsageError as problem:
             lines.append(f"{name:<24} cannot be read: {problem}")
             continue
-        about = run.get("run")
-        when = date(about.get("started") if isinstance(about, Mapping) else None)
+        when = date(inner(run, "run").get("started"))
         items = plural(sum(part.counts.planned for part in slices), "item")
         told = f"{run.get('verdict', ''):<12} {items:>12}  {run.get('model', '')}"
         lines.append(f"{name:<24} {when}  {told}  {run.get('judge', '')}")

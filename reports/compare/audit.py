@@ -28,8 +28,7 @@ from reports.run.record import Record
 
 SAMPLE = "sample"
 
-FEWEST = 20
-"""The fewest pairs to put on one form."""
+FEWEST = 20  # the fewest pairs to put on one form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

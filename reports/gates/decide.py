@@ -1,28 +1,9 @@
 """The exit code of a session, and the one line that explains it, from its gates and facts.
 
-The first row that applies decides:
-
-====  =====================================================================================
-code  when
-====  =====================================================================================
-3, 4  pytest's own: an internal error, a usage error
-2     interrupted
-0     ``--dry-run`` without any failure
-6     ``--gates off``, nothing failed, and calls are still with a provider in batches
--     no item selected, ``--gates off``, or a code that is not pytest's "passed", "failed" or
-      "interrupted": pytest's own code
-1     a gate FAIL, or a failure that is not a graded miss
-4     no item has a grade, as no call could be made: a wrong key, model name or address
-0     the session of one shard, complete: it decides nothing
-6     a shard missing; parts of the baseline not run, answers of two versions; a gate INCONCLUSIVE;
-      no gate at all; a slice without a gate of its own, or with a baseline without a paired one; no
-      baseline where one is required
-0     every gate PASS, and every slice has one
-====  =====================================================================================
-
-A gate that pools languages does not count as a slice's own: it may pass while one language fails.
-A labelled slice whose judge reaches the floor needs no gate. ERROR and MISSING items do not change
-exit 0: a gate that passes has already counted them as failures.
+The first row that ``_outside`` and then ``_by_gates`` yield decides. A gate that pools languages
+does not count as a slice's own: it may pass while one language fails. A labelled slice whose judge
+reaches the floor needs no gate. ERROR and MISSING items do not change exit 0: a gate that passes
+has already counted them as failures.
 """
 
 from collections.abc import Iterator, Sequence

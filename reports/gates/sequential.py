@@ -256,8 +256,7 @@ def _gate(language: str, threshold: Threshold, sides: Sequence[PairedSlice]) -> 
     )
 
 
-REVIEW = "qagate review RUN"
-"""How the command for people begins; RUN is the run's own folder."""
+REVIEW = "qagate review RUN"  # how the command for people begins; RUN is the run's own folder
 _STEPS = 200  # the most points in a plot
 _LOG10 = math.log(10)
 

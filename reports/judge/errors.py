@@ -30,7 +30,7 @@ from reports.metrics.gate import side_of
 from reports.metrics.summary import tabulate
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration, Corrected
-from reports.run.json_data import decode
+from reports.run.json_data import decode, inner
 from reports.run.record import Record
 from reports.run.report import GateResult, GateState
 
@@ -187,8 +187,7 @@ def drift_notes(
 
 def calibrations_in(run: Mapping[str, object]) -> Iterator[Calibration]:
     """Yield those calibrations of a ``run.json`` that this version can read."""
-    block = run.get("judging")
-    parts = block.get("calibrations") if isinstance(block, Mapping) else None
+    parts = inner(run, "judging").get("calibrations")
     for part in parts if isinstance(parts, (list, tuple)) else ():
         with suppress(ValueError):
             yield decode(Calibration, part)

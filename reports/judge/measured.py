@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
 
 
-CALIBRATION_OFF = "calibration is off"
-"""Why nothing measures a judge where the user wants that."""
+CALIBRATION_OFF = "calibration is off"  # why nothing measures a judge where the user wants that
 EACH_CLASS = 10
 """The fewest labels of right answers, and of wrong ones, that let a judge be trusted."""
 CANNOT_TELL = "cannot tell right from wrong answers"

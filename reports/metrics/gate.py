@@ -79,8 +79,7 @@ def _span(bounds: Interval) -> str:
     return span_of(bounds) if math.isfinite(bounds[1]) else f"{figure(bounds[0])} or any more"
 
 
-BY_RUN = ("estimate", "confident")
-"""The evidence that is judged once, over all items of a run."""
+BY_RUN = ("estimate", "confident")  # the evidence that is judged once, over all items of a run
 
 ROUNDING = 1e-12  # a metric that equals its bar on paper may miss it by this much in floats
 

@@ -74,8 +74,7 @@ def repeat_estimate(
     return clustered_mean(list(clusters.values()))
 
 
-NO_VALUE = "(none)"
-"""The heading of the items that lack the field of a breakdown."""
+NO_VALUE = "(none)"  # the heading of the items that lack the field of a breakdown
 
 
 def count(records: Sequence[Record]) -> Counts:
@@ -99,8 +98,7 @@ def summarise(
     metrics of an answered slice that none of its gates names.
     """
     sample = sample or tabulate(records, slice_)
-    brief = for_gates and slice_.kind.answered
-    measures = _gated(sample, records, slice_) if brief else _measures(sample, records, slice_)
+    measures = _measures(sample, records, slice_, brief=for_gates and slice_.kind.answered)
     totals, counts = sample.whole.counts.sum(axis=0), count(records)
     if counts.stopped and not for_gates:
         measures = _at_any_look(measures, sample.whole, records, slice_)
@@ -122,26 +120,21 @@ def summarise(
     )
 
 
-def _measures(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
-    """Return every metric of a slice; for repeated judgements also how often two agree."""
-    repeats = {}
-    if not slice_.kind.answered:
+def _measures(
+    sample: Sample, records: Sequence[Record], slice_: Slice, *, brief: bool
+) -> dict[str, Estimate]:
+    """Return every metric of a slice, or if ``brief`` those that its own gates name."""
+    gates, repeats = {one.measure for one in slice_.thresholds if not one.of_usage}, {}
+    used = {one.measure for one in slice_.thresholds if one.measure in USAGE} if brief else USAGE
+    extras = [name for name in _extra_names(records) if name in gates or not brief]
+    if not slice_.kind.answered:  # of repeated judgements also how often two agree
         by_item = tabulate(records, slice_, cluster_of=lambda record: (record.id,))
         repeats = {SELF_AGREEMENT: by_item.self_agreement()} if by_item.clustered else {}
-    extras = extra_estimates(records, slice_)
-    tries = repeat_estimates(records, slice_)
-    used = usage_estimates(records, slice_)
-    return {**sample.estimates(), **repeats, **tries, **extras, **used}
-
-
-def _gated(sample: Sample, records: Sequence[Record], slice_: Slice) -> dict[str, Estimate]:
-    named = {one.measure for one in slice_.thresholds if not one.of_usage}
-    used = [one.measure for one in slice_.thresholds if one.measure in USAGE]
-    extras = [name for name in _extra_names(records) if name in named]
     return {
-        **(sample.estimates(named) if named else {}),
+        **(sample.estimates(gates if brief else ()) if gates or not brief else {}),
+        **repeats,
+        **repeat_estimates(records, slice_, shown=not brief),
         **extra_estimates(records, slice_, extras),
-        **repeat_estimates(records, slice_, shown=False),
         **usage_estimates(records, slice_, used),
     }
 

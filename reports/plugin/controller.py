@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from reports.run.report import Report
 
 TIDY_EVERY = 500  # tests
-COLOURS = {0: "green", 6: "yellow"}
-"""Of the last line, by exit code; other codes are red."""
+COLOURS = {0: "green", 6: "yellow"}  # of the last line, by exit code; other codes are red
 LAST_BROUGHT = "--import-mode=importlib"
 """The last word that ``qagate run`` puts before the user's own: see reports/commands/run.py."""
 
@@ -215,12 +214,9 @@ class Controller:
         notes = [f"failing tests were run again: {again}"] if again else []
         if untested := self._results.untested(self._run.outcomes):
             notes.append(f"{plural(untested, 'item')} graded without a test: the workers died")
-        ended = SessionStatus(
-            pytest_code=code,
-            interrupted=self._interrupted,
-            failures=self._results.other_failures,
-            notes=tuple(notes),
-        )
+        failures, interrupted = self._results.other_failures, self._interrupted
+        status: Any = {"pytest_code": code, "failures": failures, "interrupted": interrupted}
+        ended = SessionStatus(notes=tuple(notes), **status)
         about = {
             "id": self._folder.name.removeprefix("qa-"),
             "started": self._started.isoformat(timespec="seconds"),

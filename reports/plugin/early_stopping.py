@@ -19,8 +19,7 @@ from reports.run.baseline import Baseline
 from reports.run.record import Record, make_record
 from reports.verdict.assemble import ReportInputs, sequences
 
-FEWEST = 16
-"""Items of a queue in hand at its beginning."""
+FEWEST = 16  # items of a queue in hand at its beginning
 
 
 def _gates(dataset: Dataset, slice_: Slice, *, paired: bool) -> list[Threshold]:

@@ -196,9 +196,8 @@ def slice_lines(slices: Iterable[SliceSummary], *, breakdowns: bool = False) -> 
         rows = [""]  # as many parts as fit with the indent; no part is broken
         for part in drawn:
             longer = f"{rows[-1]}  {part}" if rows[-1] else part
-            rows[-1:] = (
-                [longer] if len(longer) <= console.width() - 4 else [*filter(None, rows[-1:]), part]
-            )
+            fits = len(longer) <= console.width() - 4 or not rows[-1]
+            rows = [*rows[:-1], longer] if fits else [*rows, part]
         lines += [f"    {row}" for row in rows]
         measure = next(iter(words.headline(one)), "")
         for field, values in one.breakdowns.items() if breakdowns else ():

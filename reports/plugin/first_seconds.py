@@ -13,8 +13,7 @@ from types import FrameType, TracebackType
 
 EXIT_CODE = 2
 LINE = "INTERRUPTED: exit 2; nothing was asked yet, run the same command again"
-WORKER = "PYTEST_XDIST_WORKER"
-"""xdist sets this variable in workers; their controller ends them."""
+WORKER = "PYTEST_XDIST_WORKER"  # xdist sets this variable in workers; their controller ends them
 
 Handler = Callable[[int, FrameType | None], object]
 

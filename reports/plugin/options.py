@@ -221,7 +221,7 @@ def declare(add: Callable[..., object]) -> None:
     for name, text in _FLAGS:
         add(f"--{name}", dest=_dest(name), help=text, action="store_true")
     for option in REMOVED:
-        add(option, nargs="?", dest="qa_removed", help=argparse.SUPPRESS, action=_Removed)
+        add(option, nargs="?", dest="qa_removed", help=argparse.SUPPRESS, action=_Once)
 
 
 def _dest(name: str) -> str:
@@ -229,7 +229,7 @@ def _dest(name: str) -> str:
 
 
 class _Once(argparse.Action):
-    """Takes one value; a second one is refused, as only the last of them would count."""
+    """Takes one value; refuses a second one, which alone would count, and a removed option."""
 
     def __call__(
         self,
@@ -238,21 +238,12 @@ class _Once(argparse.Action):
         values: object,
         option: str | None = None,
     ) -> None:
+        if option and option in REMOVED:
+            raise pytest.UsageError(removed(option))
         if getattr(namespace, self.dest) not in (None, values):
             msg = f"given twice, the second time as {values!r}; a run takes one, so run twice"
             raise argparse.ArgumentError(self, msg)
         setattr(namespace, self.dest, values)
-
-
-class _Removed(argparse.Action):
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option: str | None = None,
-    ) -> None:
-        raise pytest.UsageError(removed(str(option)))
 
 
 class Words(argparse.Namespace):

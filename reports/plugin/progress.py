@@ -157,9 +157,8 @@ class ProgressDisplay:
     def _draw(self) -> None:
         if self._screen is None or self._descriptor is None:
             return
-        size = os.get_terminal_size(self._descriptor)
-        texts = self._progress.block(time.monotonic(), self._status())
-        share = self._progress.done / max(self._progress.planned, 1)
+        size, one = os.get_terminal_size(self._descriptor), self._progress
+        texts, share = one.block(time.monotonic(), self._status()), one.done / max(one.planned, 1)
         lines = block_lines(texts, share, size.columns - 1, colour=bool(self._writer.hasmarkup))
         self._screen.show(lines if size.lines > len(lines) + 1 else ())
 
@@ -259,12 +258,8 @@ def block_lines(texts: Sequence[str], share: float, width: int, *, colour: bool)
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    console = Console(
-        width=max(width, 20),
-        force_terminal=True,
-        color_system="standard" if colour else None,
-        legacy_windows=False,
-    )
+    system: Any = {"force_terminal": True, "legacy_windows": False}
+    console = Console(width=max(width, 20), color_system="standard" if colour else None, **system)
     head, *rest = texts
     grid = Table.grid(padding=(0, 1))
     room = min(20, console.width - cell_len(head) - len("qa  "))

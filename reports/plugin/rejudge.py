@@ -12,6 +12,7 @@ from cases.plan import make_plan
 from evaluators.core import Outcome, Usage, UsageError
 from reports.plugin.options import RunOptions
 from reports.run.baseline import Baseline, load_baseline
+from reports.run.json_data import inner
 from reports.run.record import Record
 from reports.verdict.assemble import Facts
 
@@ -26,7 +27,7 @@ def planned(
     """Return the options with the run's sample, and a plan with its answers. Raises UsageError."""
     assert options.answers is not None
     earlier = load_baseline(options.answers)
-    origin = _block(earlier.run, "provenance")
+    origin = inner(earlier.run, "provenance")
     limit, seed, repeats = (origin.get(name) for name in ("limit", "seed", "repeats"))
     choice = replace(  # the sample and the repeats of the run
         options.choice,
@@ -108,23 +109,14 @@ def _old(item: PlannedItem, before: Answers) -> Record | None:
 
 def _origin(provenance: Mapping[str, object], earlier: Baseline) -> dict[str, object]:
     """Return the provenance with what the run says of the answers: its prompts and parameters."""
-    before = _block(earlier.run, "provenance")
-    slices = {
-        name: {
-            **_block({name: part}, name),
-            "prompt": _block(_block(before, "slices"), name).get("prompt", ""),
-        }
-        for name, part in _block(provenance, "slices").items()
-    }
+    before, slices = inner(earlier.run, "provenance"), {}
+    for name in inner(provenance, "slices"):
+        prompt = inner(before, "slices", name).get("prompt", "")
+        slices[name] = {**inner(provenance, "slices", name), "prompt": prompt}
     return {
         **provenance,
         "model": earlier.run.get("model"),
-        "sent": {**_block(before, "sent"), **_block(provenance, "sent")},
+        "sent": {**inner(before, "sent"), **inner(provenance, "sent")},
         "slices": slices,
         "rejudged": earlier.sha256,
     }
-
-
-def _block(origin: Mapping[str, object], name: str) -> Mapping[str, object]:
-    found = origin.get(name)
-    return found if isinstance(found, Mapping) else {}

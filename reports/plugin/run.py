@@ -46,8 +46,7 @@ FIRST_ITEMS = 4
 ENOUGH = (BUDGET, DEADLINE, BATCH)
 """Why a run ends before its items did where nothing is wrong: what the user allowed is used up."""
 
-RUN = "QA_RUN"
-"""The variable that names a run of several tasks: what they spend is added up."""
+RUN = "QA_RUN"  # the variable that names a run of several tasks: what they spend is added up
 _CI_RUNS = ("GITHUB_RUN_ID", "CI_PIPELINE_ID")
 
 

@@ -119,8 +119,7 @@ def _usage(report: Report) -> str:
     found = words.usage_rows(report)
     rows = ((one.name, *(" ".join(cell).strip() for cell in one.cells)) for one in found)
     table = _table("Seconds, tokens and cost of answers", words.USAGE_HEADER, rows)
-    note = f"\n*{'; '.join(words.usage_notes(report))}*\n\n{_END}"
-    return table.replace(f"\n{_END}", note) if table else ""
+    return table.replace(f"\n{_END}", f"\n*{'; '.join(words.usage_notes(report))}*\n\n{_END}")
 
 
 def _gate(gate: GateResult) -> tuple[str, ...]:

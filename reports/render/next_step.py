@@ -11,8 +11,7 @@ from reports.run.report import Report
 
 FEW_LABELS = 30
 """Labelled answers below which the next step is to label more: `qagate new` asks for as many."""
-_NARROWING = ("-k", "-m", "--limit", "--shard", "--languages")
-"""Options that leave items out."""
+_NARROWING = ("-k", "-m", "--limit", "--shard", "--languages")  # options that leave items out
 _REST = "    # asks only for what is missing"
 _MENDED = "    # once that is mended"
 

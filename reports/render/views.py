@@ -3,8 +3,9 @@
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 from evaluators.output import plural
@@ -13,6 +14,7 @@ from evaluators.statistics.metrics import USAGE, columns, counts_every_item
 from reports.render import words
 from reports.render.charts import Plot, plot, reach_of, trend
 from reports.run.evidence import SliceComparison
+from reports.run.json_data import inner
 from reports.run.report import Decision, GateResult, Report, SliceSummary
 
 _EXITS = {
@@ -234,18 +236,14 @@ def _flips(report: Report) -> list[dict[str, object]]:
 
 def _origin(report: Report) -> dict[str, object]:
     """Return the provenance; that of the slices as a table, in an order that survives a file."""
-    known = report.provenance.get("slices")
-    if not isinstance(known, Mapping) or not known:
+    slices = inner(report.provenance, "slices")
+    if not slices:
         return {"sources": None, "provenance": report.provenance}
+    unset: Any = (None, "", [], ())
+    known = {str(name): {key: str(one) for key, one in inner(slices, name).items()
+                         if one not in unset} for name in sorted(slices)}  # fmt: skip
     rest = {name: part for name, part in report.provenance.items() if name != "slices"}
-    names = {name for part in known.values() for name, value in part.items() if _is_set(value)}
+    names = {name for part in known.values() for name in part}
     columns = (*(name for name in _SOURCES if name in names), *sorted(names.difference(_SOURCES)))
-    rows = [
-        (str(name), [(one, str(part[one]) if _is_set(part.get(one)) else "–") for one in columns])
-        for name, part in sorted(known.items())
-    ]
+    rows = [(name, [(key, part.get(key, "–")) for key in columns]) for name, part in known.items()]
     return {"sources": {"columns": columns, "rows": rows}, "provenance": rest}
-
-
-def _is_set(value: object) -> bool:
-    return value is not None and value not in ("", [], ())

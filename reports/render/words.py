@@ -17,8 +17,7 @@ from reports.run.provenance import named_model
 from reports.run.record import Record
 from reports.run.report import GateResult, Report, SliceSummary
 
-Shown = Callable[[float | None], str]
-"""Writes a figure, for instance to three decimals."""
+Shown = Callable[[float | None], str]  # writes a figure, for instance to three decimals
 FEWER_REPEATS = "repeats left out, as the baseline has fewer"
 _PROMOTED = ("reports", "baselines")  # as in reports/verdict/promoted.py, which needs this module
 _URGENCY = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2}
@@ -73,8 +72,7 @@ def interval(estimate: Estimate, shown: Shown = number) -> str:
 
 def headline(part: SliceSummary) -> dict[str, Estimate]:
     """Return the measures that sum a slice up, its kind's main one first."""
-    names = headlines(part.kind)
-    return {name: part.measures[name] for name in names if name in part.measures}
+    return {one: part.measures[one] for one in headlines(part.kind) if one in part.measures}
 
 
 def bounds(gate: GateResult, shown: Shown = number) -> str:
@@ -143,16 +141,15 @@ def urgent(report: Report) -> list[Record]:
 
 def broke(report: Report) -> list[tuple[Record, Change]]:
     """Return the items that passed before and fail now, wrong ones before silent, worst first."""
-    records = {record.key: record for record in report.records}
-    changes = report.comparison.changes if report.comparison else ()
-    found = [(records[one.key], one) for one in changes if one.flip == "broke"]
 
     def harm(pair: tuple[Record, Change]) -> tuple[bool, int]:
         record, change = pair
         silent = record.grade in (NOT_ATTEMPTED, UNANSWERED)
         return silent, (record.rating or 0) - (change.rating or 0)
 
-    return sorted(found, key=harm)
+    records = {record.key: record for record in report.records}
+    changes = report.comparison.changes if report.comparison else ()
+    return sorted(((records[x.key], x) for x in changes if x.flip == "broke"), key=harm)
 
 
 def signed(estimate: Estimate, shown: Shown = number) -> str:

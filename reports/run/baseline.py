@@ -12,6 +12,7 @@ from evaluators.judge_spec import LEXICAL, PanelSpec, known_names
 from evaluators.judges.ensemble import Adjudications
 from evaluators.text import mask, one_line
 from reports.run.evidence import AuditPlan
+from reports.run.json_data import inner
 from reports.run.record import Record, by_slice
 from reports.run.report import Role, SliceSummary
 from reports.run.run_json import load_run, sample_of
@@ -39,8 +40,7 @@ class Baseline:
     @property
     def sha256(self) -> str:
         """The checksum of its records, empty where ``run.json`` has none."""
-        block = self.run.get("records")
-        return str(block.get("sha256", "")) if isinstance(block, Mapping) else ""
+        return str(inner(self.run, "records").get("sha256", ""))
 
     def obstacle(self, now: SliceSummary) -> str:
         """Return why its part of a slice may not stand for all of it, or nothing."""
@@ -57,9 +57,8 @@ class Baseline:
                 f"only a part of the {self.role}'s slice was run, picked by hand; compare with a "
                 "run of all of it"
             )
-        origin = self.run.get("provenance")
         try:
-            then = sample_of(part, origin if isinstance(origin, Mapping) else {})
+            then = sample_of(part, inner(self.run, "provenance"))
         except (KeyError, ValueError):
             return f"the {self.role} does not say whether it asked all items; run it again"
         drawn = now.sample
@@ -87,7 +86,7 @@ def changed_judge(
     graded = any(one.result for one in old) and any(one.result for one in new)
     if graded and differs:
         return f"the judge changed from {', '.join(sorted(was))} to {', '.join(sorted(is_))}"
-    rubric = _part(baseline.run.get("provenance"), "slices", slice_.name).get("rubric")
+    rubric = inner(baseline.run, "provenance", "slices", slice_.name).get("rubric")
     version = slice_.rubric.version if slice_.rubric else ""
     if graded and rubric is not None and rubric != version:
         return f"the rubric changed from {rubric} to {version}"
@@ -99,7 +98,7 @@ def changed_requests(slice_: Slice, baseline: Baseline, judge: str, origin: obje
     by_judge = slice_.kind.by_rubric or not slice_.kind.answered
     words = f"{LEXICAL}:{slice_.language}"
     for spec in (words, *PanelSpec.parse(judge).models()) if by_judge else ():
-        was, is_ = (_part(one, "sent", spec) for one in (baseline.run.get("provenance"), origin))
+        was, is_ = (inner(one, "sent", spec) for one in (baseline.run.get("provenance"), origin))
         if was != is_ and (spec == words or (was and is_)):
             return f"what is sent to the judge {spec} changed: {_moved(was, is_)}"
     return ""
@@ -108,13 +107,11 @@ def changed_requests(slice_: Slice, baseline: Baseline, judge: str, origin: obje
 def changed_origin(baseline: Baseline, model: str, judge: str, origin: object) -> Iterator[str]:
     """Yield which prompts and parameters changed besides model and judge, or are not known."""
     before, former = baseline.run.get("provenance"), str(baseline.run.get("model", ""))
-    slices = origin.get("slices") if isinstance(origin, Mapping) else None
-    asked_both = RECORDED not in (former, model)
-    for name in slices if asked_both and isinstance(slices, Mapping) else ():
-        old, new = (_part(one, "slices", name).get("prompt") for one in (before, origin))
+    for name in inner(origin, "slices") if RECORDED not in (former, model) else ():
+        old, new = (inner(one, "slices", name).get("prompt") for one in (before, origin))
         if old and new and old != new:
             yield f"{name}: the answer prompt changed from {old} to {new}, not the model alone"
-    was, is_ = _part(before, "sent", former), _part(origin, "sent", model)
+    was, is_ = inner(before, "sent", former), inner(origin, "sent", model)
     if former != model:  # its name and address differ in any case
         was, is_ = (
             {"parameters": one["parameters"]} if "parameters" in one else {} for one in (was, is_)
@@ -124,22 +121,13 @@ def changed_origin(baseline: Baseline, model: str, judge: str, origin: object) -
     asked = [former] if former != RECORDED else []
     asked += [one for one in PanelSpec.parse(judge).models() if one != former]
     says = isinstance(origin, Mapping) and "sent" in origin
-    if says and (unknown := [one for one in asked if not _part(before, "sent", one)]):
+    if says and (unknown := [one for one in asked if not inner(before, "sent", one)]):
         yield f"the {baseline.role} does not say what parameters {', '.join(unknown)} had"
-
-
-def _part(origin: object, block: str, name: str) -> Mapping[str, object]:
-    """Return what a run's provenance, of any version, says of a slice or a model."""
-    known = origin.get(block) if isinstance(origin, Mapping) else None
-    part = known.get(name) if isinstance(known, Mapping) else None
-    return part if isinstance(part, Mapping) else {}
 
 
 def _moved(then: Mapping[str, object], now: Mapping[str, object]) -> str:
     """Return in words what differs between two connections to a model."""
-    was, is_ = (
-        {**one, "parameters": None, **_part({"": one}, "", "parameters")} for one in (then, now)
-    )
+    was, is_ = ({**one, "parameters": None, **inner(one, "parameters")} for one in (then, now))
     names = sorted(name for name in was.keys() | is_.keys() if was.get(name) != is_.get(name))
 
     def word(value: object) -> str:

@@ -320,8 +320,7 @@ class PlannedPair:
     """The data set's ``order``."""
 
 
-AuditPlan = Mapping[str, PlannedPair]
-"""The pairs of an audit, by a hash of the two answers."""
+AuditPlan = Mapping[str, PlannedPair]  # the pairs of an audit, by a hash of the two answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

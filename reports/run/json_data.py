@@ -28,6 +28,13 @@ def encode(value: object) -> Any:
     return msgspec.to_builtins(value, enc_hook=plain)
 
 
+def inner(value: object, *names: str) -> Mapping[str, Any]:
+    """Return the mapping under these names in data of any version; empty where none is."""
+    for name in names:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
 def _custom(kind: type, value: object) -> object:
     if kind is object:  # what a user's own columns hold
         return value

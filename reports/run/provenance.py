@@ -14,7 +14,7 @@ from evaluators.answerers import RECORDED
 from evaluators.core import CORRECT, GRADES, Outcome
 from evaluators.extra_metrics import CheckSpec, MetricSpec
 from evaluators.rubric import Protocol, Rubric
-from reports.run.json_data import decode, encode
+from reports.run.json_data import decode, encode, inner
 from reports.run.record import total_cost
 
 PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "numpy")
@@ -102,9 +102,8 @@ def provenance(
 
 def named_model(model: str, provenance: object) -> str:
     """Return a model's name; of recorded answers with their file. Takes any run's provenance."""
-    slices = provenance.get("slices") if isinstance(provenance, Mapping) else None
-    known = slices.values() if isinstance(slices, Mapping) else ()
-    files = {str(part.get("file", "")) for part in known if isinstance(part, Mapping)}
+    slices = inner(provenance, "slices")
+    files = {str(inner(slices, name).get("file", "")) for name in slices}
     named = model == RECORDED and len(files) == 1 and "" not in files
     return f"{model} ({files.pop()})" if named else model
 

@@ -17,8 +17,7 @@ Role = Literal["baseline", "anchor"]
 
 
 _VERDICTS = {0: "PASS", 1: "FAIL", 2: "INCOMPLETE", 6: "INCONCLUSIVE"}
-WARNING = "WARNING: "
-"""The beginning of a note that touches the verdict."""
+WARNING = "WARNING: "  # the beginning of a note that touches the verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

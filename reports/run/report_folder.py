@@ -14,11 +14,9 @@ from evaluators.core import UsageError
 from evaluators.output import PRIVATE, PRIVATE_FOLDER, write_part, write_whole
 from evaluators.reading import parse_json, read_text
 
-RUN = "run.json"
-"""Written last: it vouches for the records."""
+RUN = "run.json"  # written last: it vouches for the records
 RECORDS = "records.jsonl"
-PACKED = "records.jsonl.gz"
-"""The records of a promoted run; ``run.json`` vouches for what is in it."""
+PACKED = "records.jsonl.gz"  # the records of a promoted run; ``run.json`` vouches for what is in it
 TRANSCRIPTS = "transcripts.jsonl.gz"
 PAGE, SUMMARY, GATES = "report.html", "summary.md", "gates.xml"
 OTHERS = (RECORDS, PACKED, "results.csv", PAGE, TRANSCRIPTS, SUMMARY, GATES)
@@ -26,8 +24,7 @@ GRADED_HEADER = ("Question number", "Classification")
 GRADED_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*-graded\.csv")
 PREVIOUS = ".previous"
 """What the name of the folder ends with that keeps the last report that decided."""
-NO_VERDICT = "NO VERDICT"
-"""The verdict in the folder of a run that has not ended, or was refused."""
+NO_VERDICT = "NO VERDICT"  # the verdict in the folder of a run that has not ended, or was refused
 _LOCK = ".lock"
 
 

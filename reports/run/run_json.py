@@ -42,8 +42,7 @@ NAMES: Mapping[str, re.Pattern[str]] = {
     "state": WORD,
 }
 """What the values of these keys look like; of a mapping, its own keys."""
-_LATER_COLUMNS = frozenset({"calls"})
-"""What records of earlier versions do not have."""
+_LATER_COLUMNS = frozenset({"calls"})  # what records of earlier versions do not have
 Data = Mapping[str, Any]
 T = TypeVar("T")
 

@@ -38,25 +38,19 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 SEED = 20261122
-RUNS = 200
-"""The most simulated runs a line, over up to ``EASY`` records; fewer over more."""
+RUNS = 200  # the most simulated runs a line, over up to ``EASY`` records; fewer over more
 FEWEST = 40
 EASY = 2_000
-ERROR = 0.02
-"""The standard error of its shares at which a line has enough runs."""
-MARGIN = 0.1
-"""The margin of a slice without a ``drop`` gate, of its own or of its dataset."""
-MIN_REPEATED = 20
-"""The fewest repeated items that show how many differ between two runs."""
-ALONE = 0.2
-"""What one language alone loses in the last line, as a share of its items."""
+ERROR = 0.02  # the standard error of its shares at which a line has enough runs
+MARGIN = 0.1  # the margin of a slice without a ``drop`` gate, of its own or of its dataset
+MIN_REPEATED = 20  # the fewest repeated items that show how many differ between two runs
+ALONE = 0.2  # what one language alone loses in the last line, as a share of its items
 LOSSES = {0.5: "worse by half the margin", 1.0: "worse by the margin", 2.0: "worse by two margins"}
 
 OF_GRADE = ("outcome", "grade", "rating", "score", "measures")
 """The fields of a record that an item takes over from another one."""
 
-Move = tuple[int, int]
-"""The place of an item that changes, and of the item whose outcome it takes."""
+Move = tuple[int, int]  # the place of an item that changes, and of the item whose outcome it takes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,5 @@
 """Runs that were promoted: kept by name under ``reports/baselines``, and shown as a trend."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -50,34 +49,29 @@ def with_trend(report: "Report", here: Path) -> "Report":
 
 def _point(folder: Path, report: "Report") -> "TrendPoint":
     from reports.render.words import headline  # noqa: PLC0415  # workers only look for a name
+    from reports.run.json_data import inner  # noqa: PLC0415
     from reports.run.report import TrendFigure, TrendPoint  # noqa: PLC0415
     from reports.run.run_json import load_summaries  # noqa: PLC0415
 
     run, slices = load_summaries(folder)
     then = {one.name: one for one in slices if not one.partial}
-    found, about = {}, run.get("run")
+    found = {}
     for now in report.slices:
         measure, before = next(iter(headline(now)), ""), then.get(now.name)
         if before is not None and measure in before.measures:
-            both = run.get("provenance"), report.provenance
-            was, is_ = (_origin(one, now.name) for one in both)
-            odd = [what for what in is_ if was[what] != is_[what]]
+            both = inner(run, "provenance"), report.provenance
+            was, is_ = (inner(one, "slices", now.name) for one in both)
+            names = {"data": "data_sha256", "rubric": "rubric"}  # figures depend on them too
+            odd = [what for what, name in names.items() if was.get(name) != is_.get(name)]
             odd += ["judge"] if run.get("judge") != report.judge else []
             figure = before.measures[measure]
             found[now.name] = TrendFigure(measure=measure, estimate=figure, changed=tuple(odd))
     return TrendPoint(
         name=folder.name,
-        started=str(about.get("started", "") if isinstance(about, Mapping) else ""),
+        started=str(inner(run, "run").get("started", "")),
         model=str(run.get("model", "")),
         slices=found,
     )
-
-
-def _origin(provenance: object, name: str) -> dict[str, object]:
-    slices = provenance.get("slices") if isinstance(provenance, Mapping) else None
-    part = slices.get(name) if isinstance(slices, Mapping) else None
-    known = part if isinstance(part, Mapping) else {}
-    return {"data": known.get("data_sha256"), "rubric": known.get("rubric")}
 
 
 def check_name(name: str) -> str:
