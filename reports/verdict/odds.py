@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from cases.dataset import Dataset, PlannedItem, Slice, Threshold
@@ -25,6 +26,7 @@ from reports.metrics.summary import gold_of
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration
 from reports.run.record import Record, by_slice, make_record
+from reports.run.report import Decision
 from reports.verdict.assemble import (
     CountedRun,
     Facts,
@@ -187,29 +189,21 @@ class Simulation:
         alone: float = 0.0,
         error: float = 0.0,
     ) -> Odds:
-        """Return how the run ends if a share of items differs and the model lost margins.
-
-        ``alone`` is the share of items that one slice lost besides, another one in each run.
-        Fewer ``runs`` are enough for the standard ``error``.
-        """
+        """Return how runs end that lost ``worse`` margins, or each a share ``alone`` of a slice."""
         import numpy as np
 
         varied = (discordance, worse, alone) if alone else (discordance, worse)
         random = np.random.default_rng([SEED, *(round(1e6 * one) for one in varied)])
         able = [one for one in self._slices if one.can_lose] if alone else []
         passed, blame, codes = Counter[str](), Counter[str](), Counter[int]()
-        reasons: dict[str, set[str]] = defaultdict(set)
+        reasons = defaultdict[str, set[str]](set)
         for number in range(runs):
-            if number >= FEWEST and standard_error(codes) <= error:
+            if number >= FEWEST and standard_error(codes) <= error:  # so many are enough
                 break
             lost = able[number % len(able)] if able else None
-            drawn = (
-                record
-                for one in self._slices
-                for record in one.records(random, discordance, worse, alone * (one is lost))
-            )
-            inputs = replace(self._inputs, records=tuple(drawn))
-            decision = decision_of(inputs, self._facts, *self._earlier, known=self._known)
+            losses = ((one, alone * (one is lost)) for one in self._slices)
+            drawn = (one.records(random, discordance, worse, loss) for one, loss in losses)
+            decision = self._decided(chain.from_iterable(drawn))
             codes[decision.code] += 1
             if lost:
                 passed[lost.name] += decision.code == 0
@@ -217,15 +211,18 @@ class Simulation:
                 name = f"{one.slice} {one.name} {one.bar}"
                 blame[name] += one.state != "PASS"
                 reasons[name].add(one.reason if one.state == "INCONCLUSIVE" else "")
+        same = ((name, some) for name, some in reasons.items() if len(some) == 1)
         return Odds(
             runs=(runs := codes.total()),
             codes={code: number / runs for code, number in sorted(codes.items())},
             blame=tuple((name, count / runs) for name, count in blame.most_common() if count),
-            stuck={
-                name: max(some) for name, some in reasons.items() if any(some) and len(some) < 2
-            },
+            stuck={name: max(some) for name, some in same if any(some)},
             passed=passed,
         )
+
+    def _decided(self, records: Iterable[Record]) -> Decision:
+        inputs = replace(self._inputs, records=tuple(records))
+        return decision_of(inputs, self._facts, *self._earlier, known=self._known)
 
     def lines(self, differ: Discordance) -> Iterator[str]:
         """Yield how likely the run ends in which exit code, a line a model; each takes seconds."""
