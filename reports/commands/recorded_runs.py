@@ -3,7 +3,7 @@
 import argparse
 import glob
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -365,12 +365,11 @@ def _find(item: str, records: Sequence[Record]) -> Record:
     name = item.rpartition("[")[2].removesuffix("]")
     named = {record.key: record for record in records}
     alike = [named[name]] if name in named else [one for one in records if one.id == name]
-    if len(alike) == 1:
-        return alike[0]
-    known = [record.key for record in alike] or list(named)
-    raise UsageError(f"no item {shown(name)} in this run; {hint(name, known)}")
+    if len(alike) != 1:
+        known = [record.key for record in alike] or list(named)
+        raise UsageError(f"no item {shown(name)} in this run; {hint(name, known)}")
+    return alike[0]
 
 
-def _part(name: str, text: str) -> Iterator[str]:
-    yield f"  {name}:"
-    yield from (f"    {one}" for one in visible(text).split("\n"))
+def _part(name: str, text: str) -> list[str]:
+    return [f"  {name}:", *(f"    {one}" for one in visible(text).split("\n"))]

@@ -32,12 +32,7 @@ NAMED = 3  # missing slices in a line
 def compare(
     sides: Sequence[PairedSlice], baseline: Baseline, changed: Iterable[str] = ()
 ) -> Comparison:
-    """Return the comparison of a run with its baseline over all slices they may share.
-
-    ``sides`` holds every slice of the run; datasets of several languages are pooled as well.
-    ``changed`` says what else than the model differs. Compared with an anchor, items are not listed
-    one by one.
-    """
+    """Return the comparison of all slices, pooled ones too; ``changed`` is what else differs."""
     by_dataset: dict[str, list[PairedSlice]] = defaultdict(list)
     for one in sides:
         by_dataset[one.slice_.dataset].append(one)

@@ -214,11 +214,7 @@ def sequential_gates(
     blocked: Mapping[str, str],
     compared: Iterable[Sequence[PairedSlice]],
 ) -> Iterator[SequentialGate]:
-    """Yield the sequential gates of a dataset: bars, then margins.
-
-    ``records`` and ``blocked`` (why a slice decides nothing) are keyed by the slice's name.
-    ``compared`` has the slices paired with each earlier run.
-    """
+    """Yield a dataset's sequential gates, bars first; ``records`` and ``blocked`` are by slice."""
     every = (*dataset.pooled, *(gate for one in slices for gate in one.thresholds))
     if all(gate.evidence != SEQUENTIAL for gate in every):
         return

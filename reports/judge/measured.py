@@ -46,12 +46,10 @@ def measured_among(
     judge: str,
     outside: Sequence[Calibration],
 ) -> list[Calibration]:
-    """Return how the labelled slices of a run measure its judge.
+    """Return how labelled slices of a run measure its judge, unless that is measured ``outside``.
 
     Labels measure the judge of a slice with the same language and kind of verdict, and for a model
     with the same rubric too.
-    ``records`` and ``summaries`` are by the name of a slice. Slices whose judge is measured
-    ``outside`` of the records are left to that.
     """
     elsewhere = {name for one in outside for name in one.graders}
     slices = [one for part in datasets for one in part.slices.values() if one.name in records]
@@ -175,11 +173,7 @@ def agreement_of(
     rows: Sequence[tuple[Record, Sequence[str]]],
     undecided: Collection[str],
 ) -> PanelAgreement:
-    """Return how far judges or people agree, whose ``names`` these are.
-
-    ``rows`` has each record with what each of them said of it, empty for nothing; ``undecided`` are
-    the keys of records on which they came to no decision.
-    """
+    """Return how far those called ``names`` agree; ``rows`` have what each said of a record."""
     given = [[label for label in said if label] for _, said in rows]
     clusters = [slice_.cluster_of(record) for record, _ in rows]
     differ = [len(set(said)) > 1 for said in given]

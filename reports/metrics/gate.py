@@ -148,11 +148,7 @@ class GateInputs:
     def sentence(
         self, threshold: Threshold, state: GateState, estimate: Estimate, bounds: Interval
     ) -> str:
-        """Return the verdict's sentence.
-
-        ``bounds`` are the metric's extremes over all worst cases of ungraded items; with
-        ``confident`` evidence, the extremes of its interval's ends.
-        """
+        """Return the verdict's sentence; ``bounds`` are a metric's or its interval's extremes."""
         value, counts = estimate.value or 0.0, self.summary.counts
         stem = f"{threshold.measure} {figure(value, threshold.min, threshold.max)}"
         stem += f" is {_side(threshold, value)}"
@@ -227,11 +223,9 @@ def slice_gates(
     distrust: str = "",
     sample: Sample | None = None,
 ) -> tuple[GateResult, ...]:
-    """Return the slice's gates on this run alone, in their order.
+    """Return the slice's gates on this run alone; ``distrust`` says why its judge is not trusted.
 
-    ``sample`` has the records counted. ``distrust`` says why the slice's judge is not trusted
-    (``measured.distrust``); empty where it is. A gate on marked golds is left out where no item has
-    one: the user's own items need not.
+    A gate on marked golds is left out where no item has one: the user's own items need not.
     """
     thresholds = [
         one for one in slice_.thresholds
@@ -348,11 +342,7 @@ def _side(threshold: Threshold, value: float) -> str:
 
 
 def items_to_decide(threshold: Threshold, estimate: Estimate, graded: int) -> int | None:
-    """Return about how many graded items would move the interval clear of the nearest bar.
-
-    An interval shrinks with the square root of the number of items. None where no number would
-    do: the estimate lies on the bar, or there is no interval.
-    """
+    """Return how many graded items would clear the nearest bar, as a square root shrinks."""
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return None
     bars = (bar for bar in (threshold.min, threshold.max) if bar is not None)

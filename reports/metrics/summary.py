@@ -314,11 +314,7 @@ def _extra_names(records: Iterable[Record]) -> tuple[str, ...]:
 def extra_notes(
     slices: Iterable[Slice], unmeasured: Mapping[str, tuple[int, str]], judge: str
 ) -> list[str]:
-    """Return notes on extra metrics that were not measured.
-
-    ``slices`` are those that were run. ``unmeasured`` has for each metric the number of items that
-    lack it, and a reason. ``judge`` is the judge where it asks no model, else empty.
-    """
+    """Return notes on extra metrics ``unmeasured``, or asked of a ``judge`` without a model."""
     if judge:
         named = ((one.name, ", ".join(metric.name for metric in one.metrics)) for one in slices)
         why = f"not measured: --judge {judge} asks no model"

@@ -122,14 +122,13 @@ class EarlyStopping:
         chosen = set(keys)
         self._selected = [item for key, item in self._plan.items.items() if key in chosen]
         self._calibrator.select([item.key for item in self._selected])
-        self._queues: dict[str, list[str]] = defaultdict(list)
+        self._queues = defaultdict[str, list[str]](list)
         self._firsts = Counter[str]()  # items of a queue, from its first on, that have all ended
         self._places: dict[str, int] = {}
-        for item in self._selected:
-            if item.slice.name in self._queue_of:
-                queue = self._queues[self._queue_of[item.slice.name]]
-                self._places[item.key] = len(queue)
-                queue.append(item.key)
+        for item in (one for one in self._selected if one.slice.name in self._queue_of):
+            queue = self._queues[self._queue_of[item.slice.name]]
+            self._places[item.key] = len(queue)
+            queue.append(item.key)
 
     def is_due(self, key: str) -> bool:
         """Return whether an item may be asked now, or must wait for earlier ones."""

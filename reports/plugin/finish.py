@@ -52,12 +52,7 @@ def prepare() -> None:
 def finish(
     run: EngineRun, results: SessionResults, ended: SessionStatus, about: Mapping[str, object]
 ) -> tuple[Report, str]:
-    """Write the report of a session that planned at least one item, and CI's step summary.
-
-    ``about`` is what may differ between two runs over the same replies. Returns the report, with
-    the trend over promoted runs, and a warning, which may be empty. Raises WriteError if the folder
-    cannot be written.
-    """
+    """Write a session's report and CI's summary; return it and a warning. Raises WriteError."""
     options, plan = run.options, run.plan
     with gc_paused():  # nothing becomes garbage before everything is written
         unreached = "engine" if run.status.failure else run.stopped

@@ -84,11 +84,7 @@ class SessionResults:
         return len(lost) if self._deaths else 0
 
     def final(self, outcomes: Mapping[str, Outcome], reason: str) -> dict[str, Outcome]:
-        """Return the final outcome of every planned item, by key.
-
-        ``reason`` (stopped, interrupted, …) is the kind of items whose test did not end. After a
-        worker's death the engine's outcome counts alone: a verdict needs no worker.
-        """
+        """Return every planned item's outcome; ``reason`` is why those left did not end."""
         found: dict[str, Outcome] = {}
         for key in self.planned:
             outcome, word, state = outcomes.get(key), self._words.get(key), "missing"
@@ -145,13 +141,12 @@ _RERUN_OPTIONS = {
 
 def rerun_settings(config: pytest.Config) -> tuple[str, ...]:
     """Return the options and settings that ask plug-ins to run failing tests again."""
-    options = [name for name, value in _RERUN_OPTIONS.items() if config.getoption(value, None)]
-    settings = []
+    found = [name for name, value in _RERUN_OPTIONS.items() if config.getoption(value, None)]
     for name in ("reruns", "retries"):
         with suppress(ValueError):  # no plug-in knows it
             if str(config.getini(name) or "0").strip() not in ("", "0"):
-                settings.append(f"{name} (in the ini file)")
-    return (*options, *settings)
+                found.append(f"{name} (in the ini file)")
+    return tuple(found)
 
 
 def refuse_reruns(config: pytest.Config) -> None:

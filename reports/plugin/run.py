@@ -253,11 +253,9 @@ class RunModels:
 
 
 def connect_models(options: RunOptions, *, needs_key: bool) -> RunModels:
-    """Return the models and judges of a run, each model connected once.
+    """Return the models and judges of a run, connected once; ``needs_key`` False reads no key.
 
-    ``needs_key`` False reads no key, for a run that sends nothing. Raises UsageError for an unknown
-    SPEC, a judge of its own answers, a judge named twice, an option without effect, or an unset
-    key.
+    Raises UsageError for wrong SPECs, keys, judges of their own answers or named twice.
     """
     judges = parse_judges(options.judges)
     answers = options.model != RECORDED

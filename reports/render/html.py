@@ -250,11 +250,7 @@ _BUDGET = 2_000_000  # characters of the page that prompts and replies may take 
 def sent_block(
     records: Sequence[Record], source: Source | None, show: Callable[[str], str]
 ) -> dict[str, Any]:
-    """Return ``texts``, ``calls`` made of them by number, and ``items``: numbers of calls by key.
-
-    ``records`` are in the order in which they matter. An item is there with all its calls or not
-    at all. ``show`` makes a text harmless.
-    """
+    """Return what was sent for the first ``records``: ``texts``, ``calls``, ``items`` by key."""
     first = [record for record in records if record.calls][:_ITEMS]
     found = calls_of(source, keys_of(first)) if source else {}
     first = [record for record in first if not found.keys().isdisjoint(record.calls)]

@@ -124,11 +124,7 @@ def causes(records: Iterable[Record]) -> Iterator[str]:
 
 
 def versions(what: str, spec: str, names: Mapping[str, int]) -> Iterator[str]:
-    """Yield a line for each model of a SPEC that replied as several versions.
-
-    ``names`` counts what their providers called the models, all of them in one name; a model that
-    was not asked keeps its SPEC there. ``what`` is what the model gave.
-    """
+    """Yield a line for each model of a SPEC whose counted ``names`` are of several versions."""
     members = spec.split(" ")
     found: dict[str, Counter[str]] = {one: Counter() for one in members}
     for name, count in names.items():

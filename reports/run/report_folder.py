@@ -130,11 +130,7 @@ def _withdraw(folder: Path, why: str) -> None:
 
 
 def keep_decided(folder: Path) -> str:
-    """Keep the report in ``folder`` as ``previous`` if its gates passed or failed.
-
-    One that decided nothing is not worth the place of one that did. Returns why it could not be
-    kept, or nothing. ``run.json`` comes last there too.
-    """
+    """Keep a report that decided as ``previous``; return why it could not be, or nothing."""
     to = previous(folder)
     try:
         run = parse_json(read_text(folder / RUN))

@@ -165,11 +165,7 @@ def _list(value: object) -> Sequence[Any]:
 
 
 def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
-    """Return ``run.json`` and its records, given the report folder or the file.
-
-    Raises UsageError where a file is missing, is no report of this version, or where
-    ``records.jsonl`` is not the file that ``run.json`` was written for.
-    """
+    """Return ``run.json`` and its records, by folder or file. Raises UsageError if they differ."""
     source = path / RUN if path.is_dir() else path
     run = _checked_run(source)
     block = run.get("records")

@@ -8,7 +8,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -150,21 +150,15 @@ def calls_of(source: Source, keys: Sequence[str]) -> dict[str, SentCall]:
     try:
         for key, one in ((key, calls[key]) for key in keys if key in calls):
             reply = one["reply"] and decode(Reply, one["reply"])
-            spec, is_damaged = reply.model if reply else "", bool(one.get("damaged"))
-            request, is_exact = None, False
+            call = SentCall(key=one["call"], spec=reply.model if reply else "", request=None,
+                            is_exact=False,
+                            reply=reply, is_damaged=bool(one.get("damaged")))  # fmt: skip
             if one["sent"] is not None:
                 frame, fields = whole(one["sent"], lambda name: texts.get(name, "(not kept)"))
-                request, spec, is_damaged = decode(Request, fields), str(frame["spec"]), False
-                asked = fresh_key(request_key(frame["model"], request), frame["fresh"])
-                is_exact = asked == one["call"]
-            found[key] = SentCall(
-                key=one["call"],
-                spec=spec,
-                request=request,
-                reply=reply,
-                is_exact=is_exact,
-                is_damaged=is_damaged,
-            )
+                sent: Any = {"request": decode(Request, fields), "spec": str(frame["spec"])}
+                asked = fresh_key(request_key(frame["model"], sent["request"]), frame["fresh"])
+                call = replace(call, is_exact=asked == call.key, is_damaged=False, **sent)
+            found[key] = call
         return found
     except _ODD as error:
         raise UsageError(
@@ -177,8 +171,7 @@ _JSON = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=str)
 
 def title(call: SentCall) -> str:
     """Return who was asked: the SPEC, the prompt's or rubric's version, and which time it was."""
-    request = call.request
-    if request is None:
+    if (request := call.request) is None:
         return call.spec
     again = [f"repeat {request.repeat}"] if request.repeat > 1 else []
     again += [f"attempt {request.attempt + 1}"] if request.attempt else []
