@@ -93,7 +93,7 @@ class Controller:
             marks.pytest_collection_modifyitems(items=[], config=self._config)
         self._handle_signals(signal.default_int_handler, signal.SIGTERM)
         if (reporter := self._reporter) is not None and not self._lists:
-            for line in self._run.distrusted:
+            for line in self._run.calibrator.distrusted():
                 reporter.write_line(line, yellow=True)
         if takes_everything(self._config, self._files):
             self._run.lead()

@@ -16,13 +16,13 @@ import pytest
 from evaluators.core import QAError
 from evaluators.ledger import Ledger
 from evaluators.models.catalogue import replaced_entries
-from evaluators.runtime.budget import part_of_cost
+from evaluators.runtime.budget import BATCH, part_of_cost
 from evaluators.text import digest
 from reports.gates.decide import SessionFacts
 from reports.metrics.summary import extra_notes
 from reports.plugin import rejudge
 from reports.plugin.results import SessionResults
-from reports.plugin.run import EngineRun
+from reports.plugin.run import ENOUGH, EngineRun
 from reports.plugin.worker import gc_paused
 from reports.render import console, html, words
 from reports.render.console import annotations
@@ -55,7 +55,8 @@ def finish(
     """Write a session's report and CI's summary; return it and a warning. Raises WriteError."""
     options, plan = run.options, run.plan
     with gc_paused():  # nothing becomes garbage before everything is written
-        unreached = "engine" if run.status.failure else run.stopped
+        unreached = next((kind for kind in ENOUGH if kind in run.status.stops), "")
+        unreached = "engine" if run.status.failure else unreached
         unreached = unreached or ("interrupted" if ended.interrupted else "stopped")
         outcomes = results.final(run.outcomes, unreached)
         found = OutcomeFacts.of((plan.items[key], one) for key, one in outcomes.items())
@@ -91,13 +92,14 @@ def _facts(
     }
     if labels := {key: one.label for key, one in run.adjudications.items()}:
         specs["adjudications"] = {"verdicts": len(labels), "sha256": digest(labels)}
+    stops = run.status.stops
     session = SessionFacts(
         other_failures=ended.failures,
         interrupted=ended.interrupted,
         gates_off=options.gates_off,
         pytest_code=ended.pytest_code,
-        cause=run.cause,
-        left=run.left,
+        cause=next((why for kind, why in stops.items() if kind not in ENOUGH), ""),
+        left="; ".join(filter(None, (stops.get(BATCH, ""), run.status.unkept))),
         one_shard=plan.shard is not None,
     )
     spent = {"requests": run.status.requests, "spent": run.spent}
@@ -110,7 +112,7 @@ def _facts(
         run={**about, **ci_link(os.environ), **spent, **known, "replies": found.replies},
         notes=(*(f"{WARNING}{one}" for one in ended.notes), *_notes(run, found)),
         complete=not ended.interrupted and not run.status.failure,
-        calibrations=run.calibrations(),
+        calibrations=run.calibrator.calibrations(run.outcomes),
     )
 
 
@@ -118,7 +120,13 @@ def _notes(run: EngineRun, found: OutcomeFacts) -> Iterator[str]:
     options = run.options
     if replaced := replaced_entries(options.models):
         yield replaced
-    yield from run.hashed
+    for spec in run.connected.specs.values():
+        if spec.function and spec.function.is_hashed and not spec.version:
+            yield (
+                f"{spec.text}: no version is declared, so its module's source alone, "
+                f"{spec.function.release}, tells the ledger when it changes; if it depends on "
+                f"more, name {spec.text}@VERSION"
+            )
     if found.unpriced:
         others = [name for name in run.unpriced if name != options.model]
         names = others if others and found.answering is not None else run.unpriced

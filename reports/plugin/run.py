@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,6 @@ from evaluators.runtime.session import CallSession
 from evaluators.text import digest
 from reports.plugin.calibrator import Calibrator
 from reports.plugin.options import RunOptions
-from reports.run.evidence import Calibration
 
 if TYPE_CHECKING:
     from reports.run.baseline import Baseline
@@ -73,7 +72,7 @@ class EngineRun:
         self.options = options
         self.plan = plan
         recorded, is_on = model is None and options.answers is None, options.calibration != 0
-        self._calibrator = Calibrator.of(
+        self.calibrator = Calibrator.of(
             plan, labelled, judges, is_on=is_on, answers_recorded=recorded
         )
         self._stopping: Stopping | None = None
@@ -81,12 +80,10 @@ class EngineRun:
             from reports.plugin.early_stopping import EarlyStopping  # noqa: PLC0415  # brings numpy along
 
             # Items under way when a slice is decided are paid for: at most twice as many as calls.
-            ahead, judge = (
-                1 if options.replay else 2 * options.concurrency,
-                " ".join(options.judges),
-            )
-            self._stopping = EarlyStopping(plan, self._calibrator, judge, self.earlier, ahead)
-        self._connected, settings = connected, call_settings(options)
+            ahead = 1 if options.replay else 2 * options.concurrency
+            judge = " ".join(options.judges)
+            self._stopping = EarlyStopping(plan, self.calibrator, judge, self.earlier, ahead)
+        self.connected, settings = connected, call_settings(options)
         find = partial(_find_batches, options)
         self._session = CallSession(connected.models, connected.specs, settings, find_detour=find)
         self._host: EngineHandle | None = None
@@ -114,32 +111,12 @@ class EngineRun:
         return sum(one.usage.spent for one in self.outcomes.values()) if spent is None else spent
 
     @property
-    def distrusted(self) -> Iterator[str]:
-        """Why gates stay open with any answers, a line for each slice."""
-        return self._calibrator.distrusted()
-
-    @property
-    def stopped(self) -> str:
-        """What ended the run before all its items ended (budget, deadline), or nothing."""
-        return next((kind for kind in ENOUGH if kind in self.status.stops), "")
-
-    @property
-    def cause(self) -> str:
-        """Why no call could be made any more (a wrong key, say), in one line; or nothing."""
-        return next((why for kind, why in self.status.stops.items() if kind not in ENOUGH), "")
-
-    @property
-    def left(self) -> str:
-        """Which replies are with providers or not in the ledger, and what to do; empty for none."""
-        return "; ".join(filter(None, (self.status.stops.get(BATCH, ""), self.status.unkept)))
-
-    @property
     def sent(self) -> dict[str, object]:
         """What tells each model's requests, or a user's own words, from others; no keys."""
         rules = [one.rules for one in parse_judges(self.options.judges).members]
         own = own_files() if LEXICAL in rules else {}
         return {
-            **{text: dict(model.identity) for text, model in self._connected.models.items()},
+            **{text: dict(model.identity) for text, model in self.connected.models.items()},
             **{f"{LEXICAL}:{name}": {"words": file_hash(own[name])[:12]} for name in own},
         }
 
@@ -147,17 +124,6 @@ class EngineRun:
     def unpriced(self) -> tuple[str, ...]:
         """The SPECs of the models whose price is not known."""
         return tuple(text for text, price in self._session.pricing.items() if price is None)
-
-    @property
-    def hashed(self) -> Iterator[str]:
-        """Yield a note on each function under test whose version is a hash of its module."""
-        for spec in self._connected.specs.values():
-            if spec.function and spec.function.is_hashed and not spec.version:
-                yield (
-                    f"{spec.text}: no version is declared, so its module's source alone, "
-                    f"{spec.function.release}, tells the ledger when it changes; if it depends "
-                    f"on more, name {spec.text}@VERSION"
-                )
 
     def open(self, store: Path | None, early: EngineProcess | None, *, ahead: bool) -> None:
         """Open the ledger and prepare the engine, in a process of its own if possible.
@@ -167,9 +133,9 @@ class EngineRun:
         can; without it a window bounds the cost of a run that ends early.
         """
         keys = list(self.plan.items)
-        labelled = self._calibrator.select(keys)
+        labelled = self.calibrator.select(keys)
         # Needed where no test is collected of a labelled data set that is planned.
-        spare = self._calibrator.tasks.keys() - labelled
+        spare = self.calibrator.tasks.keys() - labelled
         ahead = ahead or self.options.batch  # a batch takes all
         window = max(SMALLEST_WINDOW, WINDOW_PER_CALL * self.options.concurrency)
         schedule = Schedule(
@@ -179,12 +145,12 @@ class EngineRun:
             first=UNLIMITED if self.options.batch else FIRST_ITEMS,
             lead=0,
         )
-        specs = () if self.options.replay else tuple(self._connected.specs.values())
-        tasks = {**self._tasks, **self._calibrator.tasks}
+        specs = () if self.options.replay else tuple(self.connected.specs.values())
+        tasks = {**self._tasks, **self.calibrator.tasks}
         job = Job(
             make=partial(_make, tasks, self._session, self._stopping),
             schedule=schedule,
-            models=tuple(self._connected.models.values()),
+            models=tuple(self.connected.models.values()),
             prepare=partial(load, specs),
             store=store,
         )
@@ -206,18 +172,14 @@ class EngineRun:
             chosen = set(keys)
             keys = [key for key in self.plan.items if key in chosen]
         if self._host is not None:
-            labelled = self._calibrator.select(keys)
+            labelled = self.calibrator.select(keys)
             self._host.select([*labelled, *keys], len(labelled))
 
     @property
     def is_judge_measured(self) -> bool:
         """Whether the judge is measured, or will not be."""
         working = self._has_tests and self._host is not None and self._host.is_alive
-        return not working or self._calibrator.is_complete(self.outcomes)
-
-    def calibrations(self) -> tuple[Calibration, ...]:
-        """Return how well the judge did in each language; call it when the engine has ended."""
-        return self._calibrator.calibrations(self.outcomes)
+        return not working or self.calibrator.is_complete(self.outcomes)
 
     def refuse(self, why: str) -> None:
         """Let no test wait, because nothing will be asked."""
