@@ -151,7 +151,6 @@ def _variables(options: RunOptions, more: Sequence[str]) -> dict[str, str]:
 
 
 def _luggage(here: Path) -> bytes:
-    """Return the working folder and the product, packed; say what is left behind."""
     behind, size = list[str](), 0
 
     def take(found: tarfile.TarInfo) -> tarfile.TarInfo | None:
@@ -202,7 +201,6 @@ def _join(address: str, folder: str) -> Any:
 
 
 def _reports(ray: Any, common: Sequence[Any], of: int, folder: Path) -> Iterator[Path]:
-    """Yield the shards' report folders as they come; start elsewhere what failed."""
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # nodes need no product
 
     def start(shard: str, failed: Sequence[str] = ()) -> Any:

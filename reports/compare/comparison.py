@@ -162,10 +162,7 @@ def parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> Iterato
 
 
 def _gap(reference: Slice, language: str, both: Sequence[tuple[Record, Record]]) -> LanguageGap:
-    """Return the gap over these records of one fact and repeat each, ungraded ones among them.
-
-    Where one of them was not asked, as gates were decided before, its interval holds at any look.
-    """
+    """Return the gap over records of one fact each; if one was stopped, it holds at any look."""
     changes: dict[Cluster, list[int]] = defaultdict(list)
     units: dict[str, list[Ends]] = defaultdict(list)
     for here, there in both:

@@ -301,10 +301,7 @@ def change_gates(
 
 
 def _lost(gate: ChangeGate) -> Iterator[str]:
-    """Yield each language of a pool that is shown to be beyond the margin, and by how much.
-
-    With Holm's adjustment for their number: a sum must not hide what one language lost.
-    """
+    """Yield each language of a pool shown to be beyond the margin, adjusted for their number."""
     if gate.language or len(gate.sides) < 2 or gate.change is None:
         return
     rule = replace(gate.threshold, evidence="confident", fail="margin")

@@ -163,7 +163,6 @@ def ceiling_notes(gates: Sequence[GateResult], slices: Mapping[str, Slice]) -> I
 
 
 def _loose(gate: GateResult, slice_: Slice) -> Iterator[str]:
-    """Yield what would still pass a bar that the metric's interval clears by far."""
     bar, interval, ranges = gate.threshold, gate.estimate.interval, ranges_of(slice_)
     alone = gate.state == "PASS" and not bar.paired and not bar.of_usage
     if not alone or interval is None or DROP not in ranges:

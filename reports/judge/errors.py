@@ -142,7 +142,6 @@ def _corrected(
 
 
 def _called(slice_: Slice, records: Sequence[Record]) -> ClassRate | None:
-    """Return how many of these graded answers passed; None without any."""
     if not records:
         return None
     sample = tabulate(records, slice_)

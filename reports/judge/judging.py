@@ -115,7 +115,6 @@ def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> RulesAudit | N
 
 
 def _lexicon_notes(judges: PanelSpec, slices: Iterable[Slice]) -> Iterator[str]:
-    """Yield the languages whose refusals the lexical judge may take for wrong answers."""
     if not any(one.rules == LEXICAL for one in judges.members):
         return
     graded = {one.language for one in slices if one.kind.by_rubric and not one.kind.rated}

@@ -189,11 +189,7 @@ def agreement_of(
 
 
 def _length_bias(slice_: Slice, records: Sequence[Record]) -> dict[str, Estimate]:
-    """Return by how many points a rater's error grows with each doubling of the answer's length.
-
-    It is the least-squares slope of rating less label over the length's logarithm; the interval is
-    a bootstrap over clusters. Nothing where no rating meets a label, or all lengths are the same.
-    """
+    """Return a rater's error in points, by least squares, for each doubling of an answer."""
     import numpy as np
 
     points = [
@@ -217,10 +213,7 @@ def _length_bias(slice_: Slice, records: Sequence[Record]) -> dict[str, Estimate
 
 
 def _trust(slice_: Slice, gates: Sequence[GateResult], unable: str) -> tuple[bool | None, str]:
-    """Return whether the gates of the floor show that a judge may decide, and why not.
-
-    ``unable`` says why it may not, whatever the floor is.
-    """
+    """Return whether the floor's gates trust a judge, and why not; ``unable`` is its own reason."""
     failed = [gate for gate in gates if gate.state == "FAIL"]
     unclear = [gate for gate in gates if gate.state == "INCONCLUSIVE"]
     why = next((gate.reason for gate in (*failed, *unclear)), "") or unable
@@ -242,11 +235,7 @@ def _against_model(of_model: Sequence[GateResult]) -> str:
 def _cannot_tell(
     slice_: Slice, records: Sequence[Record], found: Separation | None, *, placeholder: bool
 ) -> str:
-    """Return why a judge may not decide, whatever its floor says; empty where it may.
-
-    Most labels may be of right answers: a judge that lets everything pass then agrees with them.
-    A ``placeholder`` judge needs labels of both classes, and no more.
-    """
+    """Return why a judge may not decide, whatever its floor says: it may let everything pass."""
     labels = {one.id: one.label for one in records if one.label is not None}
     right = sum(is_right(one, slice_.passing, slice_.pass_bar) for one in labels.values())
     wrong = len(labels) - right

@@ -142,7 +142,6 @@ def _measures(
 def _breakdowns(
     records: Sequence[Record], slice_: Slice
 ) -> dict[str, dict[str, dict[str, Estimate]]]:
-    """Return every metric over graded items, by field and value; fields that all lack are out."""
     found = {}
     for by in slice_.by:
         groups: dict[str, list[Record]] = defaultdict(list)

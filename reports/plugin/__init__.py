@@ -123,7 +123,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """End a run that is no session yet: with one line, and tidied up."""
     pytest.exit(
         reports.plugin.first_seconds.LINE, returncode=reports.plugin.first_seconds.EXIT_CODE
     )
@@ -136,7 +135,6 @@ def pytest_sessionstart() -> None:
 
 
 def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
-    """Start a run in the controller; None where its paths hold no dataset."""
     for text in (*map(str, config.invocation_params.args), str(here)):
         if not encodable(text):  # pytest-xdist could not pass it on
             raise UsageError(f"{shown(text)}: the name is not UTF-8; rename it or use another path")

@@ -181,7 +181,6 @@ class Controller:
             self._end(int(pytest.ExitCode.INTERRUPTED))
 
     def _end(self, code: int) -> int:
-        """Stop the engine and write the report; return the exit code."""
         self._is_over = True
         self._ignore_signals()
         self._run.stop()

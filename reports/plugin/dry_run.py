@@ -134,11 +134,7 @@ class DryRun:
         return found
 
     def _with_ledger(self, work: Callable[[Kept], Coroutine[Any, Any, T]]) -> T:
-        """Return the result of ``work``, which looks up replies in the ledger.
-
-        With a remote ledger ``work`` is repeated: each time all replies that it lacked are fetched
-        together, until none is left to fetch. This takes two rounds: answers, then verdicts.
-        """
+        """Return the result of ``work``, repeated until a remote ledger has given all replies."""
         place, name = self._options.ledger, self._options.fresh
         if not (self._specs and exists(place)):
             return asyncio.run(work(lambda key: None))
@@ -161,7 +157,6 @@ class DryRun:
                     return result
 
     def _shares(self, keys: Sequence[str]) -> Shares:
-        """Return the expected share of items asked, for each slice that may stop early."""
         paired, earlier = any(self._earlier), self._baseline
         queues, found = stoppable(self._plan, paired=paired), Shares()
         known = tuple(calibrations_in(earlier.run)) if earlier else ()
@@ -173,7 +168,6 @@ class DryRun:
         return found
 
     def _clusters(self, keys: Sequence[str]) -> Iterator[tuple[Dataset, Clusters]]:
-        """Yield each data set with the clusters of its items, by language."""
         planned = [self._plan.items[key] for key in keys]
         for dataset in self._plan.datasets:
             own = (item for item in planned if item.slice.dataset == dataset.name)
@@ -190,7 +184,6 @@ class DryRun:
         yield from (f"{', '.join(gates)}: {power}" for power, gates in alike.items())
 
     def _odds(self, keys: Sequence[str]) -> Iterator[str]:
-        """Yield the odds of each exit code over all gates, one line a model."""
         items = [self._plan.items[key] for key in keys]
         if self._options.gates_off or not any(one.slice.kind.answered for one in items):
             return

@@ -1,8 +1,7 @@
 """``--until-decided``: asks items in a fixed order, and stops a slice once it is decided.
 
-The engine says how each item ended (``evaluators/runtime/engine.py``). A slice is decided when
-all its gates are, by what ``reports/gates/sequential.py`` decides of the items so far; a gate that
-asks for all items at once keeps its slice from being stopped.
+A slice is decided when all its gates are, by ``reports/gates/sequential.py``; a gate that asks for
+all items at once keeps its slice from being stopped.
 """
 
 from collections import Counter, defaultdict
@@ -165,10 +164,7 @@ class EarlyStopping:
         return unneeded
 
     def _watch(self) -> Iterator[_Watched]:
-        """Yield the report's gates, with all items but labelled ones left open.
-
-        The first few recorded answers may be those of the baseline, and the others not.
-        """
+        """Yield the report's gates with all unlabelled items open: the first may not be typical."""
         open_ = (
             None if one.slice.kind.answered else self._ended.get(one.key) for one in self._selected
         )

@@ -337,7 +337,6 @@ def given_options(config: pytest.Config | Words) -> dict[str, Any]:
 
 
 def _given(config: pytest.Config | Words) -> dict[str, Any]:
-    """Return the options that were given: a text each, a list of texts, or True for a flag."""
     given = given_options(config)
     for name, value in given.items():
         if value == "" or (isinstance(value, list) and "" in value):

@@ -1,10 +1,8 @@
 """What the terminal shows while a run goes on: a live block below pytest's output, or log lines.
 
-pytest writes dots in the middle of a line, so a display that owns the screen (rich's Live) would
-tear them. Here pytest writes where it is, and the block is on the lines below: taken away before
-anything is written, and put back after. It has a descriptor of its own, because pytest points the
-usual one at a file while it captures a test's output. A terminal that can no longer be written to
-(a full disk, a pipe closed by ``head``) costs no report.
+pytest writes dots in the middle of a line, which a display that owns the screen (rich's Live) would
+tear: the block below is taken away before anything is written, and put back after. It has its own
+descriptor, as pytest captures the usual one. A terminal that is lost costs no report.
 """
 
 import os

@@ -1,8 +1,7 @@
 """``qagate``: every command by one name, and pytest with our plugin.
 
-A wheel also holds this file as the module ``qagate``, next to ``cases``, ``evaluators`` and
-``reports``. No package of the user's can hide it, so it can say which one hides ours.
-It is imported before pytest could rewrite it: PYTEST_DONT_REWRITE.
+A wheel also holds this file as the module ``qagate``, which no package of the user's can hide, so
+it can say which one hides ours. It is imported before pytest could: PYTEST_DONT_REWRITE.
 """
 
 import sys

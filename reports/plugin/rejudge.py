@@ -108,7 +108,6 @@ def _old(item: PlannedItem, before: Answers) -> Record | None:
 
 
 def _origin(provenance: Mapping[str, object], earlier: Baseline) -> dict[str, object]:
-    """Return the provenance with what the run says of the answers: its prompts and parameters."""
     before, slices = inner(earlier.run, "provenance"), {}
     for name in inner(provenance, "slices"):
         prompt = inner(before, "slices", name).get("prompt", "")

@@ -308,7 +308,6 @@ def run_name(options: RunOptions, environment: Mapping[str, str]) -> str:
 
 
 def _find_batches(options: RunOptions, caller: Caller) -> Detour | None:
-    """Return the batches that the run begins or the ledger knows, None without any."""
     if not options.batch and not caller.ledger.documents(BATCH):
         return None
     from evaluators.batches.batches import find_batches  # noqa: PLC0415  # brings aiohttp along

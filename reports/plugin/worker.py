@@ -1,8 +1,7 @@
 """A process that runs tests: each planned item is one pytest case that waits for its outcome.
 
-The controller makes the plan, and its engine posts the outcomes. Without xdist the controller's
-own process is the only worker. xdist's workers read the plan from a file: reading and checking the
-data again took each of them a third of its start.
+The controller makes the plan, and its engine posts the outcomes; without xdist it is the worker.
+xdist's workers read the plan from a file: checking the data again took a third of their start.
 """
 
 import gc

@@ -1,9 +1,7 @@
 """``report.html``: one self-contained page that needs no network and runs only its own script.
 
-The list of items is drawn by ``page.js`` from a JSON block, fifty rows at a time. A table library
-was weighed against it: DataTables, as the one maintained package for Python carries it, adds
-726,000 bytes to every report, reads search texts back through ``innerHTML``, and is a module that
-no inline script can import under a policy without ``data:`` sources.
+``page.js`` draws the items from a JSON block, fifty rows at a time. A table library was weighed:
+DataTables adds 726,000 bytes, reads texts through ``innerHTML``, and needs ``data:`` sources.
 """
 
 import json

@@ -209,7 +209,6 @@ def _misses(report: Report) -> list[str]:
 
 
 def _item(record: Record, old: Change | None = None, limit: int = clean.SPAN_LIMIT) -> str:
-    """Return one item as a line, with its baseline answer where one is given."""
     mark, answer = words.mark(record.grade, record.rating), clean.span(record.answer or "", limit)
     got = f"got {answer}"
     if old:
@@ -227,7 +226,6 @@ def _section(title: str, lines: list[str]) -> str:
 
 
 def _fold(title: str, lines: Iterable[str]) -> str:
-    """Return a part that is shown on demand; nothing where it is empty."""
     body = "\n".join(lines).strip()
     return f"<details><summary>{title}</summary>\n\n{body}\n\n{_END}\n" if body else ""
 

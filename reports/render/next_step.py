@@ -43,12 +43,10 @@ def _steps(report: Report, folder: Path) -> Iterator[str]:
 
 
 def _near(path: Path) -> str:
-    """Return a path from the working folder on, where it lies in it."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _first_gates(report: Report, *, change: bool) -> str:
-    """Return YAML with a gate for each slice that lacks one: what this run reached, or a margin."""
     decided = {gate.slice for gate in report.decision.gates if gate.threshold.paired or not change}
     made: dict[str, list[str]] = {}
     for one in report.slices:
@@ -93,7 +91,6 @@ def _after_doubt(report: Report, home: str, again: str) -> Iterator[str]:
 
 
 def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str]:
-    """Yield the run's own command as it would decide."""
     if "--fresh NAME" in why:
         yield f"{again} --fresh NAME"
     if why.startswith("INCONCLUSIVE") or any(one.obstacle for one in report.slices):
@@ -124,7 +121,6 @@ def whole_run(command: str) -> str:
 
 
 def _kept(command: str, left_out: Sequence[str]) -> Iterator[str]:
-    """Yield the words of a command but for some options and their values."""
     words = iter(shlex.split(command))
     for word in words:
         name, equals, _ = word.partition("=")

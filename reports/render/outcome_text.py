@@ -51,7 +51,6 @@ def qa_property(item: PlannedItem, outcome: Outcome) -> str:
 
 
 def _short(value: object) -> object:
-    """Return a value with every text in it cut, at any depth."""
     if isinstance(value, Mapping):
         return {str(_short(name)): _short(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):

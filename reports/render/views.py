@@ -203,7 +203,6 @@ def _spare(gate: GateResult) -> int | None:
 
 
 def _trend(report: Report) -> dict[str, object] | None:
-    """Return a row a slice that promoted runs share, with a figure for each of them and for now."""
     if not report.trend:
         return None
     heads = [f"{point.name} ({point.model}, {point.started[:10]})" for point in report.trend]

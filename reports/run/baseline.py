@@ -126,7 +126,6 @@ def changed_origin(baseline: Baseline, model: str, judge: str, origin: object) -
 
 
 def _moved(then: Mapping[str, object], now: Mapping[str, object]) -> str:
-    """Return in words what differs between two connections to a model."""
     was, is_ = ({**one, "parameters": None, **inner(one, "parameters")} for one in (then, now))
     names = sorted(name for name in was.keys() | is_.keys() if was.get(name) != is_.get(name))
 

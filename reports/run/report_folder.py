@@ -85,10 +85,7 @@ def claim(folder: Path) -> Iterator[None]:
 
 
 def _lock(file: int) -> bool:
-    """Lock a file for this process alone; True on a system or file system without locks.
-
-    A forked engine does not inherit the lock: it may outlive a killed run by seconds.
-    """
+    """Lock a file for this process, not a forked engine; True on a system without locks."""
     try:
         import fcntl  # noqa: PLC0415  # Windows has none
 

@@ -253,10 +253,7 @@ def _record(path: Path, row: int, line: str) -> Record:
 
 
 def _check_names(value: object) -> None:
-    """Raise ValueError for names that no run has; they are shown wherever a run is.
-
-    Checksums say that a folder is whole, not who wrote it.
-    """
+    """Raise ValueError for names that no run has; checksums do not say who wrote a folder."""
     if isinstance(value, Mapping):
         for key, part in value.items():
             for name in part if isinstance(part, Mapping) else (part,):

@@ -97,7 +97,6 @@ def of_files(paths: Iterable[Path]) -> Source | None:
 
 
 def _read(path: Path) -> Iterator[tuple[Line, tuple[str, ...]]]:
-    """Yield each line of a file, and the keys of the texts that it names."""
     try:
         with gzip.open(path) as file:
             while raw := file.readline(_LONGEST):

@@ -119,7 +119,6 @@ KnownRun = tuple[CountedRun, Sequence[Mapping[str, PairedSlice]]]
 
 
 def _sample(inputs: ReportInputs, slice_: Slice) -> SliceSample | None:
-    """Return what ``--limit`` drew of a slice, and whether its dataset pins this sample."""
     drawn = inputs.samples.get(slice_.name)
     if drawn is None:
         return None
@@ -305,10 +304,7 @@ def _decided(
 
 
 def _versions(run: CountedRun, facts: Facts) -> Iterator[str]:
-    """Yield which models answered or judged as several versions: no verdict is about one of them.
-
-    Labelled answers count too: they must measure the judge that decides.
-    """
+    """Yield which models answered or judged, labels too, as several versions: none is decided."""
     answers: Counter[str] = Counter()
     verdicts: Counter[str] = Counter()
     for name, records in run.records.items():
@@ -374,11 +370,7 @@ def _gates(run: CountedRun, compared: Sequence[Mapping[str, PairedSlice]]) -> It
 def _people_notes(
     inputs: ReportInputs, facts: Facts, compared: Sequence[Baseline | None], decision: Decision
 ) -> Iterator[str]:
-    """Yield how many verdicts people gave, and the gates that would not pass without them.
-
-    The judge's own verdicts on these items are unknown, so they count as ungraded. Audited gates,
-    which people decide by design, are left out.
-    """
+    """Yield people's verdicts, and the gates, but audited ones, that fail with these ungraded."""
     yield from adjudication_notes(inputs.records)
     given = Counter(f"{r.dataset}:{r.language}" for r in inputs.records if r.adjudicated_by)
     passed = [gate for gate in decision.gates if gate.state == "PASS" and gate.audit is None]

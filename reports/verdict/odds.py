@@ -1,8 +1,7 @@
 """How likely a run ends in exit 0, 1 or 6: all its gates, decided over simulated runs.
 
-The model of the records is asked again. With probability ``discordance`` an item changes between
-right and wrong, equally often in either direction: it takes the outcome of another item with the
-same gold label, so every metric keeps its mean. Items change independently, even linked ones.
+The model of the records is asked again. With probability ``discordance`` an item takes the outcome
+of another one with the same gold label, so every metric keeps its mean; linked items change alone.
 A worse model gets more items wrong. Labelled items, which measure the judge, do not change.
 """
 
@@ -258,10 +257,7 @@ class Simulation:
 
 
 def _by_judge(dataset: Dataset) -> Dataset:
-    """Return a dataset whose audited gates are decided by the judge, as if people agreed.
-
-    Gates on usage are left out: that of future answers is unknown.
-    """
+    """Return a dataset whose audited gates the judge decides, and none of unknown usage."""
 
     def judged(gates: Sequence[Threshold]) -> tuple[Threshold, ...]:
         known: Mapping[str, Any] = {"audited": {"evidence": "confident"}}
