@@ -23,17 +23,7 @@ from evaluators.statistics.metrics import USAGE, Metric, Sample, metrics_of
 from evaluators.statistics.paired import growth_needed, moved, moved_interval, resample_pairs
 from evaluators.statistics.usage_estimates import UsageMetric
 from reports.compare.pairs import Hit, PairedDifference, PairedSlice, paired_difference, passes
-from reports.metrics.summary import (
-    axes_of,
-    cell_of,
-    count_table,
-    counted_outcomes,
-    gold_of,
-    is_counted,
-    missing_extras,
-    on_axis,
-    scores_of,
-)
+from reports.metrics import summary
 from reports.run.evidence import BEST, WORST, Unknown, UsageShift, known_sides, taken, usage_shift
 from reports.run.record import Record
 
@@ -82,10 +72,10 @@ def blank_table(sides: Sides) -> CountTable:
     slice_ = sides[0].slice_
     graded = [one for side in sides for pair in side.graded for one in (pair.old, pair.new)]
     every = [*graded, *(new for _, _, new in matches_of(sides))]  # one may have a label of its own
-    cells = {cell_of(one, slice_) for one in every if is_counted(one, slice_)}
-    golds, outcomes = axes_of(cells, slice_)
+    cells = {summary.cell_of(one, slice_) for one in every if summary.is_counted(one, slice_)}
+    golds, outcomes = summary.axes_of(cells, slice_)
     counts = np.zeros((len(golds), len(outcomes)))
-    return count_table(slice_, counts, (golds, outcomes), scores_of(graded, slice_))
+    return summary.count_table(slice_, counts, (golds, outcomes), summary.scores_of(graded, slice_))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,11 +127,11 @@ def count_pairs(sides: Sides, fills: tuple[Fill, Fill] = ({}, {})) -> PairCounts
     places = {outcome: place for place, outcome in enumerate(blank.outcomes)}
     clusters: dict[Cluster, list[tuple[int, int, int]]] = defaultdict(list)
     for side, old, new in matches_of(sides):
-        if not is_counted(new, side.slice_):
+        if not summary.is_counted(new, side.slice_):
             continue
-        label, cells = on_axis(gold_of(new, kind), blank.golds, side.slice_), []
+        label, cells = summary.on_axis(summary.gold_of(new, kind), blank.golds, side.slice_), []
         for run, one in enumerate((old, new)):
-            said = on_axis(one.result if one else "", blank.outcomes, side.slice_)
+            said = summary.on_axis(one.result if one else "", blank.outcomes, side.slice_)
             place = places.get(said, places.get(fills[run].get(label, "")))
             cells += [] if place is None else [(run, blank.golds.index(label), place)]
         if len(cells) == 2:
@@ -346,7 +336,7 @@ def differences(sides: Sides) -> dict[str, Estimate]:
 
 
 def _extras(sides: Sides) -> Mapping[str, int]:
-    return missing_extras([new for _, _, new in matches_of(sides)])
+    return summary.missing_extras([new for _, _, new in matches_of(sides)])
 
 
 def _are_alike(sides: Sides) -> bool:
@@ -360,19 +350,22 @@ def _hit(row: Metric, sides: Sides, blank: CountTable) -> Hit:
     axes = blank.golds, blank.outcomes
     slices = {side.slice_.name: side.slice_ for side in sides}
     tables = {
-        name: count_table(one, blank.counts, axes, blank.scores) for name, one in slices.items()
+        name: summary.count_table(one, blank.counts, axes, blank.scores)
+        for name, one in slices.items()
     }
-    counted = {name: counted_outcomes(row, table) for name, table in tables.items()}
+    counted = {name: summary.counted_outcomes(row, table) for name, table in tables.items()}
 
     @cache
     def counts(name: str, gold: str, result: str) -> bool | None:
-        said = on_axis(result, blank.outcomes, slices[name])
-        found = (on_axis(gold, blank.golds, slices[name]), said) in counted[name]
+        said = summary.on_axis(result, blank.outcomes, slices[name])
+        found = (summary.on_axis(gold, blank.golds, slices[name]), said) in counted[name]
         return found if said in blank.outcomes else None
 
     def hit(side: PairedSlice, record: Record) -> bool | None:
         name, kind = side.slice_.name, side.slice_.kind
-        return counts(name, gold_of(record, kind), record.result) if record.is_graded else None
+        return (
+            counts(name, summary.gold_of(record, kind), record.result) if record.is_graded else None
+        )
 
     return hit
 

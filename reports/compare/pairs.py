@@ -15,16 +15,9 @@ from cases.dataset import Slice
 from evaluators.judges.ensemble import Adjudications
 from evaluators.kinds import Cluster
 from evaluators.output import plural
+from evaluators.statistics import paired
 from evaluators.statistics.betting import Ends, Evidence
 from evaluators.statistics.intervals import UNDEFINED, Z95, Estimate, Interval, quantile
-from evaluators.statistics.paired import (
-    confirmed_margin,
-    mcnemar,
-    odds_ratio,
-    pairs_needed,
-    shrink,
-    tango,
-)
 from reports.run.evidence import AuditPlan, Calibration
 from reports.run.record import Record
 from reports.run.report import Role
@@ -260,7 +253,7 @@ class PairedDifference:
         fixed, broke, n = (count * self.weight for count in (self.fixed, self.broke, self.n))
         estimated = fixed or broke  # where no pair differs, the clusters are taken for the pairs
         z = quantile(self.clusters, self.n) if estimated else Z95
-        return tango(fixed, broke, n, z) or (-1.0, 1.0)
+        return paired.tango(fixed, broke, n, z) or (-1.0, 1.0)
 
     @property
     def estimate(self) -> Estimate:
@@ -270,12 +263,12 @@ class PairedDifference:
     @property
     def p_value(self) -> float:
         """McNemar's exact two-sided p-value."""
-        return mcnemar(self.better, self.worse)
+        return paired.mcnemar(self.better, self.worse)
 
     @property
     def odds(self) -> Estimate:
         """The ratio better / worse with its exact interval; None is infinity."""
-        value, low, high = odds_ratio(self.better, self.worse)
+        value, low, high = paired.odds_ratio(self.better, self.worse)
         return Estimate(value=value, low=low, high=high, n=self.better + self.worse)
 
     @property
@@ -283,11 +276,13 @@ class PairedDifference:
         """The smallest drop that such pairs would exclude with 80 % power if nothing changed."""
         if not self.n:
             return None
-        return confirmed_margin(int(self.n * self.weight), (self.fixed + self.broke) / self.n)
+        return paired.confirmed_margin(
+            int(self.n * self.weight), (self.fixed + self.broke) / self.n
+        )
 
     def pairs_to_decide(self, bound: float) -> int | None:
         """Return how many pairs would decide the bound with 80 % power, if it is as seen."""
-        needed = pairs_needed(bound, (self.fixed + self.broke) / self.n, self.value)
+        needed = paired.pairs_needed(bound, (self.fixed + self.broke) / self.n, self.value)
         return None if needed is None else max(self.n + 1, math.ceil(needed / self.weight))
 
 
@@ -300,7 +295,7 @@ def difference_of(changes: Collection[list[int]]) -> PairedDifference:
         import numpy as np
 
         rows = [(sum(one), sum(map(abs, one)), len(one)) for one in changes]
-        weight = shrink(*np.array(rows, dtype=np.float64).T)
+        weight = paired.shrink(*np.array(rows, dtype=np.float64).T)
     return PairedDifference(
         n=len(flat),
         fixed=flat.count(1),
@@ -324,9 +319,7 @@ def passes(side: PairedSlice, record: Record) -> bool | None:
 
 def change_ends(before: bool | None, now: bool | None) -> Ends:
     """Return the lowest and the highest that new - old can be; None is unknown."""
-    return int(now or False) - int(before is not False), int(now is not False) - int(
-        before or False
-    )
+    return bool(now) - (before is not False), (now is not False) - bool(before)
 
 
 def interval_at_any_look(sides: Sequence[PairedSlice]) -> Interval | None:

@@ -99,9 +99,8 @@ def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
     code, line = outside or next(_by_gates(gates, facts))
     losses = [f"{'but ' * (code == OK)}{listed(facts.lost)}"] if facts.lost else []
     rest = [] if outside or facts.shards or code == USAGE else [*losses, *facts.cautions]
-    return Decision(
-        gates=tuple(gates), code=code, line="; ".join(filter(None, [line, *rest, facts.left]))
-    )
+    line = "; ".join(filter(None, [line, *rest, facts.left]))
+    return Decision(gates=tuple(gates), code=code, line=line)
 
 
 def _outside(facts: SessionFacts) -> Iterator[Verdict]:

@@ -15,15 +15,7 @@ from dataclasses import dataclass
 from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import Case
 from evaluators.output import plural
-from evaluators.statistics.betting import (
-    Ends,
-    Evidence,
-    Observations,
-    Sides,
-    confidence_sequence,
-    first_verdict,
-    shown_below,
-)
+from evaluators.statistics import betting
 from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
 from reports.compare.audit import Audit, AuditedPair, audit_of
@@ -51,13 +43,15 @@ BROKEN = (
 
 
 def lost_languages(
-    parts: Mapping[str, tuple[Observations, Observations]], margin: float, sign: int = 1
+    parts: Mapping[str, tuple[betting.Observations, betting.Observations]],
+    margin: float,
+    sign: int = 1,
 ) -> str:
     """Return which languages are beyond the margin at any look; sign -1 negates their changes."""
-    found = shown_below({name: high for name, (_, high) in parts.items()}, -margin)
+    found = betting.shown_below({name: high for name, (_, high) in parts.items()}, -margin)
     said = []
     for name in found if len(parts) > 1 else ():
-        ends = [sign * end for end in confidence_sequence(*parts[name]) or ()]
+        ends = [sign * end for end in betting.confidence_sequence(*parts[name]) or ()]
         span = f": 95 % interval at any look {span_of((min(ends), max(ends)))}" if ends else ""
         said.append(f"{name} is shown to be beyond the margin{span}")
     return f"{'; '.join(said)}; all languages: " if said else ""
@@ -111,9 +105,9 @@ class SequentialGate:
         """Whether no item can make it pass: its judge is not trusted, or may be no judge at all."""
         return bool(self.blocked) or any(passing >= 1 for _, passing, _ in self.sides)
 
-    def ends(self, unit: Sequence[Match], new: Mapping[str, Record]) -> list[Ends]:
+    def ends(self, unit: Sequence[Match], new: Mapping[str, Record]) -> list[betting.Ends]:
         """Return what each value of a unit can be; ``new`` has records that ended since, by key."""
-        found: list[Ends] = []
+        found: list[betting.Ends] = []
         for side, old, one in unit:
             now = self.hit(side, new.get(one.key, one))
             if self.threshold.paired:
@@ -122,14 +116,14 @@ class SequentialGate:
                 found.append((-1, 1) if now is None else (2 * now - 1, 2 * now - 1))
         return found
 
-    def verdict(self, evidence: Evidence) -> GateState:
+    def verdict(self, evidence: betting.Evidence) -> GateState:
         """Return the first of PASS and FAIL that the evidence shows for any unknown values."""
         tests = [
-            Sides(low=low, high=high, passing=passing, failing=failing)
+            betting.Sides(low=low, high=high, passing=passing, failing=failing)
             for sign, passing, failing in self.sides
             for low, high in [evidence.seen(sign)]
         ]
-        return first_verdict(tests) or "INCONCLUSIVE"
+        return betting.first_verdict(tests) or "INCONCLUSIVE"
 
     @property
     def lost(self) -> str:
@@ -141,7 +135,7 @@ class SequentialGate:
             for match in unit:
                 parts[match[0].slice_.language][place].append(match)
         seen = {
-            language: Evidence.of(self.ends(unit, {}) for unit in units.values())
+            language: betting.Evidence.of(self.ends(unit, {}) for unit in units.values())
             for language, units in parts.items()
         }
         (sign, *_), margin = self.sides[0], self.threshold.max or 0.0
@@ -150,7 +144,7 @@ class SequentialGate:
     def result(self) -> GateResult:
         """Return the verdict with the sentence that says why; items not asked are unknown."""
         ends = [self.ends(unit, {}) for unit in self.units]
-        found = Evidence.of(ends)
+        found = betting.Evidence.of(ends)
         interval, lost = found.interval, self.lost
         state = "FAIL" if lost else self.verdict(found)
         broken = "" if interval else BROKEN
@@ -294,8 +288,8 @@ class AuditedGate:
     @property
     def _of_all(self) -> GateState:
         low, high = self.audit.ends
-        limits = Sides(low=low, high=high, passing=-self.margin, failing=self.limit)
-        return first_verdict([limits]) or "INCONCLUSIVE"
+        limits = betting.Sides(low=low, high=high, passing=-self.margin, failing=self.limit)
+        return betting.first_verdict([limits]) or "INCONCLUSIVE"
 
     @property
     def lost(self) -> str:
@@ -316,7 +310,7 @@ class AuditedGate:
         if not values:
             return UNDEFINED
         mean = sum(values) / len(values)
-        return Estimate.of(mean, confidence_sequence(*self.audit.ends), len(values))
+        return Estimate.of(mean, betting.confidence_sequence(*self.audit.ends), len(values))
 
     @property
     def trail(self) -> AuditTrail:

@@ -92,10 +92,8 @@ class Calibrator:
         """Note which items are run; return the keys of the labelled ones to judge with them."""
         selected = set(keys)
         slices = {self.plan.items[key].slice.name for key in selected}
-        narrowed = (one.of(slices) for one in self.labelled)
-        self._selected = tuple(
-            one for one in narrowed if one.graders and not one.planned_in(selected)
-        )
+        own = (one for one in (labels.of(slices) for labels in self.labelled) if one.graders)
+        self._selected = tuple(one for one in own if not one.planned_in(selected))
         return self._keys()
 
     def _keys(self) -> tuple[str, ...]:
@@ -109,9 +107,8 @@ class Calibrator:
         """Return how the judge was measured in each language of the run."""
         if not self.is_on:
             return tuple(unmeasured(one, CALIBRATION_OFF) for one in self._selected)
-        return tuple(
-            calibrate(one, outcomes, placeholder=self.placeholder) for one in self._selected
-        )
+        place = self.placeholder
+        return tuple(calibrate(one, outcomes, placeholder=place) for one in self._selected)
 
     def distrusted(self) -> Iterator[str]:
         """Yield the slices whose gates stay open because nothing can measure their judge."""

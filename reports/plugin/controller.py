@@ -17,17 +17,11 @@ import pytest
 from cases.dataset import Plan
 from evaluators.core import QAError
 from evaluators.output import plural
+from reports.plugin import results
 from reports.plugin.calibrator import JudgeWait, find_labelled
 from reports.plugin.head_start import EARLY, may_end_early, takes_everything
 from reports.plugin.options import RunOptions, shares
 from reports.plugin.progress import Progress, ProgressDisplay
-from reports.plugin.results import (
-    SessionResults,
-    StatusWords,
-    key_of,
-    refuse_reruns,
-    rerun_settings,
-)
 from reports.plugin.run import EngineRun
 from reports.plugin.run_paths import check_collected
 from reports.plugin.worker import OUTCOMES
@@ -49,11 +43,11 @@ class Controller:
         self, config: pytest.Config, options: RunOptions, plan: Plan, files: Sequence[Path]
     ) -> None:
         if not options.gates_off:
-            refuse_reruns(config)
+            results.refuse_reruns(config)
         self._config, self._options = config, options
         self._plan, self._files = plan, files
         self._lists = config.option.collectonly
-        self._results = SessionResults(plan)
+        self._results = results.SessionResults(plan)
         self._started = datetime.now(UTC)
         self._progress = Progress(planned=0, started=time.monotonic())
         self._display: ProgressDisplay | None = None
@@ -78,7 +72,7 @@ class Controller:
             if self._run.waiting is not None and not self._distributed:
                 config.stash[OUTCOMES] = self._run.waiting
         wait = JudgeWait(lambda: self._run.is_judge_measured)
-        for hooks in (wait, self._results, StatusWords(config, options)):
+        for hooks in (wait, self._results, results.StatusWords(config, options)):
             config.pluginmanager.register(hooks)
 
     def pytest_report_header(self) -> list[str]:
@@ -136,7 +130,7 @@ class Controller:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Put the item first whose test is about to wait."""
-        self._run.want(key_of(nodeid))
+        self._run.want(results.key_of(nodeid))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count a module that cannot be collected as a failure outside the gates."""
@@ -151,7 +145,7 @@ class Controller:
         if self._teardowns % TIDY_EVERY == 0:
             self._forget_silent_phases()
         self._run.test_ended()
-        key = key_of(report.nodeid)
+        key = results.key_of(report.nodeid)
         if key in self._plan.items:
             self._progress.add(self._plan.items[key].slice.name, self._run.outcomes.get(key))
 
@@ -209,7 +203,7 @@ class Controller:
         from reports.plugin.finish import finish  # noqa: PLC0415  # loaded while tests wait
         from reports.run.report import SessionStatus  # noqa: PLC0415
 
-        again = ", ".join(rerun_settings(self._config))
+        again = ", ".join(results.rerun_settings(self._config))
         notes = [f"failing tests were run again: {again}"] if again else []
         if untested := self._results.untested(self._run.outcomes):
             notes.append(f"{plural(untested, 'item')} graded without a test: the workers died")

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from evaluators.output import plural
 from evaluators.statistics.intervals import number
@@ -150,9 +151,8 @@ def width() -> int:
 
 def wrapped(text: str, indent: str = "") -> list[str]:
     """Return a sentence on lines as wide as the terminal, the later ones indented."""
-    return textwrap.wrap(
-        text, width(), initial_indent=indent, subsequent_indent="    ", break_on_hyphens=False
-    )
+    how: Any = {"subsequent_indent": "    ", "break_on_hyphens": False}
+    return textwrap.wrap(text, width(), initial_indent=indent, **how)
 
 
 LIMIT = 10  # GitHub shows ten errors and ten warnings a step

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from cases.dataset import Dataset, PlannedItem, Slice, Threshold
+from cases.dataset import Dataset, Evidence, PlannedItem, Slice, Threshold
 from evaluators.core import Outcome
 from evaluators.statistics.metrics import DROP, YOUDEN
 from reports.gates.decide import listed
@@ -260,10 +260,9 @@ def _by_judge(dataset: Dataset) -> Dataset:
     """Return a dataset whose audited gates the judge decides, and none of unknown usage."""
 
     def judged(gates: Sequence[Threshold]) -> tuple[Threshold, ...]:
-        known: Mapping[str, Any] = {"audited": {"evidence": "confident"}}
-        return tuple(
-            replace(one, **known.get(one.evidence, {})) for one in gates if not one.of_usage
-        )
+        known: Mapping[Evidence, Evidence] = {"audited": "confident"}
+        kept = ((one, known.get(one.evidence, one.evidence)) for one in gates if not one.of_usage)
+        return tuple(replace(one, evidence=evidence) for one, evidence in kept)
 
     own = {
         key: replace(one, thresholds=judged(one.thresholds)) for key, one in dataset.slices.items()
