@@ -155,10 +155,8 @@ def render(argv: Sequence[str]) -> int:
         "--format", metavar="WORD,WORD", type=_formats, default=tuple(FORMATS), help=text
     )
     options = parser.parse_args(argv)
-    report = load_report(options.run)
-    files = Files(report, options.format, transcripts_of(options.run))
-    paths = write_files(files, options.to or home(options.run))
-    say(sys.stdout, *map(str, paths))
+    files = Files(load_report(options.run), options.format, transcripts_of(options.run))
+    say(sys.stdout, *map(str, write_files(files, options.to or home(options.run))))
     return 0
 
 
@@ -250,8 +248,7 @@ def _earlier(
 
 
 def _say_decided(report: Report, to: Path | None, folder: Path, *runs: Path) -> int:
-    saved = save(report, to, *runs)
-    lines = *console.gates(report, folder), *saved, *next_step(report, folder)
+    lines = *console.gates(report, folder), *save(report, to, *runs), *next_step(report, folder)
     say(sys.stdout, *map(line, (*lines, report.decision.line)))
     return report.decision.code
 

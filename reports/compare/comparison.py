@@ -72,11 +72,9 @@ def lost_answers(
     for sides in compared:
         asked = [one for one in sides.values() if one.slice_.kind.answered]
         found = [(one, one.difference) for one in asked if one.difference.n]
-        p_values = holm([difference.p_value for _, difference in found])
-        both = zip(found, p_values, strict=True)
+        both = zip(found, holm([difference.p_value for _, difference in found]), strict=True)
         for (one, change), p_value in sorted(both, key=lambda pair: pair[0][1].value):
-            named = p_value < 0.05 or f"{one.slice_.dataset}:*" in failed
-            if named and change.value < 0:
+            if (p_value < 0.05 or f"{one.slice_.dataset}:*" in failed) and change.value < 0:
                 won = f" and won {change.fixed:,}" if change.fixed else ""
                 since = " since the anchor" if one.role == "anchor" else ""
                 of = plural(change.n, "answer")

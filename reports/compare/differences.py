@@ -244,8 +244,7 @@ class MetricChange:
 
         fills = count_pairs(self.sides).run(1).worst_case_bounds()
         ranked = sorted(fills, key=before)
-        every = product((ranked[0], ranked[-1]), fills)
-        return tuple(self._difference(both) for both in every)
+        return tuple(self._difference(both) for both in product((ranked[0], ranked[-1]), fills))
 
     def _difference(self, fills: tuple[Fill, Fill]) -> ResampledDifference:
         counted = count_pairs(self.sides, fills)

@@ -108,8 +108,7 @@ def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> RulesAudit | N
         rows = [(sum(group), len(group), 1) for group in groups.values()]
         table = np.array(rows, dtype=np.float64).T
         hits, once = float(table[0].sum()), len(groups) == n
-        interval = wilson(hits, n) if once else clustered_rate(*table)
-        differs = Estimate.of(hits / n, interval, n)
+        differs = Estimate.of(hits / n, (wilson(hits, n) if once else clustered_rate(*table)), n)
     silent = len(drawn) - n
     return RulesAudit(judged=len(judged), settled=len(settled), disagreement=differs, silent=silent)
 

@@ -207,8 +207,7 @@ def _length_bias(slice_: Slice, records: Sequence[Record]) -> dict[str, Estimate
         return ones * xy - xs * ys, ones * xx - xs**2
 
     top, bottom = parts(sums.sum(axis=0))
-    drawn = resample(sums, np.ones(len(sums)))
-    interval = percentile(*parts(drawn), len(sums), len(points))
+    interval = percentile(*parts(resample(sums, np.ones(len(sums)))), len(sums), len(points))
     return {"bias_by_length": Estimate.of(float(top / bottom), interval, len(points))}
 
 

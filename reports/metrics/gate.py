@@ -139,8 +139,7 @@ class GateInputs:
             return f"{name} is undefined over {plural(estimate.n, 'graded item')}"
         if lacking := self.missing.get(name, 0):
             return f"{name} could not be taken of {plural(lacking, 'item')}; see the notes"
-        apart = name in self.missing or name in self.repeated
-        if not apart and not self.is_bounded(name):
+        if not (name in self.missing or name in self.repeated) and not self.is_bounded(name):
             ungraded = plural(self.summary.counts.ungraded, "ungraded item")
             return f"{name} has no bounds with {ungraded}; {self.remedy}"
         return ""

@@ -228,8 +228,7 @@ def tabulate(
 def scores_of(records: Sequence[Record], slice_: Slice) -> Mapping[str, float]:
     """Return what each grade is worth, empty where no record has a score."""
     seen = {one.grade: one.score for one in records if one.grade and one.score is not None}
-    declared = slice_.rubric.scores if seen and slice_.rubric else {}
-    return {**declared, **seen}
+    return {**(slice_.rubric.scores if seen and slice_.rubric else {}), **seen}
 
 
 def count_table(

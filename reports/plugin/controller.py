@@ -95,8 +95,7 @@ class Controller:
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Start when the first worker knows the selected tests; all workers agree on them."""
-        option = self._config.option
-        if self._results.other_failures and not option.continue_on_collection_errors:
+        if self._results.other_failures and not self._config.option.continue_on_collection_errors:
             self._run.refuse("a test module could not be collected")
         else:
             self._begin(ids)
@@ -104,8 +103,7 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> None:
         """Start without xdist."""
-        option = self._config.option
-        collected = not session.testsfailed or option.continue_on_collection_errors
+        collected = not session.testsfailed or self._config.option.continue_on_collection_errors
         if collected and not (self._distributed or self._lists):
             self._begin([item.nodeid for item in session.items])
 

@@ -246,7 +246,7 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-class Words(argparse.Namespace):
+class CommandWords(argparse.Namespace):
     """A command line that was read without pytest."""
 
     def getoption(self, name: str) -> Any:
@@ -258,11 +258,11 @@ def read_words(words: Sequence[str], here: Path) -> tuple[RunOptions, list[str]]
     """Return the options of a command line without pytest, and the words that are not ours."""
     parser = CommandParser(prog="qagate run", allow_abbrev=False, add_help=False)
     declare(parser.add_argument)
-    ours, others = parser.parse_known_args(words, Words())
+    ours, others = parser.parse_known_args(words, CommandWords())
     return read_options(ours, here), others
 
 
-def read_options(config: pytest.Config | Words, here: Path) -> RunOptions:
+def read_options(config: pytest.Config | CommandWords, here: Path) -> RunOptions:
     """Return the options of this run, with paths from ``here``. Raises UsageError naming them."""
     given = _given(config)
 
@@ -330,13 +330,13 @@ def _choice(given: Mapping[str, Any], here: Path) -> Selection:
     )
 
 
-def given_options(config: pytest.Config | Words) -> dict[str, Any]:
+def given_options(config: pytest.Config | CommandWords) -> dict[str, Any]:
     """Return the options that were given, unchecked."""
     values = {name: config.getoption(_dest(name)) for name in NAMES}
     return {name: value for name, value in values.items() if value not in (None, False)}
 
 
-def _given(config: pytest.Config | Words) -> dict[str, Any]:
+def _given(config: pytest.Config | CommandWords) -> dict[str, Any]:
     given = given_options(config)
     for name, value in given.items():
         if value == "" or (isinstance(value, list) and "" in value):

@@ -35,8 +35,7 @@ def gates(report: Report, folder: Path | None = None) -> Iterator[str]:
 
 def gate_lines(gate: GateResult, folder: Path | None = None) -> list[str]:
     """Return a gate's line, to stand behind its verdict, and why; not if it surely passes."""
-    paired = gate.threshold.paired
-    value = words.signed(gate.estimate) if paired else gate.estimate.text()
+    value = words.signed(gate.estimate) if gate.threshold.paired else gate.estimate.text()
     title = f"{gate.slice:<14} {gate.name} {value}, bar {words.bar(gate)}"
     title += f", {gate.pairs}" if gate.pairs else ""
     title += f", {gate.needs}" if gate.needs else ""

@@ -145,8 +145,7 @@ def _slice(part: SliceSummary) -> tuple[str, ...]:
     name = f"{part.name} ({part.part})" if part.part else part.name
     ungraded = (counts.error, counts.missing, counts.stopped)
     numbers = (counts.planned, counts.passed, counts.failed, *ungraded)
-    shown = words.headline(part).items()
-    measures = ", ".join(f"{name} {found.text()}" for name, found in shown)
+    measures = ", ".join(f"{name} {found.text()}" for name, found in words.headline(part).items())
     return name, *(f"{count:,}" for count in numbers), measures
 
 

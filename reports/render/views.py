@@ -225,11 +225,10 @@ def _flips(report: Report) -> list[dict[str, object]]:
         return []
     records = {record.key: record for record in report.records}
     fixed = [(records[one.key], one) for one in report.comparison.changes if one.flip == "fixed"]
-    found = {"broke": words.broke(report), "fixed": fixed}
     return [
         {"title": _FLIPS[flip], "flip": flip, "total": len(pairs),
          "first": pairs[: _AT_ONCE[flip]], "more": pairs[_AT_ONCE[flip] : _SIDE_BY_SIDE]}
-        for flip, pairs in found.items() if pairs
+        for flip, pairs in {"broke": words.broke(report), "fixed": fixed}.items() if pairs
     ]  # fmt: skip
 
 

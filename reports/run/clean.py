@@ -68,8 +68,7 @@ def visible(text: str) -> str:
 
 def line(text: str) -> str:
     r"""Return the text on one line (``\n`` written out) that no CI system takes for a command."""
-    flat = visible(text).replace("\n", "\\n").replace("\t", "\\t")
-    return no_command(flat)
+    return no_command(visible(text).replace("\n", "\\n").replace("\t", "\\t"))
 
 
 def cut(text: str, limit: int, mark: str = "…") -> str:
@@ -79,8 +78,7 @@ def cut(text: str, limit: int, mark: str = "…") -> str:
 
 def cell(text: str) -> str:
     """Return a text for a spreadsheet cell: no formula, visible, at most ``CELL_LIMIT`` long."""
-    clear = visible(text)
-    return guarded(cut(clear, CELL_LIMIT, f" […cut, {len(text):,} characters in all]"))
+    return guarded(cut(visible(text), CELL_LIMIT, f" […cut, {len(text):,} characters in all]"))
 
 
 def span(text: str, limit: int = SPAN_LIMIT) -> str:

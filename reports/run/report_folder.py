@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from evaluators.core import UsageError
 from evaluators.output import PRIVATE, PRIVATE_FOLDER, write_part, write_whole
@@ -60,9 +61,7 @@ def claim(folder: Path) -> Iterator[None]:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
         file = os.open(folder / _LOCK, flags, PRIVATE)
     except OSError as error:
-        raise UsageError(
-            f"--report-dir: {folder} cannot be written ({error.strerror}); name another"
-        ) from None
+        raise _unwritable(folder, error) from None
     try:
         if not _lock(file):
             raise UsageError(
@@ -82,6 +81,11 @@ def claim(folder: Path) -> Iterator[None]:
                     path.rmdir()  # OSError where it holds a file
     finally:
         os.close(file)
+
+
+def _unwritable(folder: Path, error: OSError) -> UsageError:
+    why = f"cannot be written ({error.strerror}); name another"
+    return UsageError(f"--report-dir: {folder} {why}")
 
 
 def _lock(file: int) -> bool:
@@ -121,20 +125,15 @@ def _withdraw(folder: Path, why: str) -> None:
         for name, text in texts.items():
             write_part(folder / name, [text.encode()]).replace(folder / name)
     except OSError as error:
-        raise UsageError(
-            f"--report-dir: {folder} cannot be written ({error.strerror}); name another"
-        ) from None
+        raise _unwritable(folder, error) from None
 
 
 def keep_decided(folder: Path) -> str:
     """Keep a report that decided as ``previous``; return why it could not be, or nothing."""
     to = previous(folder)
     try:
-        run = parse_json(read_text(folder / RUN))
-        verdict, gates = (
-            (run.get("verdict"), run.get("gates")) if isinstance(run, dict) else ("", 0)
-        )
-        if verdict in ("PASS", "FAIL") and gates:
+        run: Any = parse_json(read_text(folder / RUN))
+        if isinstance(run, dict) and run.get("verdict") in ("PASS", "FAIL") and run.get("gates"):
             keep(folder, to)
     except OSError as error:
         return f"{to}: the report before cannot be kept there ({error.strerror})"
@@ -152,8 +151,7 @@ def keep(folder: Path, to: Path, *, packed: bool = False) -> None:
         path.unlink(missing_ok=True)
     files = report_files(folder)
     if packed and folder / RECORDS in files:
-        content = gzip.compress((folder / RECORDS).read_bytes(), mtime=0)
-        write_whole(to / PACKED, [content])
+        write_whole(to / PACKED, [gzip.compress((folder / RECORDS).read_bytes(), mtime=0)])
         files = []
     for path in (*files, folder / RUN):
         if not packed or path.name in (PACKED, RUN):
