@@ -1,7 +1,6 @@
 """The options of a run: declared in one table, read into one record."""
 
 import argparse
-import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +21,6 @@ from reports.verdict.promoted import find_run
 
 OFF = "off"
 REPORT_DIR = "reports/out"
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}")
-_TIME = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([smhd]?)")
 _SECONDS: Mapping[str, float] = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -75,63 +71,54 @@ class RunOptions:
 # Values: the text that was given, or an error that says what is needed
 
 
-def _wrong(name: str, needed: str, text: str) -> UsageError:
-    return UsageError(f"--{name}: {needed} is needed, got {shown(text)}")
+def _read(name: str, text: str, pattern: str, needed: str) -> re.Match[str]:
+    if found := re.fullmatch(pattern, text):
+        return found
+    raise UsageError(f"--{name}: {needed} is needed, got {shown(text)}")
 
 
 def read_name(name: str, text: str) -> str:
     """Return a name that may stand in files and keys."""
-    if not _NAME.fullmatch(text):
-        raise _wrong(name, "a name of letters, digits, '.', '_' and '-'", text)
-    return text
+    needed = "a name of letters, digits, '.', '_' and '-'"
+    return _read(name, text, r"[A-Za-z0-9_.-]{1,64}", needed)[0]
 
 
 def read_whole(name: str, text: str, low: int = 1) -> int:
-    """Return a whole number of at most nine digits."""
-    text = text.strip()
-    if not (text.isascii() and text.isdigit() and len(text) < 10) or int(text) < low:
-        raise _wrong(name, f"a whole number of at least {low}", text)
-    return int(text)
+    """Return a whole number of at most nine digits, and of at least ``low``: 0 or 1."""
+    pattern = "(?=0*[1-9])[0-9]{1,9}" if low else "[0-9]{1,9}"
+    return int(_read(name, text.strip(), pattern, f"a whole number of at least {low}")[0])
 
 
 def _amount(name: str, text: str) -> float:
-    text = text.strip()
-    number = float(text) if _NUMBER.fullmatch(text) else math.nan
-    if not number > 0:
-        raise _wrong(name, "a number above 0", text)
-    return number
+    pattern = r"(?=[0.]*[1-9])(?:[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9})"
+    return float(_read(name, text.strip(), pattern, "a number above 0")[0])
 
 
 def _labels(name: str, word: str) -> int | None:
     if word in ("on", OFF):
         return None if word == "on" else 0
-    if not word.isdigit():
-        raise _wrong(name, "on, off or a whole number", word)
-    return read_whole(name, word)
+    return read_whole(name, _read(name, word, "[0-9]+", "on, off or a whole number")[0])
 
 
 def _seconds(name: str, text: str) -> float:
-    found = _TIME.fullmatch(text.strip())
-    if found is None:
-        raise _wrong(name, "a time such as 2h, 30m, 90s or 0", text)
+    pattern = r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([smhd]?)"
+    found = _read(name, text.strip(), pattern, "a time such as 2h, 30m, 90s or 0")
     return float(found[1]) * _SECONDS[found[2]]
 
 
 def _limit(name: str, text: str) -> tuple[int | None, int | None]:
-    first, colon, number = text.rpartition(":")
-    if colon and first.strip() != "first":
-        raise _wrong(name, "N or first:N", text)
-    items = read_whole(name, number)
-    return (None, items) if colon else (items, None)
+    found = _read(name, text, r"(\s*first\s*:)?([^:]*)", "N or first:N")
+    items = read_whole(name, found[2])
+    return (None, items) if found[1] else (items, None)
 
 
 def _slice_files(name: str, texts: Collection[str], here: Path) -> tuple[SliceFile, ...]:
     found: dict[str, SliceFile] = {}
     for text in texts:
-        slice_, equals, path = text.partition("=")
-        dataset, colon, language = slice_.partition(":")
-        if not (equals and colon and dataset and language and path):
-            raise _wrong(name, "DATASET:LANG=FILE, such as simpleqa:bg=my.csv,", text)
+        needed = "DATASET:LANG=FILE, such as simpleqa:bg=my.csv,"
+        slice_, dataset, language, path = _read(
+            name, text, "(([^:=]+):([^=]+))=((?s:.+))", needed
+        ).groups()
         if slice_ in found:
             raise UsageError(f"--{name}: {slice_} is given twice; give it once")
         found[slice_] = SliceFile(dataset=dataset, language=language, path=here / path)
