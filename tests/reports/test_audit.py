@@ -18,8 +18,7 @@ from evaluators.judges.ensemble import Adjudication, Adjudications, answer_diges
 from evaluators.statistics.betting import ENOUGH
 from reports.compare.audit import AuditedPair, audit_of
 from reports.compare.pairs import PairedSlice, pair_records
-from reports.gates.sequential import AuditedGate, audited_gates
-from reports.gates.sequential import BROKEN
+from reports.gates.sequential import BROKEN, AuditedGate, audited_gates
 from reports.render.html import render
 from reports.run.record import Record
 from reports.run.run_json import load_report

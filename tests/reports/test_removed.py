@@ -8,8 +8,8 @@ import pytest
 from cases.dataset import Threshold
 from reports.compare.differences import differences
 from reports.compare.pairs import PairedSlice, pair_records
-from reports.gates.sequential import AuditedGate, audited_gates
 from reports.gates.change import change_gates
+from reports.gates.sequential import AuditedGate, audited_gates
 from reports.run.record import Record
 from reports.run.report import GateResult
 from tests.support.auditing import answers, audited, verdicts
