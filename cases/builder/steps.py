@@ -5,6 +5,7 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from cases.builder.recipe import Recipe
@@ -84,10 +85,10 @@ class StepCalls:
         return await ask_each(self.caller, jobs, ended)
 
     async def ask_items(
-        self, name: str, items: Sequence[DraftItem], jobs: Sequence[Job[DraftItem]]
+        self, name: str, items: Sequence[DraftItem], job: Callable[..., Awaitable[DraftItem]]
     ) -> list[DraftItem]:
-        """Return each item as its job leaves it: refused ones dropped, failed ones pending."""
-        done = []
+        """Return each item as ``job`` leaves it: refused ones dropped, failed ones pending."""
+        done, jobs = [], [partial(job, item) for item in items]
         for item, result in zip(items, await self.ask_all(name, jobs), strict=True):
             if isinstance(result, RefusedError):
                 done.append(item.dropped(result.kind, f"{result}"))

@@ -75,8 +75,7 @@ class Validator:
 
     async def validate(self, items: Sequence[DraftItem], calls: StepCalls) -> list[DraftItem]:
         """Return the items: kept (``contested`` where its opinions differ), dropped, or pending."""
-        jobs = [partial(self._one, item) for item in items]
-        return await calls.ask_items("validate", items, jobs)
+        return await calls.ask_items("validate", items, self._one)
 
     async def _one(self, item: DraftItem, ask: Ask) -> DraftItem:
         template, labels = self.recipe.validation, self.recipe.labels
@@ -234,7 +233,6 @@ class ProbeStep(BuildStep):
             user=recipe.probe,
             version=f"probe#{recipe.probe_version[:12]}",
         )
-
         words = labels[YES], labels[NO], recipe.unknown
 
         async def one(item: DraftItem, ask: Ask) -> DraftItem:
@@ -244,4 +242,4 @@ class ProbeStep(BuildStep):
                 said = UNANSWERED  # three replies that say nothing: it does not know
             return replace(item, probe={**item.probe, model.spec: said})
 
-        return await calls.ask_items("probe", items, [partial(one, item) for item in items])
+        return await calls.ask_items("probe", items, one)

@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -61,7 +61,7 @@ _QUOTED = re.compile('[„“«»"(][^„“”«»"()]{0,200}[“”«»")]')
 _MARKS = re.compile("[\u0300-\u036f]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing to look at."""
 
@@ -106,14 +106,9 @@ def read_subject(slice_: Slice) -> Subject:
     return Subject(slice_=slice_, cases=tuple(cut), ids=ids)
 
 
-def error(row: int, message: str) -> Finding:
-    """Return a finding about something surely wrong."""
-    return Finding(severity="error", row=row, message=message)
-
-
-def warning(row: int, message: str) -> Finding:
-    """Return a finding about something that may be meant."""
-    return Finding(severity="warning", row=row, message=message)
+error = partial(Finding, "error")
+"""Makes a finding about something surely wrong, of row and message; ``warning`` one that may be."""
+warning = partial(Finding, "warning")
 
 
 def asked(subject: Subject) -> Iterator[tuple[int, str, str]]:
