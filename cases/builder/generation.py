@@ -16,18 +16,8 @@ from cases.builder.recipe import OWN_PLACE, PARAGRAPHS, Recipe, filled
 from cases.builder.rules import check_questions
 from cases.builder.steps import BuildStep, ModelCalls, StepCalls
 from cases.builder.work_folder import BuildError, DraftItem, Values, drop_failed, kept
-from evaluators.core import (
-    NO,
-    YES,
-    Ask,
-    CallError,
-    Message,
-    Model,
-    RefusedError,
-    Reply,
-    Request,
-    Tool,
-)
+from evaluators import core
+from evaluators.core import Ask, CallError, Message, Model, RefusedError, Reply, Request, Tool
 from evaluators.reading import parse_json
 from evaluators.replies.readers import Invalid, plain, spoken, unfinished, without_markup
 from evaluators.rubric import encode
@@ -68,10 +58,12 @@ class Generator:
                 done += [item.pending("stopped", "an earlier call failed") for item in wave]
                 continue
             got = Counter(item.answer for item in kept(self.passes(done)))
-            due = round((got[YES] + got[NO] + len(wave)) / 2) - got[YES]
+            due = round((got[core.YES] + got[core.NO] + len(wave)) / 2) - got[core.YES]
             order = sorted(wave, key=lambda one: sha256(f"{self.seed}:{one.id}".encode()).digest())
             yes = {item.id for item in order[: max(0, due)]}
-            steered = [replace(item, wanted=YES if item.id in yes else NO) for item in wave]
+            steered = [
+                replace(item, wanted=core.YES if item.id in yes else core.NO) for item in wave
+            ]
             batches = [steered[at : at + BATCH] for at in range(0, len(wave), BATCH)]
             jobs = [partial(self._batch, batch) for batch in batches]
             name = f"generate: requests for texts from {start + 1} on"
@@ -169,7 +161,7 @@ def _tool(labels: Mapping[str, str]) -> Tool:
     properties = {
         "number": {"type": "integer", "description": "The number of the text."},
         "question": {"type": "string", "description": "The yes/no question about it."},
-        "answer": {"type": "string", "enum": [labels[YES], labels[NO]]},
+        "answer": {"type": "string", "enum": [labels[core.YES], labels[core.NO]]},
     }
 
     def exactly(fields: Mapping[str, object]) -> dict[str, object]:

@@ -10,17 +10,8 @@ from cases.builder.rules import check_questions
 from cases.builder.steps import DISPUTED, BuildStep, ModelCalls
 from cases.builder.validation import CONTESTED, is_contested
 from cases.builder.work_folder import DraftItem, Values
+from cases.review import sheet as sheets
 from cases.review.reviews import Agreement, Review, Settled, agreement, read_sheets, settle
-from cases.review.sheet import (
-    UNCLEAR,
-    Duty,
-    Sheet,
-    SheetItem,
-    assign,
-    draw,
-    verdict_question,
-    write_sheet,
-)
 from evaluators.core import UsageError
 from evaluators.reading import file_hash
 from evaluators.statistics.intervals import Estimate
@@ -28,15 +19,16 @@ from evaluators.statistics.intervals import Estimate
 OVERLAP = 0.2
 SHEETS, AGREEMENT = "review", "agreement.json"
 MOST_VERDICTS = 3  # after which a dispute is given up
-_DROPS: Mapping[str, str] = {UNCLEAR: "unclear", "BAD_LANGUAGE": "bad_language"}
+_DROPS: Mapping[str, str] = {sheets.UNCLEAR: "unclear", "BAD_LANGUAGE": "bad_language"}
 
 
-def assigned(items: Sequence[DraftItem], share: float, duty: Duty | None) -> list[DraftItem]:
+def assigned(items: Sequence[DraftItem], share: float, duty: sheets.Duty | None) -> list[DraftItem]:
     """Return the items with those who are to see them: a drawn ``share``, and contested ones."""
     strata = {item.id: f"{item.origin.group}/{item.answer}" for item in items}
-    drawn = draw(strata, round(share * len(items)), duty.seed) if duty else frozenset[str]()
+    drawn = sheets.draw(strata, round(share * len(items)), duty.seed) if duty else frozenset[str]()
     drawn |= {item.id for item in items if is_contested(item)}
-    duties = assign({id_: strata[id_] for id_ in strata if id_ in drawn}, duty) if duty else {}
+    strata = {id_: stratum for id_, stratum in strata.items() if id_ in drawn}
+    duties = sheets.assign(strata, duty) if duty else {}
     return [
         replace(item, review={"asked": [name for name, ids in duties.items() if item.id in ids]})
         for item in items
@@ -53,11 +45,11 @@ def verdicts_on(item: DraftItem) -> list[dict[str, str]]:
     return list(item.review.get("said", []))
 
 
-def sheet_of(name: str, items: Iterable[DraftItem], reviewer: str = "") -> Sheet:
+def sheet_of(name: str, items: Iterable[DraftItem], reviewer: str = "") -> sheets.Sheet:
     """Return a sheet of items, with proposed wordings, and whether (not how) models disagree."""
-    question = verdict_question("question")
+    question = sheets.verdict_question("question")
     rows = tuple(
-        SheetItem(
+        sheets.SheetItem(
             id=item.id,
             language=item.language,
             fields={
@@ -74,7 +66,7 @@ def sheet_of(name: str, items: Iterable[DraftItem], reviewer: str = "") -> Sheet
         )
         for item in items
     )
-    return Sheet(name=name, items=rows, reviewer=reviewer)
+    return sheets.Sheet(name=name, items=rows, reviewer=reviewer)
 
 
 def accepted(
@@ -158,7 +150,7 @@ class ReviewStep(BuildStep):
         return self.fixed(values)
 
     @staticmethod
-    def _duty(values: Values) -> Duty | None:
+    def _duty(values: Values) -> sheets.Duty | None:
         reviewers, overlap = tuple(values["reviewers"]), values["overlap"]
         if not values["share"]:
             return None
@@ -167,7 +159,7 @@ class ReviewStep(BuildStep):
             raise UsageError(what)
         if overlap is None:
             overlap = OVERLAP if len(reviewers) > 1 else 0.0
-        return Duty(reviewers=reviewers, overlap=overlap, seed=values["seed"])
+        return sheets.Duty(reviewers=reviewers, overlap=overlap, seed=values["seed"])
 
     def work(self, items: Sequence[DraftItem], _: ModelCalls) -> list[DraftItem]:
         """Return the items, each with those who are to see it."""
@@ -179,7 +171,7 @@ class ReviewStep(BuildStep):
         for number, name in enumerate(self.values["reviewers"], 1):
             if own := [item for item in items if name in reviewers_of(item)]:
                 sheet = sheet_of(f"{build.recipe.language}-{number}", own, name)
-                page, twin = write_sheet(sheet, build.folder.path / SHEETS)
+                page, twin = sheets.write_sheet(sheet, build.folder.path / SHEETS)
                 build.say(f"review: {name}: {len(own)} items: {page}, {twin.name}")
 
 
@@ -232,7 +224,7 @@ class AcceptStep(BuildStep):
         disputed = [item for item in items if item.state == "pending" and item.reason in DISPUTED]
         if disputed:
             sheet = sheet_of(f"{build.recipe.language}-disputes", disputed)
-            page, twin = write_sheet(sheet, build.folder.path / SHEETS)
+            page, twin = sheets.write_sheet(sheet, build.folder.path / SHEETS)
             build.say(
                 f"accept: {len(disputed)} items are in dispute; let somebody who has not seen them "
                 f"decide: {page}, {twin.name}; then run accept with that file"

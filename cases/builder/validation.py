@@ -9,22 +9,9 @@ from cases.builder.generation import own_message
 from cases.builder.recipe import DATASET, PROPOSED, Recipe
 from cases.builder.steps import BuildStep, ModelCalls, StepCalls
 from cases.builder.work_folder import DraftItem, Values
-from evaluators import rubric
+from evaluators import core, rubric
 from evaluators.answerers import answer_messages
-from evaluators.core import (
-    CORRECT,
-    NO,
-    NOT_ATTEMPTED,
-    UNANSWERED,
-    YES,
-    Ask,
-    Case,
-    JudgeError,
-    Model,
-    Reply,
-    Request,
-    UsageError,
-)
+from evaluators.core import Ask, Case, JudgeError, Model, Reply, Request, UsageError
 from evaluators.judges.llm import PARAMETERS, ask_until_read, judge_messages
 from evaluators.models.spec import Spec
 from evaluators.replies.readers import Invalid, read_grade, read_reason, read_yes_no
@@ -58,7 +45,7 @@ def _case(item: DraftItem, recipe: Recipe, context: str = "") -> Case:
         language=item.language,
         row=0,
         question=item.question,
-        golds=(recipe.labels[YES], recipe.labels[NO]),
+        golds=(recipe.labels[core.YES], recipe.labels[core.NO]),
         context=context,
     )
 
@@ -85,11 +72,12 @@ class Validator:
 
         def read(reply: Reply) -> str | Invalid:
             found = read_grade(reply)
-            return Invalid("NOT_ATTEMPTED is not on offer") if found == NOT_ATTEMPTED else found
+            refused = Invalid("NOT_ATTEMPTED is not on offer")
+            return refused if found == core.NOT_ATTEMPTED else found
 
         try:
             if self.blind is not None:
-                words = labels[YES], labels[NO], ""
+                words = labels[core.YES], labels[core.NO], ""
                 said["blind"] = await _own_answer(self.model, self.blind, case, ask, words)
             texts = (item.paragraph, item.question, labels[item.answer])
             own = own_message(template, dict(zip(PROPOSED, texts, strict=True)))
@@ -100,7 +88,7 @@ class Validator:
             return item.dropped("unreadable", f"{error}", validator=said)
         reason = read_reason(reply)
         said |= {"returned": reply.model, "verdict": grade, "explanation": reason}
-        opinions = [grade == CORRECT]
+        opinions = [grade == core.CORRECT]
         opinions += [said["blind"] == item.answer] if self.blind is not None else []
         if not any(opinions):
             return item.dropped(NOT_CONFIRMED, reason, validator=said)
@@ -115,7 +103,7 @@ async def _own_answer(
 
     def read(reply: Reply) -> str | Invalid:
         if unknown and unknown.casefold() in reply.text.casefold():
-            return UNANSWERED
+            return core.UNANSWERED
         return read_yes_no(reply.text, reply.finish, (yes,), (no,))
 
     messages = answer_messages(prompt, case)
@@ -233,13 +221,13 @@ class ProbeStep(BuildStep):
             user=recipe.probe,
             version=f"probe#{recipe.probe_version[:12]}",
         )
-        words = labels[YES], labels[NO], recipe.unknown
+        words = labels[core.YES], labels[core.NO], recipe.unknown
 
         async def one(item: DraftItem, ask: Ask) -> DraftItem:
             try:
                 said = await _own_answer(model, prompt, _case(item, recipe), ask, words)
             except JudgeError:
-                said = UNANSWERED  # three replies that say nothing: it does not know
+                said = core.UNANSWERED  # three replies that say nothing: it does not know
             return replace(item, probe={**item.probe, model.spec: said})
 
         return await calls.ask_items("probe", items, one)

@@ -7,16 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cases.download.public_files import (
-    DATA_FOLDER,
-    Benchmark,
-    LabelledSet,
-    bring_to_form,
-    check_address,
-    file_errors,
-    load_benchmarks,
-    load_labelled_sets,
-)
+from cases.download import public_files
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
 from evaluators.output import say
@@ -29,16 +20,16 @@ exit codes: 0 the file is there and right, 1 it could not be fetched or is not r
 
 def main(argv: Sequence[str]) -> int:
     """Fetch and verify a file, print how to use it, return 0. Raises UsageError, DownloadError."""
-    benchmarks, sets = load_benchmarks(), load_labelled_sets()
+    benchmarks, sets = public_files.load_benchmarks(), public_files.load_labelled_sets()
     options = _parser(benchmarks, sets).parse_args(argv)
     sha256 = options.sha256.strip().lower()
     if options.sha256 and not re.fullmatch(r"[0-9a-f]{64}", sha256):
         what = f"--sha256 {shown(options.sha256)}: 64 hexadecimal digits are needed"
         raise UsageError(f"download: {what}")
-    check_address(options.url or "https://localhost")
+    public_files.check_address(options.url or "https://localhost")
     one = sets.get(options.name) or benchmarks[options.name]
     lines = [one.obtain(options.to, options.url, sha256)]
-    if isinstance(one, Benchmark):
+    if isinstance(one, public_files.Benchmark):
         items = shlex.quote(f"{one.dataset}:{one.language}={options.to / one.file}")
         lines.append(f"pytest -n 8 cases/{one.dataset} --items {items} {one.run}")
     else:
@@ -47,13 +38,13 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _formed(one: LabelledSet, folder: Path) -> list[str]:
+def _formed(one: public_files.LabelledSet, folder: Path) -> list[str]:
     lines = [one.golds.obtain(folder)] if one.golds else []
     path = one.path(folder)
-    with file_errors(path):
-        found = bring_to_form(one, folder)
+    with public_files.file_errors(path):
+        found = public_files.bring_to_form(one, folder)
     by_hand = [shlex.quote(f"{path}"), *(["--scale", one.scale] if one.scale else [])]
-    words = [one.name] if folder == DATA_FOLDER else by_hand
+    words = [one.name] if folder == public_files.DATA_FOLDER else by_hand
     return [
         *lines,
         f"{path}: {found.summary}; labelled by people ({one.citation})",
@@ -62,7 +53,7 @@ def _formed(one: LabelledSet, folder: Path) -> list[str]:
 
 
 def _parser(
-    benchmarks: Mapping[str, Benchmark], sets: Mapping[str, LabelledSet]
+    benchmarks: Mapping[str, public_files.Benchmark], sets: Mapping[str, public_files.LabelledSet]
 ) -> argparse.ArgumentParser:
     table = ["benchmarks:"]
     for name, one in benchmarks.items():
@@ -81,7 +72,8 @@ def _parser(
     )
     add = parser.add_argument
     add("name", choices=[*benchmarks, *sets], help="which benchmark or labelled set")
-    add("--to", metavar="FOLDER", type=Path, default=DATA_FOLDER, help="default: %(default)s")
+    folder = public_files.DATA_FOLDER
+    add("--to", metavar="FOLDER", type=Path, default=folder, help="default: %(default)s")
     add("--sha256", metavar="HEX", default="", help="the hash that the file must have")
     add("--url", default="", help="another address of the same file")
     return parser
