@@ -11,22 +11,11 @@ from cases.dataset import Dataset, Slice
 from cases.labels import LabelReading, Scale
 from cases.tables import normal
 from cases.thresholds import METRICS_KEY, ranges_of
+from evaluators import rubric as rubric_files
 from evaluators.core import UsageError
 from evaluators.kinds import KINDS, Kind
 from evaluators.reading import Settings, load_settings
-from evaluators.rubric import (
-    CALLED,
-    PASS_BAR,
-    Prompt,
-    Protocol,
-    Rubric,
-    check_language,
-    described,
-    load_prompt,
-    load_rubric,
-    load_template,
-    read_scores,
-)
+from evaluators.rubric import Prompt, Protocol, Rubric
 from evaluators.statistics.metrics import DROP, MAX_PENALTY, RISE, floor_ranges
 from evaluators.text import hint, shown
 
@@ -185,7 +174,7 @@ def _bare(file: _File, own: Settings, language: str, path: Path) -> Slice:
     prompt, rubric = (file.holder(own, key) for key in ("prompt", "rubric"))
     penalty = file.top.number("penalty", 0, MAX_PENALTY)
     found = _adapted(_find_rubric(rubric, file, spoken), file, own)
-    usual_bar = found.pass_bar if found else PASS_BAR
+    usual_bar = found.pass_bar if found else rubric_files.PASS_BAR
     return Slice(
         dataset=file.name,
         language=language,
@@ -246,7 +235,7 @@ def _find_rubric(settings: Settings, file: _File, language: str) -> Rubric | Non
         return None
     if _is_path(name):
         protocol: Protocol = "rate" if file.kind.rated else "letter"
-        rubric = load_template(settings.path.parent / name, language, protocol)
+        rubric = rubric_files.load_template(settings.path.parent / name, language, protocol)
     else:
         wanted = f"{name}.{language}.yaml"
         paths = [folder / wanted for folder in (settings.path.parent, file.rubrics)]
@@ -257,8 +246,8 @@ def _find_rubric(settings: Settings, file: _File, language: str) -> Rubric | Non
             there = f"there is {', '.join(own)}" if own else f"rubrics: {', '.join(stems)}"
             what = f"no rubric {name!r} in language {language!r} ({there})"
             raise settings.problem("rubric", f"{what}; add {wanted} or set rubric_language")
-        rubric = load_rubric(path)
-        check_language(rubric, language, f"{path}")
+        rubric = rubric_files.load_rubric(path)
+        rubric_files.check_language(rubric, language, f"{path}")
     if not file.kind.accepts(rubric.protocol):
         what = f"{rubric.name!r} has protocol {rubric.protocol!r}, which a {file.kind} dataset"
         raise settings.problem(key="rubric", what=f"{what} cannot use; name another rubric")
@@ -274,9 +263,9 @@ def _adapted(rubric: Rubric | None, file: _File, own: Settings) -> Rubric | None
         if rubric is None:
             raise holder.problem(key, "there is no rubric; take it out")
         if key == "choice_scores":
-            rubric = replace(rubric, scores=read_scores(holder, key, rubric))
-        elif rubric.protocol in CALLED:
-            rubric = described(rubric, holder.text(key))
+            rubric = replace(rubric, scores=rubric_files.read_scores(holder, key, rubric))
+        elif rubric.protocol in rubric_files.CALLED:
+            rubric = rubric_files.described(rubric, holder.text(key))
         else:
             what = f"by protocol {rubric.protocol!r} the judge calls no function"
             raise holder.problem(key, f"{what}; name the file like 'mine.en.tool.txt'")
@@ -298,9 +287,9 @@ def _find_prompt(settings: Settings, rubrics: Path, languages: Sequence[str]) ->
             return None
         what = f"no prompt {name!r} in language {languages[0]!r}; looked next to this file and"
         raise settings.problem("prompt", f"{what} among the bundled ones")
-    prompt = load_prompt(path)
+    prompt = rubric_files.load_prompt(path)
     if prompt.language not in languages:
-        check_language(prompt, languages[0], f"{path}")
+        rubric_files.check_language(prompt, languages[0], f"{path}")
     return prompt
 
 

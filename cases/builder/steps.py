@@ -8,19 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
+from cases.builder import work_folder
 from cases.builder.recipe import Recipe
 from cases.builder.rules import question_only
-from cases.builder.work_folder import (
-    FAILURES,
-    REPORT,
-    BuildError,
-    DraftItem,
-    Say,
-    Values,
-    WorkFolder,
-    drop_failed,
-    kept,
-)
+from cases.builder.work_folder import BuildError, DraftItem, Say, Values, WorkFolder, kept
 from evaluators.core import Ask, CallError, Model, RefusedError, Usage, UsageError
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
@@ -233,7 +224,7 @@ def _do(step: BuildStep, calls: ModelCalls) -> None:
         check_finished(before, taken)
     items = step.work(kept(taken), calls)
     if step.models and build.options.leave_out_failed:
-        items = drop_failed(items)
+        items = work_folder.drop_failed(items)
     folder.publish(name, items, step.record(), source)
     build.say(summary(name, items))
     step.finish(write_report(build))
@@ -264,7 +255,7 @@ def check_finished(step: str, items: Sequence[DraftItem]) -> None:
         advice = "run accept with the files that are still out, or with --unreviewed"
     else:
         advice = "run the command again to go on"
-        if why.reason in FAILURES:
+        if why.reason in work_folder.FAILURES:
             advice += "; --leave-out-failed drops what fails every time"
     raise BuildError(f"{step}: {len(pending)} items are not done ({why.detail}); {advice}")
 
@@ -273,7 +264,7 @@ def write_report(build: Build) -> Values:
     """Return the counts of all steps made so far, and write them to ``report.json``."""
     made = {step: build.folder.read(step) for step in made_steps(build.folder)}
     found = report(made, build.recipe.question.negations)
-    build.folder.write_json(REPORT, found)
+    build.folder.write_json(work_folder.REPORT, found)
     return found
 
 

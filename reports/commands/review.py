@@ -16,14 +16,8 @@ from evaluators.core import UsageError
 from evaluators.judges.ensemble import FILE, Adjudications, answer_digest
 from evaluators.output import plural, say, write_texts
 from evaluators.text import listed
-from reports.commands.recorded_runs import (
-    RUN_HELP,
-    Parser,
-    home,
-    read_baseline,
-    transcripts_of,
-    whole_number,
-)
+from reports.commands import recorded_runs
+from reports.commands.recorded_runs import RUN_HELP, Parser, home, read_baseline, transcripts_of
 from reports.compare.audit import load_plan, save_plan
 from reports.gates.decide import FAILED, INCONCLUSIVE, OK
 from reports.gates.sequential import REVIEW, AuditedGate
@@ -310,7 +304,8 @@ def _parser() -> Parser:
         "with --accept: how many must agree on a verdict (default: 2 if an answer passes that the "
         "judge failed, 1 otherwise and with --until-decided)"
     )
-    parser.add_argument("--min-reviewers", metavar="N", type=whole_number, help=text)
+    whole = recorded_runs.whole_number
+    parser.add_argument("--min-reviewers", metavar="N", type=whole, help=text)
     parser.add_baseline()
     parser.add_anchor()
     text = (
@@ -328,7 +323,7 @@ def _parser() -> Parser:
     for option, (name, text, default) in numbers.items():
         value = default if isinstance(default, int) else None
         shown = f"{text} (default: {default})"
-        parser.add_argument(option, metavar=name, type=whole_number, default=value, help=shown)
+        parser.add_argument(option, metavar=name, type=whole, default=value, help=shown)
     return parser
 
 

@@ -15,18 +15,7 @@ from typing import Any
 from cases.tables import Table, TableRow, normal, read_table
 from evaluators.text import canonical, digest, shown
 from reports.imports import foreign
-from reports.imports.foreign import (
-    Choice,
-    ForeignRun,
-    Json,
-    ResultFile,
-    ScoredSample,
-    Scorer,
-    number,
-    part,
-    problem,
-    text_of,
-)
+from reports.imports.foreign import Choice, Json, ResultFile, ScoredSample, Scorer, part, problem
 from reports.run.report_folder import RUN
 
 ROLES: Mapping[str, str] = {
@@ -52,7 +41,7 @@ _DEEPEVAL_SETTINGS = ("threshold", "strictMode", "evaluationModel")
 """What changes a metric's verdict."""
 
 
-def load(path: Path, word: str, choice: Choice) -> ForeignRun:
+def load(path: Path, word: str, choice: Choice) -> foreign.ForeignRun:
     """Return the run in a file or folder, of form ``word``; empty finds it. Raises UsageError."""
     if path.name == RUN or (path / RUN).is_file():
         raise problem(path, "a run of qagate itself; say `qagate gate RUN --baseline OLD`")
@@ -96,7 +85,7 @@ def _forms(found: ResultFile) -> set[str]:
     return {name for name, holds in signs.items() if holds}
 
 
-def _inspect(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
+def _inspect(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
     logs = [_log(one) for one in found]
     named = [head["eval"].get("model", "") for head, _ in logs]
     model = foreign.only(found[0].path, named, "model", choice)
@@ -118,7 +107,7 @@ def _inspect(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
         if head.get("status") != "success":
             notes += (f"{one.path}: the log's status is {head.get('status')}",)
     tool = f"inspect_ai {part(logs[0][0]['eval'], 'packages').get('inspect_ai', '')}".strip()
-    return ForeignRun(
+    return foreign.ForeignRun(
         tool=tool, model=model, samples=samples, scorers=scorers, planned=planned, notes=notes
     )
 
@@ -154,7 +143,7 @@ def _inspect_sample(task: str, row: Json) -> ScoredSample:
     given = {name: score.get("value") for name, score in part(row, "scores").items()}
     reasons = (score.get("explanation") for score in part(row, "scores").values())
     scores = {
-        f"{name}/{key}" if key else name: number(one)
+        f"{name}/{key}" if key else name: foreign.number(one)
         for name, value in given.items()
         for key, one in (value if isinstance(value, dict) else {"": value}).items()
     }
@@ -167,8 +156,8 @@ def _inspect_sample(task: str, row: Json) -> ScoredSample:
         id=str(row["id"]),
         repeat=int(row.get("epoch") or 1),
         scores={} if error else scores,
-        question=text_of(row.get("input")),
-        expected=text_of(row.get("target")),
+        question=foreign.text_of(row.get("input")),
+        expected=foreign.text_of(row.get("target")),
         answer=str(output["completion"]) if "completion" in output else None,
         declined=any(str(one).casefold() in foreign.DECLINED for one in given.values()),
         error=str(error),
@@ -179,7 +168,7 @@ def _inspect_sample(task: str, row: Json) -> ScoredSample:
     )
 
 
-def _harness(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
+def _harness(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
     home = found[0].path.parent
     times = {_named(one.path, "time") for one in found}
     if len(times) > 1:
@@ -195,7 +184,7 @@ def _harness(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
         raise problem(found[0].path, "no samples_….jsonl with it; run lm_eval with --log_samples")
     results: Json = next((one.data for one in known if "versions" in one.keys), {})
     planned = part(results, "n-samples").items()
-    return ForeignRun(
+    return foreign.ForeignRun(
         tool=f"lm-evaluation-harness {results.get('lm_eval_version') or ''}".strip(),
         model=str(results.get("model_name") or part(results, "config").get("model") or ""),
         samples=[one for task, file in tasks.items() for one in _harness_samples(task, file)],
@@ -245,16 +234,16 @@ def _harness_samples(task: str, file: ResultFile) -> Iterator[ScoredSample]:
         yield ScoredSample(
             task=task,
             id=name,
-            scores={name: number(row.get(metric)) for row, (name, metric) in metrics},
-            question=text_of(asked[0][0] if asked and asked[0] else first.get("doc")),
-            expected=text_of(first.get("target")),
-            answer=text_of(first.get("filtered_resps")),
+            scores={name: foreign.number(row.get(metric)) for row, (name, metric) in metrics},
+            question=foreign.text_of(asked[0][0] if asked and asked[0] else first.get("doc")),
+            expected=foreign.text_of(first.get("target")),
+            answer=foreign.text_of(first.get("filtered_resps")),
             content=digest(hashes) if any(hashes) else "",
             metadata=part(first, "doc"),
         )
 
 
-def _promptfoo(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
+def _promptfoo(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
     path, data = found[0].path, found[0].data
     rows = data["results"]["results"]
     model = foreign.only(path, map(_provider, rows), "provider", choice)
@@ -266,7 +255,7 @@ def _promptfoo(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
     names = dict.fromkeys(("pass", *(name for one in samples for name in one.scores)))
     tool = f"promptfoo {part(data, 'metadata').get('promptfooVersion') or ''}".strip()
     scorers = {task: [Scorer(name=name) for name in names]}
-    return ForeignRun(tool=tool, model=model, samples=samples, scorers=scorers)
+    return foreign.ForeignRun(tool=tool, model=model, samples=samples, scorers=scorers)
 
 
 def _provider(row: Json) -> str:
@@ -287,11 +276,11 @@ def _promptfoo_sample(task: str, row: Json, prompt: str) -> ScoredSample:
     return ScoredSample(
         task=task,
         id=digest([about, variables, prompt])[:16],
-        scores={} if failed else {name: number(one) for name, one in named.items()},
-        question=text_of(part(row, "prompt").get("raw")),
-        expected=text_of([one.get("value") for one in asserted]) if asserted else "",
+        scores={} if failed else {name: foreign.number(one) for name, one in named.items()},
+        question=foreign.text_of(part(row, "prompt").get("raw")),
+        expected=foreign.text_of([one.get("value") for one in asserted]) if asserted else "",
         content=digest([variables, asserted]),
-        answer=None if output is None else text_of(output),
+        answer=None if output is None else foreign.text_of(output),
         error=str(response.get("error") or row.get("error") or "not graded") if failed else "",
         reason=str(graded.get("reason") or ""),
         metadata={**variables, **(part(row, "metadata") or part(test, "metadata")), "test": about},
@@ -301,7 +290,7 @@ def _promptfoo_sample(task: str, row: Json, prompt: str) -> ScoredSample:
     )
 
 
-def _deepeval(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
+def _deepeval(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
     data = found[0].data.get("testRunData") or found[0].data
     task = str(data.get("testFile") or data.get("identifier") or "deepeval")
     rows = [*(data.get("testCases") or ()), *(data.get("conversationalTestCases") or ())]
@@ -310,7 +299,7 @@ def _deepeval(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
         settings[metric["name"]].add(canonical([metric.get(name) for name in _DEEPEVAL_SETTINGS]))
     own = [Scorer(name, " ".join(sorted(said))) for name, said in settings.items()]
     every = canonical(sorted([one.name, one.version] for one in own))
-    return ForeignRun(
+    return foreign.ForeignRun(
         tool="deepeval",
         model=str(part(data, "hyperparameters").get("model") or ""),
         samples=[_deepeval_sample(task, row) for row in rows],
@@ -328,15 +317,15 @@ def _deepeval_sample(task: str, row: Json) -> ScoredSample:
     said = {"user": "", "assistant": ""}  # of a conversation, each side's turns
     for turn in row.get("turns") or ():
         said[turn["role"]] += f"{turn.get('content') or ''}\n"
-    asked = text_of(row.get("input") or row.get("scenario") or said["user"].strip())
+    asked = foreign.text_of(row.get("input") or row.get("scenario") or said["user"].strip())
     given = row.get("name") or ""
     return ScoredSample(
         task=task,
         id=given if given and not given.startswith("test_case_") else digest(asked)[:16],
-        scores={} if error else {name: number(one) for name, one in named.items()},
+        scores={} if error else {name: foreign.number(one) for name, one in named.items()},
         question=asked,
-        expected=text_of(row.get("expectedOutput") or row.get("expectedOutcome")),
-        answer=text_of(row.get("actualOutput")) or said["assistant"].strip() or None,
+        expected=foreign.text_of(row.get("expectedOutput") or row.get("expectedOutcome")),
+        answer=foreign.text_of(row.get("actualOutput")) or said["assistant"].strip() or None,
         error=error,
         reason=next((str(one["reason"]) for one in metrics if one.get("reason")), ""),
         metadata=part(row, "additionalMetadata"),
@@ -345,7 +334,7 @@ def _deepeval_sample(task: str, row: Json) -> ScoredSample:
     )
 
 
-def _table(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
+def _table(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
     table = read_table(found[0].path)
     columns = {
         **{role: role for role in ROLES},
@@ -358,13 +347,13 @@ def _table(found: Sequence[ResultFile], choice: Choice) -> ForeignRun:
             raise problem(table.path, f"{what}, of {', '.join(table.names.values())}")
     samples = [_table_sample(table, row, columns) for row in table.records]
     scorers = {sample.task: [Scorer(name="score")] for sample in samples}
-    return ForeignRun(tool="table", model="", samples=samples, scorers=scorers)
+    return foreign.ForeignRun(tool="table", model="", samples=samples, scorers=scorers)
 
 
 def _table_sample(table: Table, row: TableRow, columns: Mapping[str, str]) -> ScoredSample:
-    cell = {role: text_of(row.values.get(name)).strip() for role, name in columns.items()}
+    cell = {role: foreign.text_of(row.values.get(name)).strip() for role, name in columns.items()}
     said: Any = {name: cell[name] for name in ("question", "expected", "error", "reason")}
-    score = number(row.values.get(columns["score"]))
+    score = foreign.number(row.values.get(columns["score"]))
     if score is None and not cell["error"]:
         what = f"{shown(cell['score'])} is no score; give a number, or fill the column 'error'"
         raise table.problem(row, columns["score"], what)
@@ -380,7 +369,7 @@ def _table_sample(table: Table, row: TableRow, columns: Mapping[str, str]) -> Sc
     )
 
 
-FORMS: Mapping[str, Callable[[Sequence[ResultFile], Choice], ForeignRun]] = {
+FORMS: Mapping[str, Callable[[Sequence[ResultFile], Choice], foreign.ForeignRun]] = {
     "inspect": _inspect,
     "lm_eval": _harness,
     "promptfoo": _promptfoo,
