@@ -11,16 +11,8 @@ from evaluators.core import UsageError
 from evaluators.extra_metrics import CHECK, FIELDS, GEVAL, METRICS, CheckSpec, MetricSpec
 from evaluators.kinds import Kind
 from evaluators.reading import Settings, problem
-from evaluators.statistics.metrics import (
-    DROP,
-    RATE,
-    RISE,
-    USAGE,
-    Range,
-    better_end,
-    counts_every_item,
-    is_repeated,
-)
+from evaluators.statistics import metrics as metric_rules
+from evaluators.statistics.metrics import DROP, RATE, RISE, USAGE, Range, better_end
 from evaluators.text import hint, shown
 
 BAR_KEYS = ("min", "max", "evidence")
@@ -40,7 +32,7 @@ GEVAL_KEYS = ("criteria", "steps", FIELDS_KEY, *BAR_KEYS)
 
 def read_gates(gates: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold, ...]:
     """Return a slice's ``gates``, which may name ``metrics``. Raises UsageError."""
-    tries = {name: RATE for name in gates.values if is_repeated(name)}
+    tries = {name: RATE for name in gates.values if metric_rules.is_repeated(name)}
     gates.check_keys({**metrics, **tries})
     found: list[Threshold] = []
     for metric in gates.values:
@@ -101,7 +93,7 @@ def _margin(
     if margin is None:
         what = f"missing; give the largest {change} that is no loss: {{max: 0.05}}"
         raise part.problem(key="max", what=what)
-    known = (*_BY_JUDGE, *((_SEQUENTIAL,) if not of or counts_every_item(of) else ()))
+    known = (*_BY_JUDGE, *((_SEQUENTIAL,) if not of or metric_rules.counts_every_item(of) else ()))
     if change == DROP and not of:  # people say whether an answer passes, and no more
         known = tuple(one for one in get_args(Evidence) if one != _CORRECTED)
     evidence = _word(part, "evidence", known, "confident")
@@ -157,7 +149,8 @@ def _bar(part: Settings, metric: str, limits: Range) -> Threshold | None:
     if low is not None and high is not None and low > high:
         raise part.problem(key="min", what=f"{low:g} is above max, {high:g}; no value can pass")
     inner = all(end is None or limits[0] < end < limits[1] for end in (low, high))
-    known = (*_BY_JUDGE, *((_SEQUENTIAL,) if inner and counts_every_item(metric) else ()))
+    inner = inner and metric_rules.counts_every_item(metric)
+    known = (*_BY_JUDGE, *((_SEQUENTIAL,) if inner else ()))
     known += (_CORRECTED,) if metric == "correct" else ()
     evidence = _word(part, "evidence", known, "estimate")
     return Threshold(measure=metric, min=low, max=high, evidence=cast("Evidence", evidence))
