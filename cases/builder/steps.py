@@ -101,14 +101,8 @@ class ModelCalls:
             text: connect(spec, None if options.replay else require_key(spec, names))
             for text, spec in by_text.items()
         }
-        settings = CallSettings(
-            ledger=options.ledger,
-            concurrency=options.concurrency,
-            rpm=options.rpm,
-            deadline=options.deadline,
-            max_cost=options.max_cost,
-            replay=options.replay,
-        )
+        asked = ("ledger", "concurrency", "rpm", "deadline", "max_cost", "replay")
+        settings = CallSettings(**{name: getattr(options, name) for name in asked})
         self._session = CallSession(models, by_text, settings)
 
     def run(self, name: str, spec: Spec, work: Callable[[Model, StepCalls], Awaitable[T]]) -> T:

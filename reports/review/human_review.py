@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from cases.dataset import Slice
 from cases.review.adjudications import ABOUT
@@ -240,17 +241,9 @@ def accept(
         else:
             found.said[OVERRULED].extend([change] if asked.judged not in ("", one.verdict) else [])
             reason = " / ".join(" ".join(comment.split()) for comment in one.comments)
-            found.adjudications.append(
-                Adjudication(
-                    item=item,
-                    digest=digest,
-                    label=one.verdict,
-                    name=names,
-                    reason=reason,
-                    date=date,
-                    about=asked.about,
-                )
-            )
+            own: Any = {"item": item, "digest": digest, "label": one.verdict, "name": names}
+            made = Adjudication(**own, reason=reason, date=date, about=asked.about)
+            found.adjudications.append(made)
     return found
 
 
