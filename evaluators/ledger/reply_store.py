@@ -11,12 +11,10 @@ from typing import Generic, Self, TypeVar
 
 from evaluators.core import Place, Reply
 from evaluators.ledger.rows import (
-    COLUMNS,
-    INSERT,
-    REPLACE_DOCUMENT,
     LedgerError,
     PaidReply,
     Signer,
+    Sql,
     StoredDocument,
     StoredRow,
     StoreError,
@@ -36,9 +34,7 @@ COMMIT_WAIT_S = 0.01  # how long a reply may wait for others to share its commit
 LOOKUP_WAIT_S = 0.001  # how long a look-up may wait for others to share its round trip
 CLAIM_POLL_S = 0.05
 CLAIM_TIMEOUT_S = 300.0  # longer than any call: a run that holds a claim this long is frozen
-_FIND = (
-    f"SELECT {COLUMNS}, EXISTS (SELECT 1 FROM imported WHERE imported.key = calls.key) FROM calls"
-)
+_FIND = f"SELECT {Sql.COLUMNS}, EXISTS (SELECT 1 FROM imported WHERE imported.key = calls.key)"
 _SET_ASIDE = (
     # Any column may be the damaged one.
     "INSERT INTO damaged SELECT key, coalesce(at, 0), coalesce(reply, ''), "
@@ -136,7 +132,7 @@ class Ledger:
 
     def _look_up(self, keys: Sequence[str]) -> Sequence[StoredRow | None]:
         try:
-            found = self.store.read(f"{_FIND} WHERE key IN ({marks(keys)})", keys)
+            found = self.store.read(f"{_FIND} FROM calls WHERE key IN ({marks(keys)})", keys)
         except StoreError as error:
             if self._read_only and error.is_damage:
                 self._bad.update(keys)
@@ -206,13 +202,13 @@ class Ledger:
         """Return once the reply is on the disk. Raises LedgerError if it cannot be kept."""
         new = (one for one in row.documents if one.key not in self._texts)
         said = [seal_document(one, self._signer) for one in new]
-        await self._commit((INSERT, self._signer.signed(seal(row, self._clock())), said))
+        await self._commit((Sql.INSERT, self._signer.signed(seal(row, self._clock())), said))
         self._texts.update(one.key for one in row.documents if one.kind == TEXT)
 
     async def keep(self, kind: str, key: str, text: str) -> None:
         """Return once a document is on the disk, in place of an earlier one. Raises LedgerError."""
         document = seal_document(Document(kind, key, text), self._signer)
-        await self._commit((REPLACE_DOCUMENT, document, ()))
+        await self._commit((Sql.REPLACE_DOCUMENT, document, ()))
 
     def document(self, kind: str, key: str) -> str | None:
         """Return the text kept under this key; None if it is missing, damaged or not signed."""
@@ -262,7 +258,7 @@ class Ledger:
         parts = groupby(group, key=itemgetter(0))
         statements = [(sql, [values for _, values, _ in part]) for sql, part in parts]
         try:
-            self.store.change([*statements, (REPLACE_DOCUMENT, said)])
+            self.store.change([*statements, (Sql.REPLACE_DOCUMENT, said)])
         except Exception as error:  # noqa: BLE001  # nothing more may be paid for
             if rows:
                 with suppress(OSError):  # the working folder's disk may be full as well

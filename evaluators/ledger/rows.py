@@ -16,18 +16,23 @@ from evaluators.core import QAError, Reply, ToolCall, UsageError
 from evaluators.text import REQUEST, TEXT, Document, Key, canonical, digest, flat
 
 SCHEMA = 1
-COLUMNS = "key, schema, at, spec, reply, checksum"
-INSERT = f"INSERT INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-MARK_IMPORTED = "INSERT INTO imported (key) VALUES (?) ON CONFLICT DO NOTHING"
-ADD_DOCUMENT = "INSERT INTO documents (kind, key, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-REPLACE_DOCUMENT = (
-    "INSERT INTO documents (kind, key, text) VALUES (?, ?, ?) ON CONFLICT (kind, key) "
-    "DO UPDATE SET text = excluded.text WHERE documents.text <> excluded.text"
-)
-FORGET_DOCUMENT = "DELETE FROM documents WHERE kind = ? AND key = ?"
 VARIABLE = "QA_LEDGER_KEY"
 MIN_SECRET_LENGTH = 32  # characters; a shorter secret can be guessed from a row that it signed
 _COLON = ":"  # between checksum and signature
+
+
+class Sql:
+    """What both kinds of databases are asked."""
+
+    COLUMNS = "key, schema, at, spec, reply, checksum"
+    ROWS = f"SELECT {COLUMNS} FROM calls"
+    INSERT = f"INSERT INTO calls ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    MARK_IMPORTED = "INSERT INTO imported (key) VALUES (?) ON CONFLICT DO NOTHING"
+    ADD_DOCUMENT = "INSERT INTO documents (kind, key, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+    REPLACE_DOCUMENT = (
+        "INSERT INTO documents (kind, key, text) VALUES (?, ?, ?) ON CONFLICT (kind, key) "
+        "DO UPDATE SET text = excluded.text WHERE documents.text <> excluded.text"
+    )
 
 
 class LedgerError(QAError):

@@ -19,18 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias
 
 from evaluators.core import Place, PostgresUrl, UsageError
-from evaluators.ledger.rows import (
-    ADD_DOCUMENT,
-    COLUMNS,
-    INSERT,
-    MARK_IMPORTED,
-    SCHEMA,
-    VARIABLE,
-    Row,
-    Statements,
-    StoredRow,
-    StoreError,
-)
+from evaluators.ledger.rows import SCHEMA, VARIABLE, Row, Sql, Statements, StoredRow, StoreError
 
 if TYPE_CHECKING:
     from evaluators.ledger.postgres import PostgresStore
@@ -366,9 +355,11 @@ def _set_aside(path: Path, why: str) -> str:
         fresh.touch(mode=0o600)
         with closing(_connect(fresh)) as new, closing(_connect_to_read(path)) as old:
             new.executescript(f"{_tables()} PRAGMA user_version = {SCHEMA}; BEGIN")
-            new.executemany(INSERT, (row for row in _rows(old) if row.opened() is not None))
-            new.executemany(MARK_IMPORTED, _readable(old, "SELECT key FROM imported"))
-            new.executemany(ADD_DOCUMENT, _readable(old, "SELECT kind, key, text FROM documents"))
+            new.executemany(Sql.INSERT, (row for row in _rows(old) if row.opened() is not None))
+            new.executemany(Sql.MARK_IMPORTED, _readable(old, "SELECT key FROM imported"))
+            new.executemany(
+                Sql.ADD_DOCUMENT, _readable(old, "SELECT kind, key, text FROM documents")
+            )
             new.execute("COMMIT")
             (kept,) = new.execute("SELECT count(*) FROM calls").fetchone()
         aside = f"{path}.damaged-{datetime.now(UTC):%Y%m%dT%H%M%S.%fZ}"
@@ -388,7 +379,7 @@ def _rows(old: sqlite3.Connection) -> Iterator[StoredRow]:
     for first in range(256):
         stretch = (f"{first:02x}", f"{first + 1:02x}" if first < 255 else "g")
         for order in ("", " DESC"):
-            query = f"SELECT {COLUMNS} FROM calls WHERE key >= ? AND key < ? ORDER BY key{order}"
+            query = f"{Sql.ROWS} WHERE key >= ? AND key < ? ORDER BY key{order}"
             yield from map(StoredRow._make, _readable(old, query, stretch))
 
 

@@ -14,14 +14,10 @@ from uuid import uuid4
 
 from evaluators.core import Place, PostgresUrl, Price, Usage, UsageError
 from evaluators.ledger.rows import (
-    ADD_DOCUMENT,
-    COLUMNS,
-    FORGET_DOCUMENT,
-    INSERT,
-    MARK_IMPORTED,
     SCHEMA,
     VARIABLE,
     Signer,
+    Sql,
     StoredDocument,
     StoredRow,
     StoreError,
@@ -58,7 +54,7 @@ class RowFilter:
 def read_rows(store: Store, wanted: RowFilter | None = None) -> Iterator[StoredRow]:
     """Yield the selected rows (all by default) by key, damaged ones included."""
     condition, values = (wanted or RowFilter()).where
-    query = f"SELECT {COLUMNS} FROM calls WHERE {condition} ORDER BY key"
+    query = f"{Sql.ROWS} WHERE {condition} ORDER BY key"
     return map(StoredRow._make, store.stream(query, values))
 
 
@@ -154,7 +150,7 @@ def import_rows(store: Store, path: Path) -> Imported:
     lines = enumerate(_read_lines(path), start=1)
     while group := list(islice(lines, GROUP)):
         rows: dict[str, StoredRow] = {}
-        documents: list[StoredDocument] = []
+        said: list[StoredDocument] = []
         for number, line in group:
             if number == 1 and line.startswith(b'{"ledger":'):
                 continue  # of unkept replies: where they belong
@@ -164,7 +160,7 @@ def import_rows(store: Store, path: Path) -> Imported:
                 refused.append(f"{path}:{number}: {error}")
                 continue
             if isinstance(one, StoredDocument):
-                documents.append(one)
+                said.append(one)
             else:
                 known += one.key in rows
                 rows.setdefault(one.key, one)
@@ -172,7 +168,7 @@ def import_rows(store: Store, path: Path) -> Imported:
         there = {key for (key,) in store.read(query, list(rows))}
         added = [row for row in rows.values() if row.key not in there]
         marked = [(row.key,) for row in added]
-        store.change([(INSERT, added), (MARK_IMPORTED, marked), (ADD_DOCUMENT, documents)])
+        store.change([(Sql.INSERT, added), (Sql.MARK_IMPORTED, marked), (Sql.ADD_DOCUMENT, said)])
         new, known = new + len(added), known + len(there)
     return Imported(new, known, refused)
 
@@ -236,5 +232,6 @@ def prune(store: Store, wanted: RowFilter) -> None:
     requests = store.stream("SELECT text FROM documents WHERE kind = ?", (REQUEST,))
     named = {key for (text,) in requests for key in _KEY.findall(text)}
     texts = store.read("SELECT key FROM documents WHERE kind = ?", (TEXT,))
-    store.change([(FORGET_DOCUMENT, [(TEXT, key) for (key,) in texts if key not in named])])
+    forget = "DELETE FROM documents WHERE kind = ? AND key = ?"
+    store.change([(forget, [(TEXT, key) for (key,) in texts if key not in named])])
     store.shrink()
