@@ -28,10 +28,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedCase:
-    """What an application under test is given of a case: never its golds, label or id.
-
-    All of it is part of the call's ledger key.
-    """
+    """What a tested application gets of a case (all in the ledger key): no golds, label, id."""
 
     question: str = ""
     context: str = ""

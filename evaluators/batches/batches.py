@@ -1,7 +1,4 @@
-"""The batches of one run: calls are parked until no item can go on without a reply, then sent.
-
-All items are at work at once, so that their answers make one wave and their judgements the next.
-"""
+"""The batches of one run: calls are parked until no item can go on without a reply, then sent."""
 
 import asyncio
 import os
@@ -145,10 +142,7 @@ class Batches(Detour):
     async def reply(
         self, model: Model, request: Request, row: partial[PaidReply], *, urgent: bool
     ) -> Reply | None:
-        """Return the reply once the ledger has it; None if the call is to be made directly.
-
-        Raises StoppedError if the reply is not waited for, or another CallError.
-        """
+        """Return the reply once kept; None to call directly. Raises a CallError for no reply."""
         async with self._loading:
             before = self._loaded_at
             if time.monotonic() - before > FRESH_S:

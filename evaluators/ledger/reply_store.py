@@ -49,10 +49,7 @@ _Change = tuple[str, StoredRow | StoredDocument, Sequence[StoredDocument]]
 
 
 class Ledger:
-    """The store at one place. Used from one event loop; many processes may share it.
-
-    Raises UsageError if there is no ledger at the place that may be used.
-    """
+    """The store at one place, for one event loop; other processes may share the place."""
 
     def __init__(
         self, path: Place, *, read_only: bool = False, clock: Callable[[], float] = time.time

@@ -393,10 +393,7 @@ Store: TypeAlias = "SqliteStore | PostgresStore"
 
 
 def open_store(place: Place, *, read_only: bool = False) -> Store:
-    """Return the open ledger at a place; a missing one is made, unless it is ``read_only``.
-
-    Raises UsageError if it cannot be opened or others could have changed it unnoticed.
-    """
+    """Return the open ledger at a place; a missing one is made to be written. Raises UsageError."""
     if isinstance(place, PostgresUrl):
         store: Store = _postgres().open_postgres(place, read_only=read_only)
         return store

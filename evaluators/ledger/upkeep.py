@@ -140,10 +140,7 @@ class Imported(NamedTuple):
 
 
 def import_rows(store: Store, path: Path) -> Imported:
-    """Add the rows and documents of an exported file that verify; what is there already stays.
-
-    Raises UsageError if the file cannot be read.
-    """
+    """Add what verifies in an exported file; what is there stays. Raises UsageError."""
     signer = Signer()
     new = known = 0
     refused: list[str] = []

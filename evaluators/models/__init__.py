@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 def connect(spec: Spec, key: Key | None = None) -> Model:
-    """Return the model that a Spec names, unconnected; without a key every call is a FatalError.
-
-    Raises UsageError for a function that cannot be imported.
-    """
+    """Return a Spec's model, unconnected. Raises UsageError for a function not imported."""
     if spec.function:
         spec.function.load()
     return LazyModel(spec, key)

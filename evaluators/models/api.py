@@ -1,7 +1,4 @@
-"""Calls to one model over HTTP, one by one, or in batches by its provider's SDK.
-
-Bodies are bounded, no redirects are followed, no cookies kept, and each call has a deadline.
-"""
+"""Calls to one model over HTTP, one by one, or in batches by its provider's SDK."""
 
 import asyncio
 import json

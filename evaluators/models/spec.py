@@ -1,7 +1,4 @@
-"""Which model is meant (a SPEC, or a name in models.yaml), base URLs, and which key goes where.
-
-A provider's key goes to its own host, any other only where it is named.
-"""
+"""Which model is meant (a SPEC, or a name in models.yaml), base URLs, and which key goes where."""
 
 import os
 import re

@@ -291,10 +291,7 @@ def budget_of(
     pricing: Mapping[str, Pricing | None],
     option: str = "--max-cost",
 ) -> Budget | None:
-    """Return the budget of this many USD, None for no limit; ``pricing`` is by SPEC.
-
-    Raises UsageError, in the name of the ``option``, where a price is unknown.
-    """
+    """Return the budget of this many USD, if any. Raises UsageError for an unknown price."""
     if limit is None:
         return None
     if unknown := [text for text, price in pricing.items() if price is None]:

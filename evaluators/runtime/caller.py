@@ -339,10 +339,7 @@ class Detour:
 
 
 class Caller:
-    """Puts requests to models, in one event loop, with one ledger, sender and set of prices.
-
-    What two items ask at the same time is sent once. ``find_detour`` is called now and then.
-    """
+    """Puts requests to models, in one event loop; what two items ask at a time is sent once."""
 
     def __init__(
         self,

@@ -1,7 +1,4 @@
-"""Where the engine posts how each item ended, where tests wait for it, and what pytest tells it.
-
-The file lives as long as the run and needs no durable commit; a ledger may be read-only.
-"""
+"""Where the engine posts how each item ended, where tests wait for it, and what pytest tells it."""
 
 import pickle
 import sqlite3
