@@ -51,11 +51,11 @@ def load_catalogue(path: Path = DEFAULT_PATH, *, own: Path | None = None) -> Map
     return found if own is None else {**found, **load_catalogue(own)}
 
 
-def replaced_entries(own: Path | None, path: Path = DEFAULT_PATH) -> str:
-    """Return a note on the names that both a user's file and ``path`` have; empty without any."""
+def replaced_entries(own: Path | None) -> str:
+    """Return a note on bundled names that a user's file has too; empty without any."""
     if own is None:
         return ""
-    bundled = load_settings(path, may_be_empty=True).values
+    bundled = load_settings(DEFAULT_PATH, may_be_empty=True).values
     twice = [name for name in load_settings(own, may_be_empty=True).values if name in bundled]
     return f"--models {own}: {', '.join(twice)} as there, not as bundled" if twice else ""
 

@@ -4,7 +4,7 @@ import asyncio
 import tempfile
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -86,28 +86,13 @@ class CallSession:
                 await model.close()
 
 
-async def finish(tasks: Collection[asyncio.Task[Any]], halt: Callable[[], None]) -> None:
-    """Wait for these tasks, however they end.
-
-    If cancelled, call ``halt`` and wait a moment for the calls in flight: they are paid for.
-    """
-    try:
-        await asyncio.wait(tasks)  # which, unlike gather, leaves them alone when cancelled
-    except asyncio.CancelledError:
-        halt()
-        await asyncio.wait(tasks, timeout=GRACE_SECONDS)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
-
-
 async def ask_each(
     caller: Caller, jobs: Sequence[Callable[[Ask], Awaitable[T]]], ended: Callable[[Usage], None]
 ) -> list[T | CallError]:
     """Return each job's result, or the CallError that ended it, in order; ``ended`` gets its usage.
 
-    A result must follow from the replies alone. If cancelled, it ends as ``finish`` does.
+    A result must follow from the replies alone. If cancelled, it sends nothing more and waits a
+    moment for the calls in flight: they are paid for and belong in the ledger.
     """
 
     async def outcome(job: Callable[[Ask], Awaitable[T]]) -> T | CallError:
@@ -119,10 +104,17 @@ async def ask_each(
         finally:
             ended(meter.usage)
 
-    stop = StoppedError("stopped", "stopped before this was asked")
     tasks = [asyncio.create_task(outcome(job)) for job in jobs]
-    if tasks:
-        await finish(tasks, partial(caller.sender.halt, stop))
+    try:
+        if tasks:
+            await asyncio.wait(tasks)  # which, unlike gather, leaves them alone when cancelled
+    except asyncio.CancelledError:
+        caller.sender.halt(StoppedError("stopped", "stopped before this was asked"))
+        await asyncio.wait(tasks, timeout=GRACE_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
     return [task.result() for task in tasks]
 
 
