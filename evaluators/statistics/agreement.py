@@ -143,7 +143,6 @@ def kappa_interval(patterns: Array, items: Array, trials: float) -> Interval:
 
 
 def _rescaled(agreed: float, chance: float, size: float, z: float) -> Interval:
-    """Return Wilson's interval of an agreement, corrected for agreement by chance."""
     low, high = intervals.wilson(agreed * size, size, z) or (0.0, 1.0)
     return max(-1.0, (low - chance) / (1 - chance)), (high - chance) / (1 - chance)
 
@@ -171,9 +170,8 @@ def perfect_interval(table: Array, items: float) -> Interval | None:
     """Return the interval of a coefficient (kappa, rank correlation) that is 1 in this table.
 
     Its lower end is Wilson's for the agreement of ``items`` items on the coefficient's scale:
-    (low - c) / (1 - c), with c the agreement by chance. A judge that guesses a share g of the items
-    by the labels' frequencies agrees on 1 - g(1 - c), and its kappa, weighted kappa and rank
-    correlation are all 1 - g; so one bound serves all. At least -1; None if only one label is used.
+    (low - c) / (1 - c), at least -1, with c the agreement by chance. It serves all, as a judge that
+    guesses a share g by the labels' frequencies has 1 - g in each. None if only one label is used.
     """
     shares = table.sum(axis=-1) / table.sum()
     chance = float((shares**2).sum())

@@ -64,8 +64,7 @@ def log_capital(seen: Observations, mean: float) -> Array:
     """Return the logarithm of the capital after each unit, of a bet that the mean is above.
 
     ``mean`` must be above -``bound``. The hypothesis is that a unit's expected sum is at most
-    ``mean`` times its expected size. Bets are fixed shares of 1 / (the most that a unit can lose),
-    so that none depends on its own unit.
+    ``mean`` times its expected size. Bets are fixed shares of 1 / (the most that a unit can lose).
     """
     import numpy as np
 
@@ -94,11 +93,9 @@ def first_below(seen: Observations, mean: float) -> float:
 def shown_below(parts: Mapping[str, Observations], mean: float) -> list[str]:
     """Return the names of the parts whose own mean is shown to be below; any is wrong in 2.5 %.
 
-    The parts have unknown values at their highest. Each has a bet of its own, and 1 / its greatest
-    capital so far is a p-value: under the hypothesis it is ever ``a`` or less with probability
-    ``a`` at most (Ville), for any ``a``. It never rises with more units, so what Holm's adjustment
-    rejects at a look it rejects at all later ones: as its error is 2.5 % at most with the p-values
-    of the end, whatever their dependence, it is for all looks together.
+    The parts have unknown values at their highest. 1 / the greatest capital of a part's bet is a
+    p-value (Ville) that never rises with more units. So what Holm's adjustment rejects at a look it
+    rejects at all later ones, and its error holds for all looks together.
     """
     capitals = [log_capital(one.mirrored, -mean).max(initial=0.0) for one in parts.values()]
     p_values = holm([math.exp(-one) for one in capitals])
@@ -170,7 +167,7 @@ class Evidence:
         made = cls()
         for unit in units:
             made.add(unit)
-        made.largest = max(made.sizes, default=1)
+            made.largest = max(made.largest, len(unit))
         return made
 
     def add(self, unit: Sequence[Ends]) -> None:
@@ -183,15 +180,10 @@ class Evidence:
         """Return the values, negated where ``sign`` is -1, at their lowest and at their highest."""
         import numpy as np
 
-        ends = [self.lows, self.highs][::sign]
+        sizes = np.array(self.sizes, dtype=np.float64)
         low, high = (
-            Observations(
-                totals=sign * np.array(one, dtype=np.float64),
-                sizes=np.array(self.sizes, dtype=np.float64),
-                bound=1.0,
-                largest=self.largest,
-            )
-            for one in ends
+            Observations(totals=sign * np.array(one), sizes=sizes, bound=1.0, largest=self.largest)
+            for one in [self.lows, self.highs][::sign]
         )
         return low, high
 

@@ -217,11 +217,9 @@ def worst_case_fills(table: CountTable) -> tuple[Fill, ...]:
 
     Each metric is a ratio of two sums over items, hence monotone between any two outcomes of any
     group of items: it has its extremes where all ungraded items of one gold label have one outcome.
-    (``macro_f1`` is a mean of two such ratios; an ungraded item moves only one of them at a time,
-    in one direction.) Ratings count by their sum or their side of the bar, so that 1 and 10
-    suffice. Against given labels, agreement counts right and wrong verdicts, and J those on the
-    wrong side of the pass mark, or of INCORRECT; so there is a fill with all verdicts wrong for
-    each of the two. Against given ratings, 1 and 10 bound the mean difference.
+    (Of ``macro_f1`` an ungraded item moves only one ratio at a time, in one direction.) Of ratings
+    1 and 10 suffice. Against given labels there is a fill with all verdicts right, and one with all
+    wrong for each side that agreement and J count: of the pass mark, and of INCORRECT.
     """
     golds, outcomes = table.golds, table.outcomes
     ends = (outcomes[0], outcomes[-1]) if outcomes == RATINGS else outcomes
@@ -245,7 +243,6 @@ def _crossed(labels: Sequence[str], side: Collection[str]) -> Fill:
 
 
 def _mixed(whole: CountTable, fill: Fill, share: float) -> CountTable:
-    """Return the table with this share of each gold label's items moved to the fill's outcome."""
     counts = whole.counts * (1 - share)
     for place, gold in enumerate(whole.golds):
         if gold in fill:
@@ -257,8 +254,7 @@ def _mixed(whole: CountTable, fill: Fill, share: float) -> CountTable:
 def unvaried_interval(parts: Ratio, whole: CountTable, clusters: float) -> Interval:
     """Return the interval that unseen items allow for a bounded metric, defined in the sample.
 
-    Even if all clusters of the sample are alike, a share of the population (``unseen_share``) may
-    differ: the interval spans the worst and the best case of that share.
+    It spans the worst and the best case of the share that may differ (``unseen_share``).
     """
     share = unseen_share(clusters)
     mixed = (_mixed(whole, fill, share) for fill in worst_case_fills(whole))
@@ -271,8 +267,7 @@ def mean_interval(parts: Ratio, clusters: CountTable, items: Array) -> Interval 
     """Return the interval of a mean that a few items may decide, such as that of ratings.
 
     ``items[i]`` clusters have the table ``clusters.counts[i]``. It is a bootstrap with the width
-    for a small sample, at least as wide as ``unvaried_interval``: the few ratings of 1 among many 9
-    may be missing from the sample. None without items.
+    for a small sample, at least as wide as ``unvaried_interval``. None without items.
     """
     if not len(items):
         return None
@@ -300,9 +295,9 @@ def class_interval(parts: Ratio, clusters: CountTable, items: Array) -> Interval
 
 
 def _possible(patterns: Array, items: Array) -> Array:
-    """Return ``ROUNDS`` tables: clusters with gamma weights (Rubin's bootstrap), and every cell.
+    """Return ``ROUNDS`` tables: clusters with gamma weights (Rubin's bootstrap), half of each cell.
 
-    A cell's half item counts as much as half a cluster. The seed is fixed.
+    The seed is fixed.
     """
     import numpy as np
 
@@ -320,6 +315,5 @@ def _whole(clusters: CountTable, items: Array) -> CountTable:
 
 
 def _hull(intervals: Iterable[Interval | None]) -> Interval:
-    """Return the span of these intervals, of which at least one is known."""
     known = [one for one in intervals if one]
     return min(low for low, _ in known), max(high for _, high in known)

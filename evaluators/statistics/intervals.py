@@ -28,15 +28,13 @@ WHOLE = 1  # added clusters that move as a whole, as Wilson adds successes to a 
 BLOCK = 4_000_000  # numbers in memory at once while resampling
 
 
-_HALVINGS = 60  # halvings of an interval, for all the digits that a float has
 _NEGLIGIBLE = 1e-17  # share of a sum
-_NODES = 64
 
 
 def root(function: Callable[[float], float], low: float, high: float) -> float:
     """Return where a function that falls, or rises, from ``low`` to ``high`` is 0."""
     falls = function(low) > 0
-    for _ in range(_HALVINGS):
+    for _ in range(60):  # halvings, for all the digits that a float has
         middle = (low + high) / 2
         low, high = (middle, high) if (function(middle) > 0) is falls else (low, middle)
     return (low + high) / 2
@@ -60,7 +58,6 @@ def at_most(hits: int, trials: int, share: float) -> float:
 
 
 def _tail(hits: int, trials: int, share: float) -> float:
-    """Sum the chances of ``hits`` and fewer, which fall."""
     total = term = chance(hits, trials, share)
     odds = (1 - share) / share if share else 0.0
     while hits and term > _NEGLIGIBLE * total:
@@ -81,7 +78,7 @@ def student_quantile(freedom: float) -> float:
     import numpy as np
 
     # With t = sqrt(freedom) tan(angle) the density is a power of the cosine.
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(64)
     factor = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2))
 
     def missing(angle: float) -> float:
@@ -93,10 +90,9 @@ def student_quantile(freedom: float) -> float:
 
 
 def wilson(successes: float, n: float, z: float = Z95) -> Interval | None:
-    """Return Wilson's score interval of a rate, or None for ``n`` = 0.
+    """Return Wilson's score interval of a rate (J. Am. Stat. Assoc. 22:209), or None for ``n`` = 0.
 
-    Wilson (1927), J. Am. Stat. Assoc. 22:209. Neither number need be whole. ``z`` is the quantile
-    of the level: 1.96 for 95 %, more where ``n`` was estimated (``quantile``).
+    Neither number need be whole. ``z`` is more than 1.96 where ``n`` was estimated (``quantile``).
     """
     if n <= 0:
         return None
@@ -107,20 +103,16 @@ def wilson(successes: float, n: float, z: float = Z95) -> Interval | None:
 
 
 def unseen_share(n: float) -> float:
-    """Return the largest share of a population that may be missing from ``n`` items.
-
-    It is one less Wilson's lower end for ``n`` of ``n``: z² / (n + z²); 1 for ``n`` = 0.
-    """
+    """Return the largest share of a population that ``n`` items may miss: 1 less Wilson's end."""
     return Z95**2 / (n + Z95**2)
 
 
 def quantile(clusters: float, trials: float) -> float:
     """Return the 97.5 % point for an interval over ``trials`` in ``clusters``.
 
-    It is the normal distribution's if each trial is its own cluster. Otherwise it is Student's with
-    ``clusters`` - 1 degrees of freedom, because the number of independent trials
-    (``effective_size``) is estimated. Bell and McCaffrey (2002), Survey Methodology 28:169, compare
-    such choices.
+    It is the normal distribution's if each trial is its own cluster. Otherwise the number of
+    independent trials is estimated, and it is Student's with ``clusters`` - 1 degrees of freedom;
+    Bell and McCaffrey (2002), Survey Methodology 28:169, compare such choices.
     """
     if trials <= clusters:
         return Z95
@@ -269,9 +261,11 @@ def corrected_rate(
 
 
 def _interval(judged: Count, right_passed: Count, wrong_refused: Count) -> Interval:
-    rate, n = _padded(judged, Z95**2)
-    sensitivity, n_right = _padded(right_passed, 2)
-    specificity, n_wrong = _padded(wrong_refused, 2)
+    samples = ((*judged, Z95**2), (*right_passed, 2), (*wrong_refused, 2))
+    n, n_right, n_wrong = (trials + added for _, trials, added in samples)  # half of these are hits
+    rate, sensitivity, specificity = (
+        (hits + added / 2) / (trials + added) for hits, trials, added in samples
+    )
     gain = sensitivity + specificity - 1
     if gain <= 0:
         return 0.0, 1.0
@@ -282,12 +276,6 @@ def _interval(judged: Count, right_passed: Count, wrong_refused: Count) -> Inter
     variance = rate * (1 - rate) / n + value**2 * missed + (1 - value) ** 2 * passed
     reach = Z95 * math.sqrt(variance) / gain
     return value + shift - reach, value + shift + reach
-
-
-def _padded(count: Count, trials: float) -> Count:
-    """Return the rate and the size of a sample with ``trials`` added, half of them hits."""
-    size = count[1] + trials
-    return (count[0] + trials / 2) / size, size
 
 
 def _clipped(value: float) -> float:
@@ -325,34 +313,30 @@ class Estimate:
     ) -> str:
         """Return the estimate to three decimals, for instance ``0.412 [0.350, 0.480]``.
 
-        A value below a hundredth has, like its interval, three significant digits.
-
-        The templates may use ``value``, ``low``, ``high`` and ``n``: ``full`` with an interval,
-        ``bare`` without one, ``undefined`` without a value.
+        A value below a hundredth has, like its interval, three significant digits. The templates
+        may use ``value``, ``low``, ``high`` and ``n``: ``full`` with an interval, ``bare`` without
+        one, ``undefined`` without a value.
         """
         form = undefined if self.value is None else full if self.interval else bare
-        is_small = self.value is not None and 0 < abs(self.value) < 0.01
-        show = number if is_small else three_decimals
-        numbers = {name: show(getattr(self, name)) for name in ("value", "low", "high")}
-        return form.format(**numbers, n=self.n)
+        small = self.value is not None and 0 < abs(self.value) < 0.01
+        shown = (number(one, small=small) for one in (self.value, self.low, self.high))
+        return form.format(**dict(zip(("value", "low", "high"), shown, strict=True)), n=self.n)
 
 
 UNDEFINED = Estimate(value=None, low=None, high=None, n=0)
 
 
-def three_decimals(value: float | None) -> str:
-    """Return a figure to three decimals, or ``undefined`` (also for NaN and infinities)."""
+def number(value: float | None, *, small: bool = True) -> str:
+    """Return a figure to three decimals, or ``undefined`` (also for NaN and infinities).
+
+    If ``small``, one below a hundredth has three significant digits.
+    """
     if value is None or not math.isfinite(value):
         return "undefined"
-    return f"{round(value, 3) + 0.0:.3f}"  # adding 0.0 turns a negative zero into zero
-
-
-def number(value: float | None) -> str:
-    """Return a figure as ``three_decimals`` does; below a hundredth with three significant ones."""
-    if value is not None and 1e-9 < abs(value) < 0.01:
+    if small and 1e-9 < abs(value) < 0.01:
         text = f"{value:.{2 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
         return text if len(text.partition(".")[2]) > 3 else f"{value:.3f}"
-    return three_decimals(value)
+    return f"{round(value, 3) + 0.0:.3f}"  # adding 0.0 turns a negative zero into zero
 
 
 def figure(value: float, *bars: float | None) -> str:

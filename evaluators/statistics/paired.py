@@ -34,9 +34,8 @@ _FAR = 1e9  # an infinite score
 def tango(fixed: float, broke: float, n: float, z: float = Z95) -> Interval | None:
     """Return Tango's score interval of the paired difference, or None for ``n`` = 0.
 
-    Tango (1998), Stat. Med. 17:891, equations 24 to 26. The counts need not be whole. ``z`` is
-    the quantile of the level: 1.96 for 95 %, more where the counts were shrunk by an estimate
-    (``intervals.quantile``).
+    Tango (1998), Stat. Med. 17:891, equations 24 to 26. The counts need not be whole. ``z`` is more
+    than 1.96 where the counts were shrunk by an estimate (``intervals.quantile``).
     """
     if n <= 0:
         return None
@@ -64,21 +63,15 @@ def tango_score(fixed: float, broke: float, n: float, delta: float) -> float:
 
 
 def mcnemar(fixed: int, broke: int) -> float:
-    """Return the exact two-sided p-value of McNemar's test; 1 where no pair differs.
-
-    McNemar (1947), Psychometrika 12:153, in its binomial form.
-    """
-    if fixed + broke == 0:
-        return 1.0
+    """Return the exact two-sided p-value of McNemar's test (1947); 1 where no pair differs."""
     return min(1.0, 2 * intervals.at_most(min(fixed, broke), fixed + broke, 0.5))
 
 
 def odds_ratio(fixed: int, broke: int) -> tuple[float | None, float | None, float | None]:
     """Return fixed / broke, the paired odds ratio, with its exact 95 % interval (low, high).
 
-    None means infinity, or undefined where no pair differs: then all three are None.
-    Clopper and Pearson (1934), Biometrika 26:404, for the share of fixed among the pairs that
-    differ, of which the ratio is the odds.
+    None means infinity, or undefined where no pair differs: then all three are None. Clopper and
+    Pearson (1934), Biometrika 26:404, for the share of fixed among the pairs that differ.
     """
     if fixed + broke == 0:
         return None, None, None
@@ -115,8 +108,7 @@ def p_value_beyond(value: float, low: float, bound: float) -> float:
     """Return the two-sided p-value of "the truth is above ``bound``", from an interval.
 
     ``low`` is the lower end of the 95 % interval of ``value``. The p-value is below 0.05 exactly if
-    ``low`` is above the bound, and 1 if the value is not. Altman and Bland (2011), BMJ 343:d2304,
-    with the width of this side.
+    ``low`` is above the bound. Altman and Bland (2011), BMJ 343:d2304, with this side's width.
     """
     if value <= bound:
         return 1.0
@@ -126,10 +118,9 @@ def p_value_beyond(value: float, low: float, bound: float) -> float:
 
 
 def smallest_n(margin: float) -> int:
-    """Return the fewest pairs that can show that "the drop is below ``margin``".
+    """Return the fewest pairs that can show that "the drop is below ``margin``": none differs.
 
-    It is their number if no pair differs, where Tango's lower end is -z²/(n + z²). Raises
-    ValueError unless ``margin`` is between 0 and 1.
+    Tango's lower end is then -z²/(n + z²). Raises ValueError unless ``margin`` is between 0 and 1.
     """
     if not 0 < margin < 1:
         raise ValueError(f"a margin is above 0 and below 1, got {margin!r}")
@@ -145,9 +136,8 @@ def resample_pairs(patterns: Array, clusters: Array) -> Array:
     ``patterns[i]`` holds the two tables of a cluster, ``clusters[i]`` how many clusters have them.
     A cluster is drawn with both its tables, so that variation common to the runs cancels out. For
     the unseen share (``unseen_share`` of the clusters with the rarest gold label) the two tables
-    are drawn separately. So a few clusters that agree by luck do not make an interval narrow, as
-    with Tango's interval without discordant pairs; both runs keep their own tables, so there is no
-    bias. The seed is fixed: the same data always give the same interval.
+    are drawn separately, so that a few clusters that agree by luck do not make an interval narrow.
+    The seed is fixed: the same data always give the same interval.
     """
     import numpy as np
 
@@ -183,18 +173,14 @@ def moved(ratio: Ratio, counts: Array) -> tuple[Array, Array]:
 
 
 def moved_interval(ratio: Ratio, drawn: Array, clusters: float) -> Interval | None:
-    """Return the 95 % interval of new - old from resampled counts; None if all are equal.
-
-    It has the width for a small sample (``percentile``), for clusters of any size.
-    """
+    """Return the 95 % interval of new - old from resampled counts; None if all are equal."""
     return intervals.percentile(*moved(ratio, drawn), clusters, math.inf)
 
 
 def growth_needed(gap: float, interval: Interval) -> float:
     """Return by which factor the pairs must grow to exclude a bound with 80 % power.
 
-    ``gap``, not 0, is the distance of the difference from the bound. An interval shrinks with the
-    square root of the number of pairs.
+    ``gap``, not 0, is the distance of the difference from the bound.
     """
     low, high = interval
     return float(((1 + Z80 / Z95) * (high - low) / 2 / gap) ** 2)
@@ -294,8 +280,6 @@ def pairs_needed(bound: float, discordance: float, difference: float) -> int | N
         fewest, most = most, most + most // 8 + 1
     while most - fewest > 1 + most // 200:
         middle = (fewest + most) // 2
-        if power(middle, bound, discordance, difference) >= ENOUGH:
-            most = middle
-        else:
-            fewest = middle
+        enough = power(middle, bound, discordance, difference) >= ENOUGH
+        fewest, most = (fewest, middle) if enough else (middle, most)
     return most

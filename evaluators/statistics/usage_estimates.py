@@ -51,19 +51,14 @@ class UsageMetric:
         return Estimate.of(value, (max(0.0, low), high), len(seen))
 
     def change(
-        self,
-        old: Sequence[float],
-        new: Sequence[float],
-        clusters: Sequence[Hashable],
-        *,
-        relative: bool,
-    ) -> Estimate:
+        self, old: Sequence[float], new: Sequence[float], clusters: Sequence[Hashable],
+        *, relative: bool,
+    ) -> Estimate:  # fmt: skip
         """Return new - old over pairs of items, or new / old - 1 if ``relative``.
 
         A mean's change has the interval of a ratio of sums. A quantile's change has a bootstrap
-        over clusters, each drawn with both sides (Efron and Tibshirani 1993, An Introduction to the
-        Bootstrap, chapters 8 and 13), and no interval if one side has none: too few items lie
-        beyond the quantile. Undefined if a side is infinite, or the old one 0.
+        over clusters, each drawn with both sides (Efron and Tibshirani 1993, chapters 8 and 13),
+        and no interval if one side has none. Undefined if a side is infinite, or the old one 0.
         """
         if not old:
             return UNDEFINED
