@@ -49,10 +49,8 @@ def middle(ratings: Sequence[int], missing: int = 0) -> int | None:
 
     None if ``missing`` further ratings could change it.
     """
-    if not ratings:
-        return None
     every = [[*ratings, *[end] * missing] for end in (LOWEST, HIGHEST)]
-    found = {median_low(some) for some in every}
+    found = {median_low(some) for some in every if ratings}
     return found.pop() if len(found) == 1 else None
 
 
@@ -60,10 +58,7 @@ JudgeResult = Verdict | CallError | JudgeError
 
 
 async def ask_all(judges: Sequence[Judge], case: Case, answer: str, ask: Ask) -> list[JudgeResult]:
-    """Ask all judges at once; return the verdict, CallError or JudgeError of each.
-
-    Raises any other error.
-    """
+    """Ask all judges at once; return the verdict, CallError or JudgeError of each; raise others."""
     asked = [judge.judge(case, answer, ask) for judge in judges]
     results: list[JudgeResult] = []
     for result in await asyncio.gather(*asked, return_exceptions=True):
@@ -75,11 +70,9 @@ async def ask_all(judges: Sequence[Judge], case: Case, answer: str, ask: Ask) ->
 
 def vote_of(judge: Judge, result: JudgeResult) -> Vote:
     """Return a judge's verdict, or why it gave none, as its vote."""
-    if isinstance(result, Verdict):
-        return Vote(
-            judge=judge.spec, grade=result.grade, rating=result.rating, reason=result.reason
-        )
-    return Vote(judge=judge.spec, error=f"{result.kind}: {result}")
+    if not isinstance(result, Verdict):
+        return Vote(judge=judge.spec, error=f"{result.kind}: {result}")
+    return Vote(judge=judge.spec, grade=result.grade, rating=result.rating, reason=result.reason)
 
 
 TIE = "panel_tie"
@@ -237,9 +230,8 @@ class Adjudication:
     @property
     def reason_line(self) -> str:
         """Who decided, when and why, in one line."""
-        when = f", {self.date}" if self.date else ""
-        why = f": {self.reason}" if self.reason else ""
-        return f"adjudicated by {self.name}{when}{why}"
+        who = ", ".join(filter(None, (self.name, self.date)))
+        return f"adjudicated by {': '.join(filter(None, (who, self.reason)))}"
 
 
 Adjudications = Mapping[str, Adjudication]

@@ -73,14 +73,12 @@ class JudgeFactory:
         members = tuple(self._member(member, place) for member in self.spec.members)
         if not self.spec.is_panel:
             return members[0]
-        rated = place.style == "rated"
-        graded = empty_answer_verdict if place.labels == GRADES else None
-        return PanelJudge(
-            judges=members, rating=rated, spared=empty_answer_rating if rated else graded
-        )
+        if place.style == "rated":
+            return PanelJudge(judges=members, rating=True, spared=empty_answer_rating)
+        spared = empty_answer_verdict if place.labels == GRADES else None
+        return PanelJudge(judges=members, spared=spared)
 
     def _member(self, one: JudgeSpec, place: Place) -> Judge:
-        """Return one judge; for a cascade whose rules cannot settle anything, its model."""
         if one.is_offline:
             if place.style == "graded" and not can_settle(one.rules, place.style, place.labels):
                 raise UsageError(
@@ -95,7 +93,7 @@ class JudgeFactory:
         kind = RatingJudge if place.style == "rated" else ChoiceJudge
         model = kind(model=self.models[one.model], rubric=place.rubric, repeat=place.repeat)
         if not one.is_cascade or not can_settle(one.rules, place.style, place.labels):
-            return model
+            return model  # the rules of a cascade may not be able to settle anything
         rules = offline_judge(one.rules, place.style, place.labels)
         audit = AUDIT if place.audited else 0.0
         return CascadeJudge(rules=rules, model=model, audit=audit, seed=self.seed)
@@ -159,21 +157,20 @@ def rubric_for(name: str, language: str, style: Style | None = None) -> Rubric:
     if Path(name).suffix:
         rubric = load_template(Path(name), language, "rate" if style == "rated" else "letter")
     else:
-        rubric = load_rubric(_bundled(name, language))
+        codes = (language, language.partition("-")[0], FALLBACK)
+        paths = (RUBRICS / f"{name}.{code}.yaml" for code in codes)
+        path = next((path for path in paths if path.is_file()), None)
+        if path is None:
+            known = ", ".join(
+                sorted({path.name.split(".")[0] for path in RUBRICS.glob("*.*.yaml")})
+            )
+            raise UsageError(
+                f"--rubric {name!r}: not known; known: {known}, or the path of a rubric file"
+            )
+        rubric = load_rubric(path)
     if style and rubric.style != style:
         other = "ratings" if rubric.style == "rated" else "grades"
         raise UsageError(
             f"--rubric {name}: it asks for {other}, and the labels are {style}; give another"
         )
     return rubric
-
-
-def _bundled(name: str, language: str) -> Path:
-    for code in (language, language.partition("-")[0], FALLBACK):
-        path = RUBRICS / f"{name}.{code}.yaml"
-        if path.is_file():
-            return path
-    known = sorted({path.name.split(".")[0] for path in RUBRICS.glob("*.*.yaml")})
-    raise UsageError(
-        f"--rubric {name!r}: not known; known: {', '.join(known)}, or the path of a rubric file"
-    )

@@ -84,16 +84,13 @@ class Forecast(Summed):
 
 async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
     """Return the calls of one item; as long as its answer is unknown, every judge may be asked."""
-    calls, ask = _noting(kept)
+    (calls, ask), judges = _noting(kept), [task.judge]
     try:
         answer = await task.answerer.answer(task.case, task.repeat, ask)
     except CallError as error:
         if error.kind != _NOT_KEPT:
             return calls
-        answer = PLACEHOLDER_ANSWER
-        judges = list(single_judges(task.judge))
-    else:
-        judges = [task.judge]
+        answer, judges = PLACEHOLDER_ANSWER, list(single_judges(task.judge))
     for judge in judges:
         with suppress(CallError, JudgeError):
             await judge.judge(task.case, answer, ask)
@@ -152,18 +149,17 @@ async def _measured(runner: MetricRunner, case: Case, answer: str, kept: Kept) -
 
 def single_judges(judge: Judge) -> Iterator[Judge]:
     """Yield the judges that may be asked, one by one: a panel's members, a cascade's model."""
+    inner: tuple[Judge | None, ...]
     match judge:
         case PanelJudge(judges=inner):
             pass
-        case CheckedJudge(behind=behind) | AdjudicatedJudge(behind=behind):
-            inner = (behind,) if behind else ()
-        case CascadeJudge(model=model):
-            inner = (model,)
+        case CheckedJudge(behind=one) | AdjudicatedJudge(behind=one) | CascadeJudge(model=one):
+            inner = (one,)
         case _:
             yield judge
             return
-    for one in inner:
-        yield from single_judges(one)
+    for member in filter(None, inner):
+        yield from single_judges(member)
 
 
 Prefixes = set[tuple[str, Message, str]]
@@ -196,15 +192,8 @@ def make_forecast(
             cost = price.cost(tokens_in, tokens_out)
             cached = _cached(call, price, (tokens_in, tokens_out), prefixes)
             most = price.most(most_input_tokens(call.request), longest)
-        total += Forecast(
-            calls=1,
-            tokens_in=tokens_in,
-            tokens_out=tokens_out,
-            cost=cost,
-            known=cost or 0.0,
-            cached=cached,
-            most=most,
-        )
+        total += Forecast(calls=1, tokens_in=tokens_in, tokens_out=tokens_out, cost=cost,
+                          known=cost or 0.0, cached=cached, most=most)  # fmt: skip
     return total
 
 

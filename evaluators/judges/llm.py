@@ -67,44 +67,32 @@ def judge_messages(rubric: Rubric, case: Case, answer: str) -> tuple[Message, ..
     return chat_messages(rubric.system, fill(rubric.user, values))
 
 
-_GRADE = "Give the grade of the submission"
-_RATE = "Rate the submission from 1 (worst) to 10 (best)"
-_SCORE = "Score each part of the submission, 0 the worst, after the reasons for all scores."
-
-
 def tool_of(rubric: Rubric) -> Tool:
     """Return the function that a judge must call: its verdict, and before it a reason.
 
     A rubric may leave the reason out, and may describe the function in its own words.
     """
-    name, said = "rate", _RATE
-    fields: dict[str, object] = {"rating": _whole(1, BEST)}
+
+    def whole(low: int, high: int) -> dict[str, object]:
+        return {"type": "integer", "minimum": low, "maximum": high}
+
+    name, said = "rate", "Rate the submission from 1 (worst) to 10 (best)"
+    fields: dict[str, object] = {"rating": whole(1, BEST)}
     if rubric.protocol != "rate":
-        name, said = "grade", _GRADE
+        name, said = "grade", "Give the grade of the submission"
         fields = {"grade": {"type": "string", "enum": list(rubric.labels)}}
     elif rubric.parts:
-        said = _SCORE
-        fields = {part: _whole(0, len(levels) - 1) for part, levels in rubric.parts.items()}
+        said = "Score each part of the submission, 0 the worst, after the reasons for all scores."
+        fields = {part: whole(0, len(levels) - 1) for part, levels in rubric.parts.items()}
     if not rubric.parts:
         said += "." if rubric.bare else ", after a short reason."
     if not rubric.bare:
         before = "scores" if rubric.parts else next(iter(fields))
         reason = {"type": "string", "description": f"One or two sentences, before the {before}."}
         fields = {"reason": reason, **fields}
-    return Tool(
-        name=name,
-        description=rubric.function or said,
-        schema={
-            "type": "object",
-            "properties": fields,
-            "required": list(fields),
-            "additionalProperties": False,
-        },
-    )
-
-
-def _whole(low: int, high: int) -> dict[str, object]:
-    return {"type": "integer", "minimum": low, "maximum": high}
+    schema = {"type": "object", "properties": fields, "required": list(fields),
+              "additionalProperties": False}  # fmt: skip
+    return Tool(name=name, description=rubric.function or said, schema=schema)
 
 
 def empty_answer_verdict(case: Case, answer: str) -> Verdict | None:
@@ -159,10 +147,9 @@ class ChoiceJudge(RubricJudge):
         spared = empty_answer_verdict(case, answer)
         if spared and not self.rubric.has_own_labels:
             return spared
-        labels = self.rubric.labels
         tool = tool_of(self.rubric) if self.rubric.protocol == "tool" else None
         request = self.request(case, answer, tool)
-        read = partial(read_grade, labels=labels)
+        read = partial(read_grade, labels=self.rubric.labels)
         grade, reply = await ask_until_read(self.model, request, ask, read)
         return Verdict(grade=grade, reason=read_reason(reply))
 
@@ -178,16 +165,10 @@ class RatingJudge(RubricJudge):
         """
         if spared := empty_answer_rating(case, answer):
             return spared
-        if self.rubric.parts:
-            return await self._in_parts(case, answer, ask)
-        request = self.request(case, answer, tool_of(self.rubric))
-        rating, reply = await ask_until_read(self.model, request, ask, read_rating)
-        return Verdict(rating=rating, reason=read_reason(reply))
-
-    async def _in_parts(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return the model's scores, and the rating that the rubric's table gives for them."""
-        caps = self.rubric.parts
-        request = self.request(case, answer, tool_of(self.rubric))
+        caps, request = self.rubric.parts, self.request(case, answer, tool_of(self.rubric))
+        if not caps:
+            rating, reply = await ask_until_read(self.model, request, ask, read_rating)
+            return Verdict(rating=rating, reason=read_reason(reply))
         read = partial(read_scores, highest={name: len(caps[name]) - 1 for name in caps})
         scores, reply = await ask_until_read(self.model, request, ask, read)
         said = ", ".join(f"{name.replace('_', ' ')} {score}" for name, score in scores.items())
