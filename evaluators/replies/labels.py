@@ -70,16 +70,15 @@ class Expression:
 def word_key(word: str) -> str:
     """Return a word in capitals, with Cyrillic and Greek look-alikes of Latin capitals as Latin.
 
-    A label that a model wrote with a letter of the wrong script still has one reading. Labels have
-    four letters or more; single letters are never read by this key.
+    Labels have four letters or more; single letters are never read by this key.
     """
     return unicodedata.normalize("NFC", word).upper().translate(_LOOK_ALIKES)
 
 
 def folded(entry: str) -> str:
     """Return a phrase's key: its words' keys, joined by spaces."""
-    spaced = (character if character.isalnum() else " " for character in entry)
-    return " ".join(map(word_key, "".join(spaced).split()))
+    spaced = "".join(character if character.isalnum() else " " for character in entry)
+    return " ".join(map(word_key, spaced.split()))
 
 
 @cache
@@ -99,9 +98,7 @@ def read_lexicon(path: Path, labels: tuple[str, ...] = GRADES) -> Lexicon:
         raise UsageError(f"{path}:1: want a mapping with 'letters', 'hints' and one key a language")
     languages = [data[key] for key in data if key not in ("letters", "hints")]
     keys = Counter(map(folded, labels))
-    names: dict[str, list[str]] = {}
-    letters: dict[str, list[str]] = {}
-    hints: dict[str, list[str]] = {}
+    names, letters, hints = (dict[str, list[str]]() for _ in range(3))
     for place, label in enumerate(labels):
         letter, grade = ascii_uppercase[place], "".join(GRADES[place : place + 1])
         alone = [label] if keys[folded(label)] == 1 else []  # others differ from it in signs only

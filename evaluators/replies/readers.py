@@ -58,17 +58,14 @@ def spoken(text: str) -> str | None:
 
     A closing tag without an opening one ends thoughts that began in the chat template.
     """
-    depth = 0
-    parts: list[str] = []
+    depth, parts = 0, list[str]()
     for index, part in enumerate(_THOUGHT_TAG.split(text)):
         if index % 2 == 0:  # between the tags
             parts += [part] if depth == 0 else []
-        elif not part.startswith("</"):
-            depth += 1
-        elif depth == 0:
-            parts = []
+        elif part.startswith("</"):
+            parts, depth = parts if depth else [], max(0, depth - 1)
         else:
-            depth -= 1
+            depth += 1
     return None if depth else "".join(parts)
 
 
@@ -102,9 +99,7 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\s+(?=[(–—-]\s?\w)")
 T = TypeVar("T", str, int, dict[str, int])
 
 
-def read_grade(
-    reply: Reply, tool: str = "grade", labels: tuple[str, ...] = GRADES
-) -> str | Invalid:
+def read_grade(reply: Reply, labels: tuple[str, ...] = GRADES) -> str | Invalid:
     """Return the label that a reply gives: from the forced call, a letter, or JSON.
 
     ``labels`` are the labels on the menu; the letter A is the first. Cut and filtered replies are
@@ -114,40 +109,37 @@ def read_grade(
         return cut
     words = lexicon(labels)
     if not reply.calls:
-        return _read_text(reply.text, words)
-    names = frozenset((folded(tool), folded("grade")))
-    grade = _agreed(reply, tool, lambda value: _verdict_field(value, names, words))
+        return _read_text(reply.text.strip(), words)
+    names = frozenset({folded("grade")})
+    grade = _agreed(reply, "grade", lambda value: _verdict_field(value, names, words))
     if isinstance(grade, str) and names_other(grade, plain(reply.text[:MAX_SPOKEN]), words):
         return Invalid("the text next to the call names another grade")
     return grade
 
 
-def read_rating(reply: Reply, tool: str = "rate") -> int | Invalid:
+def read_rating(reply: Reply) -> int | Invalid:
     """Return the integer from 1 to 10 of the forced call, or of JSON alone; never out of prose."""
-    return unfinished(reply.finish) or _called_or_alone(reply, tool, _rating_field)
+    return unfinished(reply.finish) or _called_or_alone(reply, _rating_field)
 
 
-def read_scores(
-    reply: Reply, highest: Mapping[str, int], tool: str = "rate"
-) -> dict[str, int] | Invalid:
+def read_scores(reply: Reply, highest: Mapping[str, int]) -> dict[str, int] | Invalid:
     """Return the score of every part, an integer from 0 to its ``highest``, by the parts' names.
 
     They stand in the forced call; or, from a server without functions, in a reply that is one JSON
     object and nothing else. Any other field than ``reason`` would be a second reading.
     """
-    read = partial(_scores, highest=highest)
-    return unfinished(reply.finish) or _called_or_alone(reply, tool, read)
+    return unfinished(reply.finish) or _called_or_alone(reply, partial(_scores, highest=highest))
 
 
-def _called_or_alone(reply: Reply, tool: str, read: Callable[[object], T | Invalid]) -> T | Invalid:
+def _called_or_alone(reply: Reply, read: Callable[[object], T | Invalid]) -> T | Invalid:
     if reply.calls:
-        return _agreed(reply, tool, read)
+        return _agreed(reply, "rate", read)
     said = spoken(reply.text) if len(reply.text) <= MAX_SPOKEN else None
     try:
         value = parse_json(without_markup(plain(said or "")))
         return _without_text(value) or read(value)
     except ValueError as error:
-        return Invalid(f"no call of {tool!r}, and no JSON alone: {error}")
+        return Invalid(f"no call of 'rate', and no JSON alone: {error}")
 
 
 def read_reason(reply: Reply) -> str:
@@ -169,9 +161,8 @@ def read_yes_no(text: str, finish: str, yes: tuple[str, ...], no: tuple[str, ...
     """Return YES or NO where the text is one of these words, or begins with one.
 
     A comma or a full stop must follow it there; what announces it ("Answer:") may stand before it,
-    in any language that is known. The other word as a later clause of its own
-    ("Yes, no.") leaves no single reading. Invalid means that the model under test did not answer;
-    that is a result, not an error.
+    in any known language. The other word as a later clause of its own ("Yes, no.") leaves no single
+    reading. Invalid means that the model under test did not answer: a result, not an error.
     """
     if cut := unfinished(finish):
         return cut
@@ -204,10 +195,7 @@ def _core(clause: str) -> str:
 
 
 def _agreed(reply: Reply, tool: str, read: Callable[[object], T | Invalid]) -> T | Invalid:
-    """Return what the calls of the function ``tool`` say; several must agree.
-
-    A call of any other function beside it leaves no single reading.
-    """
+    """Return what the calls of the function ``tool`` say; several must agree, and no other one."""
     results: list[T] = []
     for call in reply.calls:
         if call.name != tool:
@@ -234,10 +222,7 @@ def _without_text(value: object) -> Invalid | None:
 
 
 def _rating_field(value: object) -> int | Invalid:
-    """Return the integer from 1 to 10 in the field ``rating``; nothing is rounded or clamped.
-
-    A number equal to an integer is one (7.0); so is a text of its plain digits ("7").
-    """
+    """Return the integer from 1 to 10 in the field ``rating``, also as 7.0 or "7"."""
     if not isinstance(value, dict) or [key.casefold() for key in value].count("rating") != 1:
         return Invalid("want an object with one field 'rating'")
     return _whole(value.get("rating"), "rating", range(1, 11))
@@ -246,13 +231,9 @@ def _rating_field(value: object) -> int | Invalid:
 def _scores(value: object, highest: Mapping[str, int]) -> dict[str, int] | Invalid:
     if not isinstance(value, dict) or value.keys() - {"reason"} != highest.keys():
         return Invalid(f"want an object with 'reason' and the fields {', '.join(highest)}")
-    scores: dict[str, int] = {}
-    for name, top in highest.items():
-        score = _whole(value[name], name, range(top + 1))
-        if isinstance(score, Invalid):
-            return score
-        scores[name] = score
-    return scores
+    read = {name: _whole(value[name], name, range(top + 1)) for name, top in highest.items()}
+    scores = {name: score for name, score in read.items() if not isinstance(score, Invalid)}
+    return next((one for one in read.values() if isinstance(one, Invalid)), scores)
 
 
 def _whole(given: object, name: str, allowed: range) -> int | Invalid:
@@ -284,8 +265,6 @@ def _verdict_field(value: object, names: frozenset[str], words: Lexicon) -> str 
 
 
 def _read_text(text: str, words: Lexicon) -> str | Invalid:
-    """Return the one label that a text says."""
-    text = text.strip()
     said = spoken(text) if len(text) <= MAX_RAW else text
     if said is None:
         return Invalid("thoughts that are never closed")
@@ -333,7 +312,6 @@ def _sentences(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _unless_contradicted(grade: str, before: str, after: str, words: Lexicon) -> str | Invalid:
-    """Return a grade unless the text before or after it gives another one."""
     alone = (expression(line, words) for line in before.split("\n"))
     doubted = names_other(grade, before, words) or names_other(grade, after, words, strict=True)
     if doubted or any(one and one.grade != grade for one in alone):
