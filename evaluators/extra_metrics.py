@@ -18,7 +18,7 @@ FIELDS = ("input", "actual_output", "expected_output", "context", "retrieval_con
 CONTEXTS = frozenset({"context", "retrieval_context"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Known:
     """One of deepeval's metrics."""
 
@@ -31,23 +31,18 @@ class Known:
 
 _ANSWER = ("input", "actual_output")
 _RETRIEVED = ("input", "retrieval_context")
+_EXPECTED = (*_RETRIEVED, "expected_output")
 
 METRICS: Mapping[str, Known] = {
-    "faithfulness": Known(
-        class_="FaithfulnessMetric", fields=(*_ANSWER, "retrieval_context"), calls=3
-    ),
-    "answer_relevancy": Known(class_="AnswerRelevancyMetric", fields=_ANSWER, calls=2),
-    "contextual_precision": Known(
-        class_="ContextualPrecisionMetric", fields=(*_RETRIEVED, "expected_output"), calls=1
-    ),
-    "contextual_recall": Known(
-        class_="ContextualRecallMetric", fields=(*_RETRIEVED, "expected_output"), calls=1
-    ),
-    "contextual_relevancy": Known(class_="ContextualRelevancyMetric", fields=_RETRIEVED, calls=1),
-    "hallucination": Known(class_="HallucinationMetric", fields=(*_ANSWER, "context"), calls=1),
-    "bias": Known(class_="BiasMetric", fields=_ANSWER, calls=2),
-    "toxicity": Known(class_="ToxicityMetric", fields=_ANSWER, calls=2),
-    "pii_leakage": Known(class_="PIILeakageMetric", fields=_ANSWER, calls=2),
+    "faithfulness": Known("FaithfulnessMetric", (*_ANSWER, "retrieval_context"), 3),
+    "answer_relevancy": Known("AnswerRelevancyMetric", _ANSWER, 2),
+    "contextual_precision": Known("ContextualPrecisionMetric", _EXPECTED, 1),
+    "contextual_recall": Known("ContextualRecallMetric", _EXPECTED, 1),
+    "contextual_relevancy": Known("ContextualRelevancyMetric", _RETRIEVED, 1),
+    "hallucination": Known("HallucinationMetric", (*_ANSWER, "context"), 1),
+    "bias": Known("BiasMetric", _ANSWER, 2),
+    "toxicity": Known("ToxicityMetric", _ANSWER, 2),
+    "pii_leakage": Known("PIILeakageMetric", _ANSWER, 2),
 }
 """Metrics by the name that a dataset gives them; for all of them 1 is best and 0 is worst."""
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
@@ -59,22 +59,6 @@ def aligned_table(rows: Sequence[Sequence[str]]) -> list[str]:
     return [
         "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
     ]
-
-
-class StepProgress:
-    """Shows progress as lines, one for each of ``parts`` equal parts of the work."""
-
-    def __init__(self, say: Callable[[str], object], parts: int) -> None:
-        self._say = say
-        self._parts = parts
-        self._part = 0
-
-    def show(self, line: str, done: int, total: int) -> None:
-        """Show a line when ``done`` of ``total`` completes another part."""
-        part = self._parts * done // max(1, total)
-        if part > self._part:
-            self._part = part
-            self._say(line)
 
 
 def write_part(path: Path, content: Iterable[bytes]) -> Path:
@@ -158,8 +142,6 @@ def _is_risky(text: str) -> bool:
 
 
 class _Line:
-    """A file for the CSV writer, which hands each line back."""
-
     def write(self, line: str) -> str:
         return line
 

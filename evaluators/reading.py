@@ -62,9 +62,8 @@ def read_text(path: Path, limit: int = MAX_BYTES, more: str = "") -> str:
 
 
 def _decode(path: Path, raw: bytes) -> str:
-    for mark, what in ARCHIVES.items():
-        if raw.startswith(mark):
-            raise UsageError(f"{path}: {what}; archives are not read, give the text file itself")
+    if what := next((what for mark, what in ARCHIVES.items() if raw.startswith(mark)), ""):
+        raise UsageError(f"{path}: {what}; archives are not read, give the text file itself")
     if b"\0" in raw[:2] or raw[:2] in UTF_16:
         raise problem(path, 1, "wrong encoding: UTF-16; save the file as UTF-8")
     try:
@@ -95,21 +94,16 @@ def parse_json(text: str) -> object:
     for token in _TOKEN.finditer(text):
         depth += (token[0] in "[{") - (token[0] in "]}")
         if depth > MAX_JSON_DEPTH:
-            raise ValueError(
-                f"nested deeper than {MAX_JSON_DEPTH} levels at character {token.start() + 1}"
-            )
+            where = f"at character {token.start() + 1}"
+            raise ValueError(f"nested deeper than {MAX_JSON_DEPTH} levels {where}")
     try:
         return json.loads(
-            text,
-            object_pairs_hook=_unique_keys,
-            parse_constant=_refuse_constant,
-            parse_float=_finite,
-            parse_int=_bounded,
-        )
+            text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant,
+            parse_float=_finite, parse_int=_bounded,
+        )  # fmt: skip
     except json.JSONDecodeError as error:
-        raise ValueError(
-            f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
-        ) from None
+        where = f"at line {error.lineno}, column {error.colno}"
+        raise ValueError(f"not JSON: {error.msg} {where}") from None
 
 
 def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -215,8 +209,7 @@ class _YamlReader:
         """Return the value that an alias repeats, if all of them together stay small."""
         if event.anchor not in self.anchored:
             raise self.refused(event, f"no value before it has the anchor &{event.anchor}")
-        found = self.anchored[event.anchor]
-        values, height = _size(found)
+        values, height = _size(found := self.anchored[event.anchor])
         self.repeated += values
         if self.repeated > MAX_ALIASED:
             raise self.refused(event, f"aliases repeat more than {MAX_ALIASED:,} values")
@@ -371,12 +364,12 @@ class Settings:
         if key not in self.values:
             return None
         text = self.values[key]
-        limits = f"a number from {low:g}" + (f" to {high:g}" if math.isfinite(high) else "")
-        if not isinstance(text, str) or not NUMBER.fullmatch(text.strip()):
-            raise self.problem(key, f"{limits} is needed, not {shown(text)}{_advice(text)}")
-        value = float(text)
+        is_number = isinstance(text, str) and NUMBER.fullmatch(text.strip())
+        value = float(str(text)) if is_number else math.nan
         if not math.isfinite(value) or not low <= value <= high:
-            raise self.problem(key, f"{limits} is needed, not {shown(text)}")
+            limits = f"a number from {low:g}" + (f" to {high:g}" if math.isfinite(high) else "")
+            advice = "" if is_number else _advice(text)
+            raise self.problem(key, f"{limits} is needed, not {shown(text)}{advice}")
         return value
 
     def share_of(self, key: str) -> float | None:
@@ -410,7 +403,7 @@ class Settings:
         for item in items:
             if not isinstance(item, str) or not item.strip():
                 raise self.problem(key, f"a list of names is needed; it holds {shown(item)}")
-        return tuple(str(item) for item in items)
+        return tuple(items)
 
     def part(self, key: str, name: str = "") -> "Settings":
         """Return the mapping under a key, empty if the key is absent."""
@@ -436,8 +429,7 @@ class Settings:
 def load_settings(path: Path, *, may_be_empty: bool = False) -> Settings:
     """Return the mapping in a YAML file. Raises UsageError if it holds anything else."""
     document = load_yaml(path)
-    if may_be_empty and document == "":
-        document = Map(1)
+    document = Map(1) if may_be_empty and document == "" else document
     if not isinstance(document, Map):
         raise problem(path, 1, "a mapping of keys to values is needed")
     return Settings(path, "", document)

@@ -16,7 +16,6 @@ from evaluators.core import Ask, CallError, Model, RefusedError, Usage, UsageErr
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, check_judge, parse, read_key_names, require_key
-from evaluators.output import StepProgress
 from evaluators.runtime.budget import money
 from evaluators.runtime.caller import Caller, CallSettings
 from evaluators.runtime.session import CallSession, ask_each
@@ -65,13 +64,13 @@ class StepCalls:
 
     async def ask_all(self, name: str, jobs: Sequence[Job[T]]) -> list[T | CallError]:
         """Return each job's result, or the CallError that ended it, in the order of the jobs."""
-        progress = StepProgress(self.say, parts=10 if len(jobs) >= MANY_JOBS else 1)
-        before = len(self.usages)
+        parts, before = 10 if len(jobs) >= MANY_JOBS else 1, len(self.usages)
 
         def ended(usage: Usage) -> None:
             self.usages.append(usage)
             done = len(self.usages) - before
-            progress.show(f"{name}: {done} of {len(jobs)}", done, len(jobs))
+            if parts * done // len(jobs) > parts * (done - 1) // len(jobs):
+                self.say(f"{name}: {done} of {len(jobs)}")
 
         return await ask_each(self.caller, jobs, ended)
 
