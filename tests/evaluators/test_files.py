@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from evaluators.core import QAError, UsageError
 from evaluators.output import (
     PRIVATE,
-    StepProgress,
     aligned_table,
     markdown_table,
     plural,
@@ -200,7 +199,7 @@ def test_any_text_is_read_or_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_lines_and_tables() -> None:
-    """Escapes for what an encoding lacks; singular for 1 alone; progress once a part."""
+    """Escapes for what an encoding lacks; singular for 1 alone; columns line up."""
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii", newline="")
     say(stream, "né", "б\ud800")
@@ -213,12 +212,6 @@ def test_lines_and_tables() -> None:
     assert markdown_table(header, rows, padded=True) == padded
     assert markdown_table(header, []) == ["| a | bcd |", "| --- | --- |"]
     assert aligned_table([("model", "n"), ("m", "100")]) == ["model    n", "m      100"]
-    lines: list[str] = []
-    progress = StepProgress(lines.append, 2)
-    for done in (0, 1, 2, 2, 3, 4):
-        progress.show(f"{done}", done, 4)
-    progress.show("none", 0, 0)
-    assert lines == ["2", "4"]
 
 
 def test_a_file_is_replaced_whole_and_is_private(tmp_path: Path) -> None:
