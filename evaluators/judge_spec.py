@@ -6,9 +6,6 @@ Its text form is in options, ``run.json`` and records: ``lexical``, a model's SP
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
-
-from evaluators.core import UsageError
 
 LEXICAL = "lexical"
 PYTHON = "python:"
@@ -63,7 +60,7 @@ class PanelSpec:
     @property
     def name(self) -> str:
         """The members' SPECs, separated by spaces; no SPEC contains one."""
-        return " ".join(member.name for member in self.members)
+        return " ".join(self.names)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,25 +85,6 @@ class PanelSpec:
     def models(self) -> tuple[str, ...]:
         """Return the SPECs of all models that may be asked, each once."""
         return tuple(dict.fromkeys(one.model for one in self.members if one.model))
-
-    def check_panel(self, who: Mapping[str, object]) -> None:
-        """Raise UsageError for a panel that cannot vote.
-
-        ``who`` maps SPECs to models: SPECs with equal values name the same model.
-        """
-        if not self.is_panel:
-            return
-        for one in self.members:
-            if one.is_cascade:
-                raise UsageError(
-                    f"--judge {one.name}: rules before a model are no member of a panel; name "
-                    f"{one.model} alone, or the rules as a judge of their own"
-                )
-        for one, two in combinations(self.members, 2):
-            if who.get(one.model, one.name) == who.get(two.model, two.name):
-                raise UsageError(
-                    f"--judge {two.name}: the same judge as --judge {one.name}; name it once"
-                )
 
 
 def returned_names(spec: str, models: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 from evaluators.core import GRADES, Judge, Model, UsageError
@@ -140,7 +141,18 @@ def resolve_judges(spec: PanelSpec, catalogue: Mapping[str, Spec] | None = None)
 
 def check_panel(spec: PanelSpec, specs: Mapping[str, Spec]) -> None:
     """Raise UsageError for judges that cannot vote together, or a model named twice."""
-    spec.check_panel({text: address(one) for text, one in specs.items()})
+    for one in spec.members if spec.is_panel else ():
+        if one.is_cascade:
+            raise UsageError(
+                f"--judge {one.name}: rules before a model are no member of a panel; name "
+                f"{one.model} alone, or the rules as a judge of their own"
+            )
+    who = [address(specs[one.model]) if one.model in specs else one.name for one in spec.members]
+    for (one, first), (two, second) in combinations(zip(spec.members, who, strict=True), 2):
+        if first == second:
+            raise UsageError(
+                f"--judge {two.name}: the same judge as --judge {one.name}; name it once"
+            )
 
 
 def address(spec: Spec) -> tuple[str, str]:
