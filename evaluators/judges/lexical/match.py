@@ -115,8 +115,7 @@ def find_matches(form: Form, answer: Answer) -> Iterator[Match]:
 def _dates(gold: Date, answer: Answer) -> Iterator[Date]:
     """Yield dates that have all parts of the gold and agree with a finer form of it."""
     wanted, asked, units = gold, answer.question.words, answer.tables.units
-    finer_kinds = ("duration-day", "duration-month")
-    finer = any((units.get(word) or "").startswith(finer_kinds) for word in asked)
+    finer = not {"duration-day", "duration-month"}.isdisjoint(map(units.get, asked))
     if gold.year and answer.tables.phrases["years"].within(asked) and not finer:
         wanted = replace(gold, month=None, day=None)  # the gold's month and day are extra
     golds = (other.date for other in answer.forms if other.date)
@@ -301,10 +300,7 @@ def _is_one_of_several(match: Match, answer: Answer) -> bool:
 
 
 def _rivals(match: Match, answer: Answer, step: int) -> int:
-    """Return how many words stand on one side of the match in a list with it, not the gold's.
-
-    With a name or a number those are names and numbers, with other golds any word.
-    """
+    """Return how many words, next to a name or number names and numbers, are listed with it."""
     words, gaps, known = answer.text.words, answer.text.gaps, answer.tables
     gold = {word for form in answer.forms for word in form.content}
     links, mine = known.words["joiners"] | known.words["alternatives"], set(answer.own_words)

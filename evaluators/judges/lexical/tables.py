@@ -70,8 +70,7 @@ def read(text: str) -> Text:
 
 def without(text: Text, dropped: frozenset[str]) -> Text:
     """Return the text without these words, their gaps joined; unchanged if none would be left."""
-    words: list[str] = []
-    gaps = [text.gaps[0]]
+    words, gaps = list[str](), [text.gaps[0]]
     for word, gap in zip(text.words, text.gaps[1:], strict=True):
         part = gap.startswith((".", "-", "+")) or (words and not gaps[-1])  # "A.", "3a"
         if word in dropped and not part:
@@ -84,10 +83,7 @@ def without(text: Text, dropped: frozenset[str]) -> Text:
 
 @cache
 def sound(word: str) -> str:
-    """Return a folded word without spelling habits and inner vowels.
-
-    Two spellings of one name in two scripts mostly agree in it.
-    """
+    """Return a folded word without spelling habits and inner vowels, as two scripts may share."""
     if word[:1] == "u" and word[1:2] in _VOWELS:
         word = "v" + word[1:]
     for spelling, spoken in table("letters")["sounds"].items():
@@ -100,7 +96,7 @@ def sound(word: str) -> str:
 @cache
 def table(name: str) -> Mapping[str, Any]:
     """Return one of this folder's YAML files."""
-    return cast("Mapping[str, Any]", load_yaml(FOLDER / f"{name}.yaml"))
+    return cast("Mapping[str, Any]", load_yaml(_bundled(name)))
 
 
 @cache
@@ -142,7 +138,7 @@ class Phrases:
 
     def within(self, words: tuple[str, ...]) -> bool:
         """Return whether a phrase is among the words."""
-        return any(True for _ in self.spans(words))
+        return any(self.spans(words))
 
 
 class Inflected(Generic[Value]):
@@ -173,7 +169,7 @@ class Tables:
     def __init__(self, language: str, own: Path | None = None) -> None:
         names = dict.fromkeys([language, _BASE])
         files = [_own_file(own)] if own else []
-        files += map(table, filter(_is_bundled, names))
+        files += (table(name) for name in names if _bundled(name).is_file())
         mine = files[: max(1, len(files) - 1)]  # English alone, or what stands before it
         locales = list(filter(None, map(_locale, names)))
         self.words: dict[str, frozenset[str]] = {
@@ -257,11 +253,11 @@ def _units(locales: Sequence[Locale], small: frozenset[str]) -> dict[str, str]:
 
 def has_tables(language: str) -> bool:
     """Return whether there is a word list of this very language."""
-    return language in _own_paths(Path.cwd()) or _is_bundled(language)
+    return language in _own_paths(Path.cwd()) or _bundled(language).is_file()
 
 
-def _is_bundled(language: str) -> bool:
-    return (FOLDER / f"{language}.yaml").is_file()
+def _bundled(name: str) -> Path:
+    return FOLDER / f"{name}.yaml"
 
 
 def tables(language: str) -> Tables:
@@ -278,8 +274,7 @@ def own_files() -> Mapping[str, Path]:
     Raises UsageError for a folder that is not there, and for a list that cannot be used.
     """
     found = _own_paths(Path.cwd())
-    for path in found.values():
-        _own_file(path)
+    list(map(_own_file, found.values()))
     return found
 
 
