@@ -195,7 +195,7 @@ class Slice:
         return self.kind.cluster_of(item, self.cluster)
 
     def place_of(self, item: ItemView) -> str:
-        """Return an item's place in the order: one hash with all it depends on, of nothing else."""
+        """Return its place in the order: a hash of its cluster, so that no other item moves it."""
         return digest([self.order, self.dataset, *self.cluster_of(item)])
 
 

@@ -209,7 +209,8 @@ def _do(step: BuildStep, calls: ModelCalls) -> None:
         step.finish(write_report(build))
         return
     source, taken = "", list[DraftItem]()
-    for before in STEPS[: STEPS.index(name)][-1:]:
+    if name != STEPS[0]:
+        before = STEPS[STEPS.index(name) - 1]
         if before not in made_steps(folder):
             what = f"{name} comes after {before}, which is not done; run `{before}` first"
             raise UsageError(f"build: {what}")

@@ -86,7 +86,7 @@ def cue_words(subject: Subject) -> Iterator[Finding]:
 
 
 def closed_book(subject: Subject) -> Iterator[Finding]:
-    """Find that questions' words alone answer too many items: naive Bayes over other clusters."""
+    """Find that questions' words alone answer too many items, learnt from other clusters."""
     items = _worded(subject)
     if len(items) < FEWEST_FOR_CUES:
         return

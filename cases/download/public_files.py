@@ -140,7 +140,7 @@ def file_errors(target: Path) -> Iterator[None]:
 
 
 def fetch(url: str, hint: str, read_s: float = READ_S, limit: int = MAX_BYTES) -> bytes:
-    """Return a file of at most ``limit`` bytes; ``read_s`` seconds without one end it."""
+    """Return a file of ``limit`` bytes at most. Raises DownloadError, also for a silent server."""
 
     def refuse(what: str) -> NoReturn:
         raise DownloadError(f"{without_query(url)}: {what}") from None

@@ -196,7 +196,7 @@ class Duty:
 
 
 def draw(groups: Mapping[str, str], count: int, seed: int) -> frozenset[str]:
-    """Return ``count`` items (all if fewer), in proportion from each group, largest remainders."""
+    """Return ``count`` items (all if fewer) in proportion from each group: largest remainders."""
     members: dict[str, list[str]] = defaultdict(list)
     for item in sorted(groups, key=lambda item: _rank(seed, "draw", item)):
         members[groups[item]].append(item)
