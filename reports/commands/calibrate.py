@@ -97,9 +97,9 @@ def _data_set(options: argparse.Namespace) -> Path:
     folder = (FOLDER / (name if name[:1].isalpha() else f"labelled_{name}")).resolve()
     settings = _settings(options, path)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE).write_text(json.dumps(settings, ensure_ascii=False), encoding="utf-8")
-    (folder / "test_label.py").write_text(TEST, encoding="utf-8")
-    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    written = {FILE: json.dumps(settings, ensure_ascii=False), "test_label.py": TEST}
+    for file, text in (written | {"pytest.ini": "[pytest]\n"}).items():
+        (folder / file).write_text(text, encoding="utf-8")
     return folder
 
 

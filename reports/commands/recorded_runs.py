@@ -21,7 +21,6 @@ from reports.render.writer import FORMATS, Files, WriteError, write, write_files
 from reports.run.baseline import Baseline, load_baseline
 from reports.run.clean import line, visible
 from reports.run.json_data import inner
-from reports.run.record import Record
 from reports.run.report import Report, Role
 from reports.run.report_folder import PREVIOUS, RUN, TRANSCRIPTS, check_apart, keep, previous
 from reports.run.run_json import load_report, load_run, load_summaries
@@ -337,7 +336,13 @@ def show(argv: Sequence[str]) -> int:
     )
     options = parser.parse_args(argv)
     _, records = load_run(options.run)
-    record = _find(options.item, records)
+    name = options.item.rpartition("[")[2].removesuffix("]")  # a test's node id will do
+    named = {record.key: record for record in records}
+    alike = [named[name]] if name in named else [one for one in records if one.id == name]
+    if len(alike) != 1:
+        known = [record.key for record in alike] or list(named)
+        raise UsageError(f"no item {shown(name)} in this run; {hint(name, known)}")
+    record = alike[0]
     lines = [f"{record.key}: {record.outcome} {record.result}".rstrip()]
     for name in ("question", "context", "expected", "answer", "reason", "error"):
         lines += _part(name, text) if (text := getattr(record, name)) else []
@@ -355,17 +360,6 @@ def show(argv: Sequence[str]) -> int:
             lines += ["", f"{number}. call {key}: neither prompt nor reply is kept with this run"]
     say(sys.stdout, *lines)
     return 0
-
-
-def _find(item: str, records: Sequence[Record]) -> Record:
-    """Return the record with this key, or the only one with this id; a test's node id will do."""
-    name = item.rpartition("[")[2].removesuffix("]")
-    named = {record.key: record for record in records}
-    alike = [named[name]] if name in named else [one for one in records if one.id == name]
-    if len(alike) != 1:
-        known = [record.key for record in alike] or list(named)
-        raise UsageError(f"no item {shown(name)} in this run; {hint(name, known)}")
-    return alike[0]
 
 
 def _part(name: str, text: str) -> list[str]:

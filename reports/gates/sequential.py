@@ -366,20 +366,17 @@ class AuditedGate:
             text += f"; {answers} to read: {REVIEW} {earlier} --until-decided"
         elif not self.lost:
             text += f"; not settled for {margin} by all pairs that were drawn: ask more items"
-        return f"{text} ({'; '.join(self._basis(estimate, trail))})"
-
-    def _basis(self, estimate: Estimate, trail: AuditTrail) -> Iterator[str]:
         seen = f"{trail.looked:,} looked at of {plural(trail.pairs, 'pair')}"
-        yield f"{seen}, {trail.alike:,} of the same text" if trail.alike else seen
+        basis = [seen + (f", {trail.alike:,} of the same text" if trail.alike else "")]
         if trail.looked and estimate.n < trail.pairs:
-            yield f"the figure is of the first {estimate.n:,}"
+            basis.append(f"the figure is of the first {estimate.n:,}")
         if stuck := self.audit.stuck if trail.looked else []:
             which = f"{plural(len(stuck), 'pair')} before the last without a verdict"
-            yield f"{which}, which may be any: {stuck[0].pair.new.key}"
+            basis.append(f"{which}, which may be any: {stuck[0].pair.new.key}")
         judged = trail.judged.value
-        yield f"judged: {'undefined' if judged is None else figure(judged)}"
-        yield from not_asked(self.sides)
-        yield from elsewhere(self.sides, self.language)
+        basis.append(f"judged: {'undefined' if judged is None else figure(judged)}")
+        basis += (*not_asked(self.sides), *elsewhere(self.sides, self.language))
+        return f"{text} ({'; '.join(basis)})"
 
 
 def audited_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> Iterator[AuditedGate]:

@@ -251,10 +251,7 @@ def totals(whole: Forecast, odds: Sequence[str]) -> Iterator[str]:
 
 
 def sequence_line(
-    items: Mapping[str, int],
-    forecasts: Mapping[str, Forecast],
-    shares: Shares,
-    fixed: Forecast = NO_CALLS,
+    items: Counter[str], forecasts: dict[str, Forecast], shares: Shares, fixed: Forecast = NO_CALLS
 ) -> str:
     """Return items and cost of slices that stop early, and of all; ``fixed`` calls come on top."""
     costs = {name: one.known for name, one in forecasts.items()}

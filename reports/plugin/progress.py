@@ -78,7 +78,15 @@ class Progress:
         return [self._head(now, status), *filter(None, (passed, "; ".join(troubles)))]
 
     def _head(self, now: float, status: Status) -> str:
-        items, calls, price = self._rates(now, status.requests)
+        marks = self._marks or deque([(self.started, 0, 0, 0.0)])
+        self._marks = marks
+        while len(marks) > 1 and now - marks[1][0] > RECENT_S:
+            marks.popleft()
+        then, done, calls, spent = marks[0]
+        if now - marks[-1][0] >= 1:
+            marks.append((now, self.done, status.requests, self.spent))
+        seconds, recent = max(now - then, 1e-9), self.done - done
+        items, price = recent / seconds, (self.spent - spent) / max(recent, 1)
         left = self.planned - self.done
         parts = [f"{self.done:,}/{self.planned:,} ({self.done / max(self.planned, 1):.0%})"]
         if left and items:
@@ -87,22 +95,11 @@ class Progress:
             parts.append(f"{s:.0f} s left" if s < 100 else f"{unit} left")
         parts.append(f"{items:.1f} items/s")
         if status.requests:
-            parts += [f"{calls:.1f} calls/s", f"{status.in_flight} of {status.limit} in flight"]
+            parts.append(f"{(status.requests - calls) / seconds:.1f} calls/s")
+            parts.append(f"{status.in_flight} of {status.limit} in flight")
             cost = f"{money(self.spent)} of about {money(self.spent + left * price)}"
             parts.append(cost if self.priced else f"cost {part_of_cost(self.spent)}")
         return ", ".join(parts)
-
-    def _rates(self, now: float, requests: int) -> tuple[float, float, float]:
-        """Return recent items a second, calls a second and USD an item."""
-        marks = self._marks or deque([(self.started, 0, 0, 0.0)])
-        self._marks = marks
-        while len(marks) > 1 and now - marks[1][0] > RECENT_S:
-            marks.popleft()
-        then, done, calls, spent = marks[0]
-        if now - marks[-1][0] >= 1:
-            marks.append((now, self.done, requests, self.spent))
-        seconds, items = max(now - then, 1e-9), self.done - done
-        return items / seconds, (requests - calls) / seconds, (self.spent - spent) / max(items, 1)
 
 
 def _counts(what: str, counts: Mapping[str, int]) -> Sequence[str]:

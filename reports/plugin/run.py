@@ -318,10 +318,7 @@ def _find_batches(options: RunOptions, caller: Caller) -> Detour | None:
 
 
 def _make(
-    tasks: Mapping[str, Task],
-    session: CallSession,
-    stopping: Stopping | None,
-    writer: OutcomeWriter,
+    tasks: dict[str, Task], session: CallSession, stopping: Stopping | None, writer: OutcomeWriter
 ) -> Engine:
     """Return the engine, in the process where it works: an open ledger cannot be sent there."""
     settings = session.settings

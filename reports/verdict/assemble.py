@@ -114,7 +114,9 @@ def count_run(
     )
 
 
-KnownRun = tuple[CountedRun, Sequence[Mapping[str, PairedSlice]]]
+Compared = Mapping[str, PairedSlice]
+"""The slices of a run paired with those of an earlier one, by name."""
+KnownRun = tuple[CountedRun, Sequence[Compared]]
 """A run of the same items, with other answers, and its slices paired with baseline and anchor."""
 
 
@@ -127,17 +129,14 @@ def _sample(inputs: ReportInputs, slice_: Slice) -> SliceSample | None:
 
 
 def paired_slices(
-    run: CountedRun,
-    judge: str,
-    baseline: Baseline | None,
-    origin: Mapping[str, object] | None = None,
+    run: CountedRun, judge: str, baseline: Baseline | None, origin: Mapping[str, object] = {}
 ) -> dict[str, PairedSlice]:
     """Return every slice of the run paired with the baseline's, by name; ``origin`` if known."""
     return unless_own(_paired(run, judge, baseline, origin))
 
 
 def _paired(
-    run: CountedRun, judge: str, baseline: Baseline | None, origin: Mapping[str, object] | None
+    run: CountedRun, judge: str, baseline: Baseline | None, origin: Mapping[str, object]
 ) -> dict[str, PairedSlice]:
     if baseline is None:
         return {}
@@ -255,9 +254,7 @@ def account(
     )
 
 
-def _comparison(
-    sides: Mapping[str, PairedSlice], earlier: Baseline | None, facts: Facts
-) -> Comparison | None:
+def _comparison(sides: Compared, earlier: Baseline | None, facts: Facts) -> Comparison | None:
     if earlier is None:
         return None
     changed = changed_origin(earlier, facts.model, facts.judge, facts.provenance)
@@ -290,10 +287,7 @@ def decision_of(
 
 
 def _decided(
-    run: CountedRun,
-    compared: Sequence[Mapping[str, PairedSlice]],
-    facts: Facts,
-    earlier: Sequence[Baseline | None],
+    run: CountedRun, compared: Sequence[Compared], facts: Facts, earlier: Sequence[Baseline | None]
 ) -> tuple[Decision, SessionFacts]:
     gates = tuple(_gates(run, compared))
     session = _session(facts.session, run, gates, compared)
@@ -341,9 +335,7 @@ def sequences(
     return tuple(_sequences(run, [paired_slices(run, judge, one) for one in baselines]))
 
 
-def _sequences(
-    run: CountedRun, compared: Iterable[Mapping[str, PairedSlice]]
-) -> Iterator[SequentialGate]:
+def _sequences(run: CountedRun, compared: Iterable[Compared]) -> Iterator[SequentialGate]:
     blocked = {name: one.obstacle or run.distrusted[name] for name, one in run.summaries.items()}
     for dataset in run.datasets:
         own = run.of(dataset)
@@ -351,7 +343,7 @@ def _sequences(
         yield from sequential_gates(dataset, own, run.records, blocked, scopes)
 
 
-def _gates(run: CountedRun, compared: Sequence[Mapping[str, PairedSlice]]) -> Iterator[GateResult]:
+def _gates(run: CountedRun, compared: Sequence[Compared]) -> Iterator[GateResult]:
     for dataset in run.datasets:
         own = run.of(dataset)
         for one in own:
@@ -394,7 +386,7 @@ def _session(
     session: SessionFacts,
     run: CountedRun,
     gates: Sequence[GateResult],
-    compared: Sequence[Mapping[str, PairedSlice]],
+    compared: Sequence[Compared],
 ) -> SessionFacts:
     """Return the session with its counts of items, and what the gates do not hold.
 
