@@ -144,7 +144,6 @@ class Audit:
         """Return the pairs to look at next: as many as may decide it, and at least ``FEWEST``.
 
         They decide if people confirm all of the judge's differences, or the same share as so far.
-        ``margin`` is the drop that passes, ``bar`` the difference below which the gate fails.
         """
         checked = [one for one in self.pairs if one.is_known and one.plan.judged]
         confirmed = sum(one.lowest() * one.plan.probability == one.plan.judged for one in checked)
@@ -168,8 +167,7 @@ class Audit:
 def audit_of(sides: Sequence[PairedSlice], share: float) -> Audit:
     """Return which pairs of these slices people are to look at, and their verdicts so far.
 
-    Items that one run did not ask, or the old one did not grade, are pairs with one answer unknown.
-    ``share`` (above 0, at most 1) is the probability to draw a pair without a reason to look at it.
+    ``share``, above 0, is the probability to draw a pair without a reason. Answers may be unknown.
     """
     units: dict[str, list[tuple[str, AuditedPair]]] = defaultdict(list)
     for side in sides:
@@ -184,8 +182,7 @@ def audit_of(sides: Sequence[PairedSlice], share: float) -> Audit:
 def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
     """Return a pair with people's verdicts and the reason to look at it.
 
-    What the first form planned stays: a later run may know people's verdicts alone, and no longer
-    the judge's. The greater probability counts, as all are thresholds on the same hash.
+    What the first form planned stays; of two probabilities, on one hash, the greater counts.
     """
     digests = [answer_digest(one, one.answer or "") for one in (pair.old, pair.new)]
     key = digest(["audit", *digests])[:32]

@@ -66,8 +66,7 @@ def lost_answers(
 ) -> Iterator[str]:
     """Yield what each slice lost that is shown to be worse than before, most of it first.
 
-    By McNemar's exact test, with Holm's adjustment for the number of slices. Where a pooled gate is
-    among the ``failed``, also what the other slices of its data set lost.
+    By McNemar's exact test with Holm's adjustment, or where a pooled gate of it ``failed``.
     """
     for sides in compared:
         asked = [one for one in sides.values() if one.slice_.kind.answered]
@@ -140,8 +139,7 @@ def _changes(side: PairedSlice) -> Iterator[Change]:
 def parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> Iterator[LanguageGap]:
     """Yield the gap of each language to the first one declared, over the facts they share.
 
-    ``records`` are keyed by the slice's name. Items pair by ``fact_id`` and repeat; a fact that a
-    language asks more than once does not pair. Languages without a shared graded fact have no gap.
+    Items pair by ``fact_id`` and repeat, where a language asks a fact once; ungraded ones do not.
     """
     every: dict[str, dict[tuple[str, int], Record]] = {}
     for language, slice_ in dataset.slices.items():

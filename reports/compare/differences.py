@@ -120,8 +120,7 @@ class PairCounts:
 def count_pairs(sides: Sides, fills: tuple[Fill, Fill] = ({}, {})) -> PairCounts:
     """Count the pairs that have a grade in both runs.
 
-    ``fills`` give outcomes to the items of the old run, and of the new one, whose own is unknown:
-    they have no grade, or one of another kind, or the old run did not ask them.
+    ``fills`` give outcomes to the items of the old and of the new run whose own is unknown.
     """
     kind, blank = sides[0].slice_.kind, blank_table(sides)
     places = {outcome: place for place, outcome in enumerate(blank.outcomes)}

@@ -337,8 +337,7 @@ def paired_difference(
 ) -> PairedDifference:
     """Return the difference, over all pairs of these slices, of the share that ``hit`` counts.
 
-    ``ungraded`` is whether unknown new results count; unknown old ones then do the reverse. None
-    leaves out the pairs with an unknown result.
+    ``ungraded``: whether unknown new results count, and old ones do not; None leaves both out.
     """
     changes: dict[Cluster, list[int]] = defaultdict(list)
     for one in sides:

@@ -55,8 +55,7 @@ def correct_rates(
 ) -> tuple[Corrected, ...]:
     """Return ``correct`` corrected for the judge's errors, if 30 labels of each class show them.
 
-    ``records`` are by the name of a slice. What a person decided counts as it is. The estimate is
-    Rogan and Gladen's, its interval from both samples (``corrected_rate``).
+    What a person decided counts as it is. By Rogan and Gladen, with both samples' interval.
     """
     by_slice = {name: one for one in reversed(calibrations) for name in one.graders}
     found = (
@@ -208,8 +207,7 @@ class JudgeScale:
     def shrunk(self, margin: float, *, confident: bool) -> float:
         """Return the largest change that the judge may show if the true one keeps to the margin.
 
-        Takes the lower end of J for ``confident`` evidence, else its estimate. It is the margin
-        itself if nothing measures J, and -infinity, which nothing keeps to, if J may be 0.
+        By J's lower end if ``confident``; the margin where J is unknown, -infinity if it may be 0.
         """
         gain = self.youden.low if confident else self.youden.value
         if gain is None:
@@ -236,10 +234,8 @@ class JudgeScale:
 def judge_scale(sides: Sequence[PairedSlice], measure: str = "") -> JudgeScale | None:
     """Return the scale of a gate over these slices; None if no judge's verdict is in it.
 
-    ``measure`` is what changes, empty for the share that passes. One slice takes the labels of its
-    own language. With fewer than 30 of a class it takes those of all languages, limited by its own
-    (``_at_most``). Several slices are weighted by their pairs; one without labels counts like the
-    others.
+    One slice takes its own labels; with fewer than 30 of a class those of all languages, limited by
+    its own (``_at_most``). Several are weighted by their pairs.
     """
     parts = []
     for one in sides:
@@ -296,8 +292,7 @@ def _pooled(parts: Sequence[tuple[Estimate, float]], languages: Sequence[str]) -
 def _at_most(pooled: Estimate, own: Estimate) -> Estimate:
     """Return J of several languages, limited by the few labels of one of them.
 
-    Its value is at most the language's own. Its lower end is at most half way from there to the
-    language's own lower end: a judge that errs more in one language is not excused.
+    At most its own value, and a lower end half way to its own: a judge may err more in it.
     """
     top, bottom = own.value or 0.0, own.low or 0.0
     value, low = min(pooled.value or 0.0, top), min(pooled.low or 0.0, (top + bottom) / 2)

@@ -142,8 +142,7 @@ def calibration_of(
 def separations(inputs: GateInputs) -> dict[str, Separation]:
     """Return how well a labelled slice shows the judge to tell classes apart, by measure.
 
-    A measure that is undefined in one of the worst cases of the ungraded items is left out. One
-    whose class has no graded item is not: else a judge that refuses these would seem unmeasured.
+    One undefined in a worst case of the ungraded items is left out; a class may lack grades.
     """
     sample, found = inputs.graded, {}
     for name, labels in CLASSES.items():
@@ -267,9 +266,7 @@ def distrust(
 ) -> str:
     """Return why the judge of a slice may not decide its gates, empty where it may.
 
-    A judge of rules may decide unmeasured, unless a labelled data set says
-    ``require_calibration``. A model has to reach a floor, unless the slice's data set says
-    ``judge: unmeasured``.
+    Rules may decide unmeasured unless labels are required; a model only if that is waived.
     """
     own = [one for one in calibrations if slice_.name in one.graders]
     offline = PanelSpec.parse(judge).is_offline

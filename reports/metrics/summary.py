@@ -60,8 +60,7 @@ def repeat_estimate(
 ) -> Estimate:
     """Return one metric of repeats; its interval is over the slice's clusters.
 
-    ``fill`` is the result that all ungraded tries get. None leaves these out, and with them items
-    of fewer than k graded tries.
+    ``fill`` is the result of ungraded tries; None leaves them out, and items with too few tries.
     """
     tries: dict[tuple[Cluster, str], list[bool]] = defaultdict(list)
     for record in records:
@@ -93,9 +92,7 @@ def summarise(
 ) -> SliceSummary:
     """Return the summary of one slice.
 
-    ``records`` holds every planned item of the slice, ``sample`` the same ones counted. Items in
-    error or missing are counted, and are in no metric. ``for_gates`` leaves out breakdowns, and the
-    metrics of an answered slice that none of its gates names.
+    ``for_gates`` leaves out breakdowns, and metrics that no gate of an answered slice names.
     """
     sample = sample or tabulate(records, slice_)
     measures = _measures(sample, records, slice_, brief=for_gates and slice_.kind.answered)
@@ -196,8 +193,7 @@ def tabulate(
 ) -> Sample:
     """Count the graded records; with ``fill``, the ungraded ones too, by the outcome it gives.
 
-    Clusters are the slice's unless ``cluster_of`` is given. Raises QAError for a record whose
-    label or grade does not belong to the slice's kind.
+    By the slice's clusters, if no others. Raises QAError for labels or grades of another kind.
     """
     counted = [(cell_of(one, slice_), one) for one in records if is_counted(one, slice_)]
     known = {cell for cell, _ in counted}
@@ -255,8 +251,7 @@ def _at_any_look(
 ) -> dict[str, Estimate]:
     """Return the metrics of a slice that was stopped once it was decided.
 
-    Shares of all items have an interval that holds at any look, with ungraded items at either end.
-    Other metrics have none: theirs would be for a number of items that was fixed before.
+    Shares of all items have an interval that holds then, ungraded items at either end; others none.
     """
     rows, found = metrics_of(slice_.kind, table), {}
     units: dict[str, list[Record]] = defaultdict(list)

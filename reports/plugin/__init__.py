@@ -156,8 +156,7 @@ def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
 def _claim(config: pytest.Config, here: Path, claimed: ExitStack) -> None:
     """Take the report folder before anything can fail: an earlier PASS must not outlive this run.
 
-    A refused run makes no folder. A dry run writes nothing, and only learns that a baseline lies
-    there.
+    A refused run makes no folder; a dry run only learns that no baseline lies there.
     """
     from reports.run.report_folder import check_apart, claim  # noqa: PLC0415  # workers write none
 

@@ -26,8 +26,7 @@ POLL_SECONDS = 0.02
 def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled, ...]:
     """Return the labelled items that can measure the judge; none if no gate depends on it.
 
-    An LLM judge also gets the bundled labels of slices that no set at hand has. Files given with
-    ``--items`` replace those of a labelled data set, or add a language to it, and come first.
+    A model also gets bundled labels where there are no others. Files of ``--items`` come first.
     Raises UsageError for a file that cannot be read.
     """
     if options.gates_off or not any(gated(plan)):

@@ -29,8 +29,7 @@ def _gates(dataset: Dataset, slice_: Slice, *, paired: bool) -> list[Threshold]:
 def stoppable(plan: Plan, *, paired: bool) -> dict[str, str]:
     """Return the slices whose gates are all sequential, each with its queue.
 
-    Items of a queue are asked in one order: those of a slice, or of a data set with a pooled
-    gate. Without a baseline there are no ``paired`` gates.
+    A queue is asked in one order: a slice, or a data set with a pooled gate.
     """
     found = {}
     for dataset in plan.datasets:
@@ -45,8 +44,7 @@ def stoppable(plan: Plan, *, paired: bool) -> dict[str, str]:
 def in_sequence(plan: Plan, *, paired: bool) -> Plan:
     """Return the plan with its items in the order in which they are asked, until decided.
 
-    What measures the judge comes first, then the first item of each queue, and so on: while items
-    of one wait for their turn, others are asked. Raises UsageError where no slice could be stopped.
+    What measures the judge comes first, then one of each queue in turn. Raises UsageError for none.
     """
     queues = stoppable(plan, paired=paired)
     if not any(item.slice.name in queues for item in plan.items.values()):
@@ -91,9 +89,8 @@ class _Watched:
 class EarlyStopping:
     """Says which items need no longer be asked.
 
-    Nothing is decided before the judge is measured, because its errors shrink a margin. Items under
-    way when a slice is decided are paid for: at most an eighth of those before them (or 16), and at
-    most ``ahead``, counted from the first that has not ended.
+    Nothing is decided before the judge is measured. Of items under way when a slice is decided at
+    most an eighth of those before them (or 16), and ``ahead``, are paid for.
     """
 
     def __init__(

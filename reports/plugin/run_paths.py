@@ -30,9 +30,7 @@ def check_there(arguments: Iterable[str], here: Path) -> None:
 def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path]:
     """Return the ``dataset.yaml`` files in, under or next to these paths and node ids, sorted.
 
-    Attacks on the judge are left out unless a path names them.
-    Raises UsageError where one lies outside pytest's rootdir: then an option's value was taken
-    for a path, and this project's settings were not read.
+    Attacks are left out unless named. Raises UsageError for one outside pytest's rootdir.
     """
     paths = named_paths(arguments, here)
     near = (path.parent / DATASET_FILE for path in paths if path.is_file())
@@ -57,8 +55,7 @@ def labelled_files(
 ) -> Iterator[Path]:
     """Yield the ``dataset.yaml`` of each labelled data set that may measure the judge.
 
-    They stand in the folders that hold the run's data sets, and below them, but not above ``root``,
-    or next to a file that ``--items`` gives for them. Attacks are left out.
+    They stand in, below or next to the run's folders, or with a file of ``--items``; no attacks.
     """
     root = root.resolve()
     homes = {folder.resolve() for folder in folders}
@@ -99,8 +96,7 @@ def _has_attacks(folder: Path) -> bool:
 def check_collected(config: pytest.Config, plan: Plan, found: Collection[str]) -> None:
     """Refuse a run that lacks a data set under one of its folders: no test of it was collected.
 
-    ``found`` has the keys of the tests. Options and paths that choose tests may leave one out. A
-    labelled data set without a test measures the judge of the others.
+    Options may choose tests; a labelled data set without a test measures the judge of others.
     """
     if config.option.pyargs or any(getattr(config.option, name, None) for name in CHOOSING):
         return

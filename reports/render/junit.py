@@ -14,8 +14,7 @@ _ELEMENTS = {"FAIL": "failure", "INCONCLUSIVE": "error"}
 def render(report: Report) -> str:
     """Return the gates as JUnit: FAIL is a failure, INCONCLUSIVE an error (it ends in exit 6).
 
-    Where the exit code is not 0 but no gate says why, a case ``run`` does: never a green page
-    over a red run. The run's notes (gates left out, say) stand at the end of the last suite.
+    Where no gate says why the exit code is not 0, a case ``run`` does: never a green page.
     """
     root = ET.Element("testsuites", name="qagate")
     for name in dict.fromkeys(gate.slice for gate in report.decision.gates):

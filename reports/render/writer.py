@@ -38,10 +38,8 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
 class Files:
     """The files of a report in these formats. Each pass over it renders them anew.
 
-    A pass yields the name of a file and the pieces of its text, to be read before the next name:
-    of 50,000 items the records and the table, 48 MB, are never held whole. Records come first and
-    ``run.json`` last: it is never newer than what it vouches for. Without ``transcripts`` there is
-    no file of them.
+    A pass yields each name and its text in pieces, to be read before the next: 50,000 items are
+    never held whole. Records come first, and last ``run.json``, which vouches for them.
     """
 
     report: Report
@@ -85,8 +83,7 @@ class WriteError(UnwrittenError):
 def write(report: Report, folder: Path, transcripts: Source | None = None) -> tuple[Path, ...]:
     """Write every report file into ``folder`` and return their paths, ``run.json`` last.
 
-    All files are complete on disk before the first takes its place, so a full disk leaves the
-    report of an earlier run as it was. Raises WriteError.
+    Each file is complete before the first takes its place: a full disk harms none. WriteError.
     """
     return write_files(Files(report, transcripts=transcripts), folder, whole=True)
 

@@ -51,9 +51,8 @@ def check_apart(earlier: Path, folder: Path, role: str, option: str = "--report-
 def claim(folder: Path) -> Iterator[None]:
     """Take a folder for a run: no other run writes there, and no earlier verdict stays there.
 
-    An earlier report that decided is kept as ``previous``; a UsageError takes its place there as
-    "refused". The kernel gives the folder back if the process is killed; one in which nothing was
-    written goes. Raises UsageError where the folder cannot be written, or another run has it.
+    An earlier report that decided is kept as ``previous``; a UsageError leaves "refused" there.
+    Raises UsageError where the folder cannot be written, or another run has it.
     """
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:

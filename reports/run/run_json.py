@@ -145,8 +145,7 @@ def slices_from(run: Data) -> tuple[SliceSummary, ...]:
 def sample_of(part: Data, provenance: Data) -> SliceSample | None:
     """Return what ``--limit`` drew of a slice of ``run.json``, None where all of it was asked.
 
-    Earlier versions noted only the limit, in the provenance: there a slice with exactly as many
-    items may have had more. Raises KeyError or ValueError where nothing is known.
+    Earlier versions noted only the limit, which may be all items. Raises KeyError or ValueError.
     """
     if "sample" in part:
         sample: SliceSample | None = decode(SliceSample | None, part["sample"])

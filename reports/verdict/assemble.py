@@ -390,8 +390,7 @@ def _session(
 ) -> SessionFacts:
     """Return the session with its counts of items, and what the gates do not hold.
 
-    A labelled slice whose judge reaches its floor needs no gate. A change is held by a slice's own
-    gate, or by a pooled one: that fails where one language is shown to be beyond the margin.
+    A change is held by a slice's own gate or a pooled one; a labelled slice needs only its floor.
     """
     every = [one.counts for one in run.summaries.values()]
     decided = {one.slice for one in gates if one.language and not one.threshold.of_usage}

@@ -346,8 +346,7 @@ class SimulatedSlice:
 def _exchanges(random: Generator, groups: Sequence[Sequence[int]], share: float) -> Iterator[Move]:
     """Yield each item that changes, with one of the group that it changes to.
 
-    The counts between groups are multinomial over all items. The records are one run of the model,
-    with its own luck, so their sum varies as between two runs.
+    Counts between groups are multinomial over all items, as the records are one run by luck.
     """
     import numpy as np
 

@@ -131,9 +131,7 @@ def _records(reports: Iterable[Report]) -> tuple[Record, ...]:
 def _outside(reports: Sequence[Report]) -> tuple[Calibration, ...]:
     """Return the calibrations from outside the records, except those of slices in the records.
 
-    Each run may have measured the judge for its own slices. The figures of one judge are the same,
-    so the first counts, with the slices of all. Shards without a common ledger asked it again:
-    among these the calibration that trusts it least counts.
+    The first of equal figures counts, for the slices of all; of shards the least trusting one.
     """
     inside = {part.name for report in reports for part in report.slices}
     found: dict[tuple[str, bool], Calibration] = {}
