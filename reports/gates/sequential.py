@@ -80,10 +80,6 @@ class SequentialGate:
     notes: tuple[str, ...] = ()
     """What only the earlier run has."""
 
-    def concerns(self, slice_: Slice) -> bool:
-        """Return whether the gate is about this slice."""
-        return self.dataset == slice_.dataset and self.language in ("", slice_.language)
-
     @property
     def sides(self) -> list[tuple[int, float, float]]:
         """The bets: sign of the values, what the mean is above for a PASS, and below for a FAIL.

@@ -67,10 +67,10 @@ class Controller:
         if calling:  # start the engine's process, before anything here has a thread
             store = self.outcome_store if self._distributed else None
             ahead = options.until_decided or not may_end_early(config)
-            self._run.open(store, config.stash.get(EARLY, None), ahead=ahead)
+            arrivals = self._run.open(store, config.stash.get(EARLY, None), ahead=ahead)
             config.add_cleanup(self._run.stop)
-            if self._run.waiting is not None and not self._distributed:
-                config.stash[OUTCOMES] = self._run.waiting
+            if not self._distributed:
+                config.stash[OUTCOMES] = arrivals
         wait = JudgeWait(lambda: self._run.is_judge_measured)
         for hooks in (wait, self._results, results.StatusWords(config, options)):
             config.pluginmanager.register(hooks)

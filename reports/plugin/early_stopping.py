@@ -153,7 +153,8 @@ class EarlyStopping:
             one.advance(self._ended)
         unneeded: list[str] = []
         for slice_ in (one for one in self._slices if one.name not in self._decided):
-            own = [one for one in self._watched if one.gate.concerns(slice_)]
+            own = [one for one in self._watched if one.gate.dataset == slice_.dataset]
+            own = [one for one in own if one.gate.language in ("", slice_.language)]
             if own and all(one.is_over for one in own):  # it has just been decided
                 self._decided.add(slice_.name)
                 mine = (one.key for one in self._selected if one.slice.name == slice_.name)

@@ -100,11 +100,6 @@ class EngineRun:
         return Status() if self._host is None else self._host.status
 
     @property
-    def waiting(self) -> OutcomeSource | None:
-        """Where tests of this process wait for their outcomes."""
-        return None if self._host is None else self._host.arrivals
-
-    @property
     def spent(self) -> float:
         """What the requests cost in USD, as far as prices are known."""
         spent = self.status.spent
@@ -125,12 +120,13 @@ class EngineRun:
         """The SPECs of the models whose price is not known."""
         return tuple(text for text, price in self._session.pricing.items() if price is None)
 
-    def open(self, store: Path | None, early: EngineProcess | None, *, ahead: bool) -> None:
-        """Open the ledger and prepare the engine, in a process of its own if possible.
+    def open(
+        self, store: Path | None, early: EngineProcess | None, *, ahead: bool
+    ) -> OutcomeSource:
+        """Prepare the engine, in its own process if possible; return where tests here wait.
 
-        ``store`` is where tests of other processes find their outcomes; ``early`` is a process that
-        has loaded its libraries. With ``ahead`` the engine works as far ahead of the tests as it
-        can; without it a window bounds the cost of a run that ends early.
+        ``store`` is where tests of other processes find their outcomes; ``early`` has loaded its
+        libraries. Not to work ``ahead`` of the tests bounds the cost of a run that ends early.
         """
         keys = list(self.plan.items)
         labelled = self.calibrator.select(keys)
@@ -157,6 +153,7 @@ class EngineRun:
         self._host = begin(job, early)
         self._tasks = {}  # the engine has them; this side needs the memory
         self._windowed, self._has_workers = not ahead, store is not None
+        return self._host.arrivals
 
     def lead(self) -> None:
         """Begin before the tests are collected; return when the first call goes out."""
