@@ -93,7 +93,6 @@ def read_baseline(
 ) -> Baseline | None:
     """Return the run to compare with: the one given, else the one that these were compared with.
 
-    ``people`` is the file of people's verdicts that go with it, ``to`` the folder for the report.
     Raises UsageError for one that cannot be read, lies in ``to``, or is not the one compared with:
     without it the drop gates would be gone, and a failed run could pass.
     """

@@ -192,8 +192,7 @@ class ShareChange:
     def extremes(self) -> tuple[PairedDifference, ...]:
         """Return the differences with all unknown results at their lowest, and at their highest.
 
-        Clusters may correlate more in between than at either end. So both ends use the smallest
-        number of independent pairs: of the two ends and of the known pairs.
+        Both use the fewest independent pairs, as clusters may correlate more in between.
         """
         if self.seen.n == sum(len(side.matches) for side in self.sides):
             return (self.seen,)  # every result is known
@@ -232,8 +231,7 @@ class MetricChange:
     def extremes(self) -> tuple[ResampledDifference, ...]:
         """Return the differences over all items for each extreme of the unknown results.
 
-        Unknown results of the old run matter only through its metric: at its lowest and highest.
-        Empty where every result is known.
+        Those of the old run matter only through its metric. Empty where every result is known.
         """
         if not self._unknown():
             return ()

@@ -1,7 +1,6 @@
 """Gates on a change since the baseline: PASS where a metric is worse by no more than a margin.
 
-``drop`` and ``rise`` gates are both decided on harm: how far the metric fell, or rose, over pairs
-of the same items (``compare/differences.py``).
+Both are decided on harm: how far a metric fell, or rose, over pairs (``compare/differences.py``).
 """
 
 from collections import Counter

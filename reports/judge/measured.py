@@ -107,9 +107,8 @@ def calibration_of(
 ) -> Calibration:
     """Return how a labelled slice measures the judge; ``records`` has all its planned items.
 
-    The floor is decided like a gate: an ungraded item could be right or wrong. Youden's J has to be
-    above 0 too, as a judge with one verdict for all may reach any floor. A ``placeholder`` judge,
-    which asks no model and judges recorded answers, is held to the ``offline_floor`` alone.
+    The floor is decided like a gate; Youden's J has to be above 0 too, as a judge with one verdict
+    for all may reach any floor. A ``placeholder`` judge is held to the ``offline_floor`` alone.
     """
     inputs = gate_inputs(slice_, records, summary)
     of_model = floor_gates(slice_.floor, inputs, slice_.floor_limit)

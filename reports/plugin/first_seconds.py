@@ -1,7 +1,7 @@
 """Ctrl-C while a run is being prepared ends it with one line, not with a traceback.
 
-Importing this module takes over SIGINT, because the imports that follow take time. pytest gets it
-back when its session starts. Nothing has been asked until then, so nothing can be lost.
+Importing this module takes over SIGINT, as the imports that follow take time. pytest gets it back
+when its session starts; nothing has been asked until then.
 """
 
 import os

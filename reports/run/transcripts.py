@@ -31,10 +31,8 @@ _ODD = (AttributeError, KeyError, TypeError, ValueError)  # of a line that is no
 class Line(NamedTuple):
     """A line of the file: a long text under its digest, or a call under its key.
 
-    ``json`` is ``{"text": digest, "content": …}`` or ``{"call": key, "sent": …, "reply": …}``:
-    ``sent`` is the request as ``evaluators.text`` keeps it, null where none is kept, with
-    ``"damaged": true`` after it where the ledger's is damaged; ``reply`` is null where the call
-    failed.
+    ``json`` is ``{"text": digest, "content": …}`` or ``{"call": key, "sent": …, "reply": …}``, null
+    where nothing is kept or came, with ``"damaged": true`` where the ledger's request is damaged.
     """
 
     is_call: bool
