@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from evaluators.statistics.betting import ENOUGH
@@ -12,6 +13,7 @@ from reports.run.evidence import AuditTrail, ConfusionCell
 from reports.run.report import Counts, GateResult, SliceSummary
 
 _TONES = {"error": "ungraded", "missing": "ungraded", "stopped": "stopped"}
+_numbers = attrgetter("value", "low", "high")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,10 +221,6 @@ def _draw(
         zero=_place(0.0, axis) if axis[0] < 0 else None,
         **dict(zip(names, places, strict=True)),
     )
-
-
-def _numbers(estimate: Estimate) -> tuple[float | None, float | None, float | None]:
-    return estimate.value, estimate.low, estimate.high
 
 
 def _reach(numbers: Iterable[float]) -> float:
