@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from traceback import extract_tb
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from evaluators.core import (
@@ -208,12 +209,12 @@ def _load(name: str) -> tuple[Function, str, bool]:
         raise UsageError(
             f"{option}: its module has no file to tell versions by; say {option}@VERSION"
         )
-    return found, f"sha256:{_source_hash(module.__file__)}", True
+    return found, f"sha256:{_source_hash(module)}", True
 
 
 @cache
-def _source_hash(path: str) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
+def _source_hash(module: ModuleType) -> str:  # not by path: another import may be of other code
+    return hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()[:16]
 
 
 class FunctionModel:
