@@ -116,10 +116,7 @@ def _version() -> str:
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser whose errors are one line that names the command's help.
-
-    An option that was removed is answered by what to use.
-    """
+    """A parser whose errors are one line: the command's help, or what replaced an option."""
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError with what is wrong."""

@@ -88,10 +88,7 @@ class PanelSpec:
 
 
 def returned_names(spec: str, models: Mapping[str, str]) -> str:
-    """Return a judge's SPEC with the providers' names of its models.
-
-    ``models`` has these names by SPEC; a model that was not asked keeps its SPEC.
-    """
+    """Return a judge's SPEC with its models' names by their providers, by SPEC where asked."""
     return " ".join(
         replace(one, model=models[one.model]).name if one.model in models else one.name
         for one in PanelSpec.parse(spec).members

@@ -157,10 +157,7 @@ class Kind(str):
         return square, square
 
     def gold_label(self, label: str | None, expected: str) -> str:
-        """Return the gold label under which an item is counted, empty where it has none.
-
-        Of graded items it is ``PREMISE`` if the gold begins with a mark.
-        """
+        """Return the label under which an item is counted: its own, ``PREMISE``, or empty."""
         if self == "graded" and expected.startswith(MARKS):
             return PREMISE
         return (label or "") if self.has_labels else ""

@@ -67,11 +67,7 @@ class Language:
         return frequent or (self._spells(word) and not other._spells(word))
 
     def rival(self, found: Collection[str]) -> tuple[str, int, int]:
-        """Return the likeliest other language of these words, in small letters.
-
-        With its code stand the numbers of words that are frequent in this language alone of the
-        two, and in the other alone.
-        """
+        """Return the likeliest other language, and the numbers of words frequent in one alone."""
         counts = []
         for code, other in sorted(known().items()):
             mine, theirs = self.stops - other.stops, other.stops - self.stops

@@ -24,10 +24,7 @@ class UnwrittenError(QAError):
 
 
 def say(stream: TextIO, *lines: str) -> None:
-    """Write lines at once, without control characters and CI commands that they may quote.
-
-    Characters that the stream's encoding lacks are escaped.
-    """
+    """Write lines at once, without control characters, CI commands or what the encoding lacks."""
     encoding = stream.encoding or "utf-8"
     text = "".join(f"{harmless(line)}\n" for line in lines)
     stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
@@ -147,8 +144,5 @@ class _Line:
 
 
 def sheet_lines(rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yield rows of guarded cells as the lines of a CSV file that people open in a spreadsheet.
-
-    A text without quotes around it is cut where a spreadsheet's separator is not the comma.
-    """
+    """Yield rows of guarded, quoted cells as the lines of a CSV file for any spreadsheet."""
     return map(csv.writer(_Line(), lineterminator="\r\n", quoting=csv.QUOTE_ALL).writerow, rows)

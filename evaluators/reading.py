@@ -436,10 +436,7 @@ def load_settings(path: Path, *, may_be_empty: bool = False) -> Settings:
 
 
 def project_settings(here: Path) -> Settings:
-    """Return ``[tool.qagate]`` of the nearest pyproject.toml from a folder upwards, empty if none.
-
-    Raises UsageError for anything that it may not hold.
-    """
+    """Return ``[tool.qagate]`` of the nearest pyproject.toml upwards. Raises UsageError."""
     import tomllib  # the controller's, and of no use to most workers
 
     paths = (folder / "pyproject.toml" for folder in (here, *here.parents))

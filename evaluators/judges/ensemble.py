@@ -34,10 +34,7 @@ LOWEST, HIGHEST = 1, 10
 
 
 def majority(grades: Sequence[str], missing: int = 0) -> str | None:
-    """Return the grade with more votes than any other; None for a tie.
-
-    None too if ``missing`` further votes could overturn it or make a tie.
-    """
+    """Return the grade with most votes; None if tied, or if ``missing`` votes could overturn it."""
     counts = Counter(grades).most_common(2)
     first = counts[0] if counts else ("", 0)
     second = counts[1][1] if len(counts) > 1 else 0
@@ -45,10 +42,7 @@ def majority(grades: Sequence[str], missing: int = 0) -> str | None:
 
 
 def middle(ratings: Sequence[int], missing: int = 0) -> int | None:
-    """Return the median rating; of an even number the lower of the two in the middle.
-
-    None if ``missing`` further ratings could change it.
-    """
+    """Return the (lower) median rating; None if ``missing`` further ratings could change it."""
     every = [[*ratings, *[end] * missing] for end in (LOWEST, HIGHEST)]
     found = {median_low(some) for some in every if ratings}
     return found.pop() if len(found) == 1 else None
@@ -147,11 +141,7 @@ class CascadeJudge:
         return f"{self.rules.spec}{BEFORE}{self.model.spec}"
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return the verdict of the rules if they are sure, else the model's.
-
-        ``votes`` has the judge that decided first, then the audit's vote. Raises JudgeError or
-        CallError if the model gives no verdict on an unsettled item; a failed audit is only noted.
-        """
+        """Return the rules' verdict if sure, else the model's; ``votes`` has who decided first."""
         ruled = await self.rules.judge(case, answer, ask)
         if not ruled.sure:
             judged = await self.model.judge(case, answer, ask)
@@ -183,10 +173,7 @@ class CheckedJudge:
         return self.behind.spec if self.behind else "checks"
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return the verdict with all scores. Raises JudgeError if a check or the judge fails.
-
-        Checks run first, so that a check that fails saves the judge's call.
-        """
+        """Run the checks, then the judge. Raises JudgeError if a check or the judge fails."""
         found = {check.metric: await score(check, case, answer, ask) for check in self.checks}
         scores = {name: one.value for name, one in found.items() if one.value is not None}
         if self.behind:

@@ -115,10 +115,7 @@ def connect_judges(
 
 
 def resolve_judges(spec: PanelSpec, catalogue: Mapping[str, Spec] | None = None) -> dict[str, Spec]:
-    """Return the specs of the judges' models, by SPEC.
-
-    Raises UsageError for an unknown model, and for rules that cannot be loaded.
-    """
+    """Return the models' specs by SPEC. Raises UsageError for an unknown model or rules."""
     if catalogue is None:
         catalogue = load_catalogue() if spec.models() else {}
     found = {}

@@ -132,11 +132,7 @@ def _noting(kept: Kept) -> tuple[list[Call], Ask]:
 
 
 async def _measured(runner: MetricRunner, case: Case, answer: str, kept: Kept) -> list[Call]:
-    """Return the calls of an extra metric, as many as it usually takes unless all are kept.
-
-    Its next question depends on the replies, so unknown calls are assumed to be like the last
-    known one.
-    """
+    """Return an extra metric's calls; unknown ones are assumed to be like the last known one."""
     calls, ask = _noting(kept)
     try:
         await runner.measure(case, answer, ask)

@@ -36,10 +36,7 @@ T = TypeVar("T", str, int, dict[str, int])
 async def ask_until_read(
     model: Model, request: Request, ask: Ask, read: Callable[[Reply], T | Invalid]
 ) -> tuple[T, Reply]:
-    """Return the first reading and its reply; the request is sent at most three times.
-
-    Raises JudgeError, which names what was wrong with each reply.
-    """
+    """Return the first readable reply of three. Raises JudgeError, which names the faults."""
     problems: list[str] = []
     for attempt in range(ATTEMPTS):
         reply = await ask(model, replace(request, attempt=attempt))
@@ -68,10 +65,7 @@ def judge_messages(rubric: Rubric, case: Case, answer: str) -> tuple[Message, ..
 
 
 def tool_of(rubric: Rubric) -> Tool:
-    """Return the function that a judge must call: its verdict, and before it a reason.
-
-    A rubric may leave the reason out, and may describe the function in its own words.
-    """
+    """Return the function that a judge must call: a reason, unless ``bare``, and its verdict."""
 
     def whole(low: int, high: int) -> dict[str, object]:
         return {"type": "integer", "minimum": low, "maximum": high}
@@ -159,10 +153,7 @@ class RatingJudge(RubricJudge):
     """A model that rates by a rubric of protocol ``rate``."""
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return the rating, 1 to 10; a blank answer is rated 1 without a call.
-
-        Raises JudgeError after three unreadable replies.
-        """
+        """Return the rating; 1, without a call, for a blank answer. Raises JudgeError."""
         if spared := empty_answer_rating(case, answer):
             return spared
         caps, request = self.rubric.parts, self.request(case, answer, tool_of(self.rubric))

@@ -66,10 +66,7 @@ FENCED = re.compile(r"```(?:json)?(.*)```", re.DOTALL | re.IGNORECASE)
 
 
 def read_text(schema: type[BaseModel] | None, reply: Reply) -> str | Invalid:
-    """Return a reply's text; with a schema, the JSON that follows it exactly.
-
-    A Markdown fence around the whole text is taken off.
-    """
+    """Return a reply's text, without a Markdown fence; with a schema, the JSON that follows it."""
     if cut := unfinished(reply.finish):
         return cut
     text = spoken(reply.text)
@@ -110,10 +107,7 @@ class Bridge(DeepEvalBaseLLM):  # type: ignore[no-untyped-call]
         raise NotImplementedError("this model is asked in an event loop only; use a_measure")
 
     async def a_generate(self, prompt: str, schema: type[BaseModel] | None = None) -> Any:
-        """Return the reply's text, or an instance of ``schema``.
-
-        Raises CallError, or JudgeError after three replies that do not follow the schema.
-        """
+        """Return the text, or an instance of ``schema``. Raises CallError or JudgeError."""
         request = Request(
             messages=(Message(role="user", content=sendable(prompt)),),
             parameters=PARAMETERS,
@@ -203,11 +197,7 @@ Judged = tuple[Verdict, Usage]
 
 
 class JudgeSession:
-    """The models, ledger and limits of one judge; several metrics may share them.
-
-    Raises UsageError for an unknown SPEC, a missing key, or a cost limit that cannot be kept
-    because a price is unknown.
-    """
+    """The models, ledger and limits of one judge, which metrics may share. Raises UsageError."""
 
     def __init__(self, judge: str, settings: CallSettings | None = None) -> None:
         self.name, self.settings = judge, settings or CallSettings()

@@ -33,10 +33,7 @@ from evaluators.user_code import load_named, off_the_loop
 
 
 def offline_judge(name: str, style: Style, labels: Sequence[str] = GRADES) -> Judge:
-    """Return the judge that ``--judge`` knows by this name, for grades or for ratings.
-
-    Raises UsageError for a class that cannot be loaded.
-    """
+    """Return the judge that ``--judge`` knows by this name. Raises UsageError."""
     if name != LEXICAL:
         load_class(name)
         return PythonJudge(spec=name, style=style, labels=tuple(labels))
@@ -46,19 +43,13 @@ def offline_judge(name: str, style: Style, labels: Sequence[str] = GRADES) -> Ju
 
 
 def can_settle(name: str, style: Style, labels: Sequence[str]) -> bool:
-    """Return whether rules may decide before a model.
-
-    They may not rate: shared words mislead. ``lexical`` knows only the three grades.
-    """
+    """Return whether rules may decide before a model: not ratings, and ``lexical`` only grades."""
     return style == "graded" and (name != LEXICAL or tuple(labels) == GRADES)
 
 
 @cache
 def load_class(name: str) -> type:
-    """Return the class that ``python:MODULE:CLASS`` names; the working folder is searched too.
-
-    Raises UsageError for a missing class and for one that cannot judge.
-    """
+    """Return the class of ``python:MODULE:CLASS``. Raises UsageError for one that cannot judge."""
     _, found = load_named(name.removeprefix(PYTHON), f"--judge {name}", "class")
     if not inspect.isclass(found):
         raise UsageError(f"--judge {name}: no class, and a judge is one; give its name")
@@ -82,11 +73,7 @@ class PythonJudge:
     labels: tuple[str, ...]
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return its verdict. Raises JudgeError if it fails or does not fit the data.
-
-        It runs in its own event loop, which it may block. After 10 s of its own time the error's
-        kind is ``judge_timeout``.
-        """
+        """Return its verdict. Raises JudgeError if it fails; after 10 s it is ``judge_timeout``."""
         try:
             rules = _instance(self.spec)
             verdict = await off_the_loop(

@@ -68,10 +68,7 @@ class Expression:
 
 @lru_cache(4096)
 def word_key(word: str) -> str:
-    """Return a word in capitals, with Cyrillic and Greek look-alikes of Latin capitals as Latin.
-
-    Labels have four letters or more; single letters are never read by this key.
-    """
+    """Return a word in capitals, with look-alikes of Latin capitals as Latin; not for letters."""
     return unicodedata.normalize("NFC", word).upper().translate(_LOOK_ALIKES)
 
 

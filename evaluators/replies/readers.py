@@ -54,10 +54,7 @@ def unfinished(finish: str) -> Invalid | None:
 
 
 def spoken(text: str) -> str | None:
-    """Return what is outside ``<think>`` blocks; None if a block is never closed.
-
-    A closing tag without an opening one ends thoughts that began in the chat template.
-    """
+    """Return what is outside ``<think>`` blocks, opened or not; None if one is never closed."""
     depth, parts = 0, list[str]()
     for index, part in enumerate(_THOUGHT_TAG.split(text)):
         if index % 2 == 0:  # between the tags
@@ -77,10 +74,7 @@ def plain(text: str) -> str:
 
 
 def without_markup(text: str) -> str:
-    """Return a text without code fences, tags, chat tokens and LaTeX frames.
-
-    Emphasis and quotes stay, as they may stand around a label.
-    """
+    """Return a text without code fences, tags, chat tokens and LaTeX frames; emphasis stays."""
     text = _FENCE.sub("", _CHAT_TOKEN.sub("", text))
     return _TAG.sub(" ", _LATEX.sub("", text)).strip()
 

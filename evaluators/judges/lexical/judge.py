@@ -182,10 +182,7 @@ class _Clause:
 
 
 def _grade_premise(answer: Answer, mark: str) -> Verdict:
-    """Return the verdict on an answer whose forms say what is true instead.
-
-    It is sure only of an answer that begins with an explicit denial and offers nothing.
-    """
+    """Return the verdict where forms say what is true instead; sure of a leading denial alone."""
     clauses = [*_clauses(answer)]
     declined = any(one.declines for one in clauses) or bool(answer.hedges)
     asks = answer.tables.phrases["clarifications"].within(answer.text.words)

@@ -253,10 +253,7 @@ def _is_namesake(match: Match, answer: Answer) -> bool:
 
 
 def _follows_another(match: Match, answer: Answer) -> bool:
-    """Return whether a name and, after a comma, a common noun with the gold are all that is said.
-
-    "Jan Brandt, a friend of Chełmoński" names Brandt.
-    """
+    """Return whether all that is said is a name with, after a comma, a common noun and the gold."""
     words, gaps, own = answer.text.words, answer.text.gaps, set(answer.own_words)
     comma = next((place for place in range(1, match.end) if "," in gaps[place]), 0)
     if not comma or len(words) > _APPOSITION or any("," in gap for gap in gaps[comma + 1 : -1]):

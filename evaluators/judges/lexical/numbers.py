@@ -158,10 +158,7 @@ def _quantity(text: Text, place: int, end: int, raw: str, tables: Tables) -> Qua
 
 
 def _tail(text: Text, end: int, tables: Tables, *, money: bool) -> tuple[float, str, int]:
-    """Return the factor and the unit behind a number, and where they end.
-
-    "5m" are millions of money and metres of anything else.
-    """
+    """Return the factor and unit behind a number, and their end; "5m" of money are millions."""
     factor = 1.0
     if text.gaps[end].strip()[:1] == "%":
         return factor, PERCENT, end
@@ -222,10 +219,7 @@ def find_dates(text: Text, tables: Tables) -> list[Date]:
 
 
 def _around(text: Text, place: int, tables: Tables) -> Date:
-    """Return the date whose month stands here, with the day and the year on either side.
-
-    Small words and weekdays between them are skipped.
-    """
+    """Return the date whose month stands here, past small words and weekdays on either side."""
     fillers = tables.words["date_fillers"] | tables.words["articles"]
     day = year = None
     start, end = place, place + 1

@@ -269,10 +269,7 @@ _tables = cache(Tables)
 
 
 def own_files() -> Mapping[str, Path]:
-    """Return the user's own word lists by language, of the folder in ``[tool.qagate] words``.
-
-    Raises UsageError for a folder that is not there, and for a list that cannot be used.
-    """
+    """Return the files in the folder ``[tool.qagate] words`` by language. Raises UsageError."""
     found = _own_paths(Path.cwd())
     list(map(_own_file, found.values()))
     return found
