@@ -78,10 +78,8 @@ def test_the_reference_shows_every_key() -> None:
 def test_the_reference_lists_every_command_with_its_options(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A row is about commands that there are, and names the options that their help does.
-
-    That help also says the exit codes.
-    """
+    """A row is about commands that there are, and names the options that their help does. That help
+    also says the exit codes."""
     rows = [re.split(r" ?\| ?", line)[1:4] for line in section("Commands").splitlines()[4:] if line]
     cells = {name: text for names, _, text in rows for name in re.findall(r"`(\w+)", names)}
     known = {name for program in PROGRAMS.values() for name in program.commands}

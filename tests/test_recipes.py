@@ -88,10 +88,8 @@ def edit(path: Path, *changes: tuple[str, str]) -> None:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the tree with a data set, a metric, a provider and a format added to it.
-
-    One run of the new data set serves all of them.
-    """
+    """Return a copy of the tree with a data set, a metric, a provider and a format added to it. One
+    run of the new data set serves all of them."""
     home = tmp_path_factory.mktemp("tree")
     for name in ("cases", "evaluators", "reports"):
         shutil.copytree(
@@ -288,9 +286,8 @@ def copy(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_every_command_of_the_readme_works(copy: Path) -> None:
     """No usage error and no crash; the user's own product passes, before and after the upgrade.
-
-    Models are those of a loopback server, the bundled sets are the smallest, nothing is installed.
-    """
+    Models are those of a loopback server, the bundled sets are the smallest, nothing is
+    installed."""
     with loopback(handler=answer) as server:
         entries = {
             named(spec): {

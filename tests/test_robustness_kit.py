@@ -28,10 +28,8 @@ def test_the_kit_finds_no_attack_that_works() -> None:
 
 
 def test_hostile_answers_each_have_a_case_in_every_xml_file(tmp_path: Path) -> None:
-    """Our own hostile texts: pytest's items.xml and our gates.xml parse and hold them all.
-
-    Row F19 of the fault matrix.
-    """
+    """Our own hostile texts: pytest's items.xml and our gates.xml parse and hold them all. Row F19
+    of the fault matrix."""
     rows = [
         {"id": f"h{n}", "language": "en", "question": f"Question {n}, is it?", "gold": "Sofia",
          "predicted": text, "grade": "INCORRECT"}

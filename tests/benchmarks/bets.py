@@ -40,10 +40,8 @@ SETTINGS = (
 
 
 def first(values: Array, sizes: Array, mean: float) -> Array:
-    """Return after how many units each row shows that its mean is above; infinity for never.
-
-    A capital of 1 is split among bets, each a share of what could lose everything.
-    """
+    """Return after how many units each row shows that its mean is above; infinity for never. A
+    capital of 1 is split among bets, each a share of what could lose everything."""
     gains = (values - mean * sizes) / ((1 + mean) * sizes.max())
     capital = sum(np.exp(np.cumsum(np.log1p(bet * gains), axis=1)) for bet in BETS) / len(BETS)
     enough = capital >= 40

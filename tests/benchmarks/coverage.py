@@ -103,10 +103,8 @@ def coverage(cell: Cell) -> float:
 
 
 def wrong_pass(cell: Cell) -> float:
-    """Return the probability that a drop gate passes a model worse by exactly its margin.
-
-    It passes where the interval's lower end is above -margin, which is the true difference here.
-    """
+    """Return the probability that a drop gate passes a model worse by exactly its margin. It passes
+    where the interval's lower end is above -margin, which is the true difference here."""
     fixed, broke, weights = outcomes(cell)
     passed = scores(fixed, broke, cell.n, cell.difference) > Z95
     return float(weights[passed].sum() / weights.sum())
@@ -114,10 +112,8 @@ def wrong_pass(cell: Cell) -> float:
 
 def wrong_fail(cell: Cell, margin: float, *, zero: bool = False) -> float:
     """Return the probability that a drop gate fails a model that is worse by the cell's difference.
-
-    It fails where the interval lies wholly below -margin; with ``zero`` wholly below zero, and
-    not wholly above -margin.
-    """
+    It fails where the interval lies wholly below -margin; with ``zero`` wholly below zero, and not
+    wholly above -margin."""
     fixed, broke, weights = outcomes(cell)
     failed = scores(fixed, broke, cell.n, 0.0 if zero else -margin) < -Z95
     passed = scores(fixed, broke, cell.n, -margin) > Z95

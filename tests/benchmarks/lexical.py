@@ -65,10 +65,8 @@ def graded(folder: str, pattern: str, language: str) -> Reader:
 
 def variants(path: str, language: str) -> Reader:
     """Return a reader of labels by construction, from questions with all their accepted answers.
-
     Each further accepted answer is put to the judge with only the first as gold (CORRECT), and the
-    answer of the next question with all of them (OTHER, unless it is accepted there as well).
-    """
+    answer of the next question with all of them (OTHER, unless it is accepted there as well)."""
 
     def read(data: Path) -> Iterator[Item]:
         rows = [*_lines(data / path)] if (data / path).exists() else []

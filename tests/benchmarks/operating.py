@@ -129,10 +129,8 @@ def of_file(text: str) -> Run:
 
 
 def bundled() -> Run:
-    """Return the run of the recorded answers over the bundled data sets, judged by rules.
-
-    Without the attacks on raters: the rules fall for them.
-    """
+    """Return the run of the recorded answers over the bundled data sets, judged by rules. Without
+    the attacks on raters: the rules fall for them."""
     files = (
         one for one in (ROOT / "cases").rglob("dataset.yaml") if one.parent.name != "attacks_eba"
     )
@@ -222,10 +220,8 @@ def drawn_runs(
     run: Run, discordance: float, losses: Mapping[str, float], *, known: bool, runs: int
 ) -> Iterator[tuple[list[Record], list[Record]]]:
     """Yield the records of so many runs of a model, and those of the baseline before each.
-
     ``losses`` are the points that it lost, by slice. The baseline is the run's own where it is
-    ``known``, and drawn from the same chances where it is not.
-    """
+    ``known``, and drawn from the same chances where it is not."""
     random = np.random.default_rng(
         [SEED, round(1000 * discordance), round(1000 * sum(losses.values()))]
     )
@@ -288,10 +284,8 @@ def rows(file: str, run: Run, *, known: bool, runs: int = RUNS) -> Iterator[Row]
 
 
 def failures(run: Run, discordance: float, points: float, runs: int) -> Mapping[str, float]:
-    """Return the share of runs that end in each exit code, and that FAIL gates of each data set.
-
-    A data set's name stands for all its gates, with ``bars`` after it for those on one run alone.
-    """
+    """Return the share of runs that end in each exit code, and that FAIL gates of each data set. A
+    data set's name stands for all its gates, with ``bars`` after it for those on one run alone."""
     losses = dict.fromkeys(models(run, discordance), points)
     found: Counter[str] = Counter()
     for new, _ in drawn_runs(run, discordance, losses, known=True, runs=runs):

@@ -49,11 +49,9 @@ WHOLE = Setting(items=4326, margin=0.05, differ=0.1)
 
 
 def simulate(setting: Setting, drop: float, runs: int, concurrency: int = 16) -> Found:
-    """Return how runs end that stop once they are decided, if the truth dropped by so much.
-
-    What is in hand then is paid for as well; ``median`` is of all items paid for. A FAIL is one
-    beyond the margin (``fail: margin``).
-    """
+    """Return how runs end that stop once they are decided, if the truth dropped by so much. What is
+    in hand then is paid for as well; ``median`` is of all items paid for. A FAIL is one beyond the
+    margin (``fail: margin``)."""
     passing, failing = crossings(setting, drop, runs)
     asked = np.minimum(np.minimum(passing, failing), setting.items)
     in_hand = np.minimum(2 * concurrency, np.maximum(FEWEST, asked // 8))

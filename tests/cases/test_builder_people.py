@@ -104,10 +104,8 @@ def test_a_recipe_is_read_strictly(tmp_path: Path, old: str, new: str, message: 
 
 
 def test_what_a_recipe_leaves_out_is_the_bundled_ones(tmp_path: Path) -> None:
-    """A recipe of three lines has the prompts, versions and rules of its language.
-
-    Without forms of questions it is refused: nothing could be told from an open question.
-    """
+    """A recipe of three lines has the prompts, versions and rules of its language. Without forms of
+    questions it is refused: nothing could be told from an open question."""
     path = tmp_path / "mine.yaml"
     path.write_text("language: be\nquestion: {shortest: 15}\n", encoding="utf-8")
     with pytest.raises(UsageError, match="give patterns of yes/no questions"):
@@ -179,17 +177,15 @@ def one_item(**changes: Any) -> Any:
 def test_verdicts_decide(
     verdicts: str, *, unreviewed: bool, state: str, reason: str, answer: str
 ) -> None:
-    """Confirmed and corrected items stay; a dispute waits for a third, and ends with him.
-
-    With --unreviewed what is there counts, but one person alone turns no answer round.
-    """
+    """Confirmed and corrected items stay; a dispute waits for a third, and ends with him. With
+    --unreviewed what is there counts, but one person alone turns no answer round."""
     (item,) = accepted([one_item()], said(*verdicts.split()), unreviewed=unreviewed)
     assert (item.state, item.reason, item.answer) == (state, reason, answer)
     assert item.review.get("answer_before", answer) == ("YES" if answer == "NO" else answer)
 
 
 def test_an_edit_takes_the_place_of_the_question() -> None:
-    """One who edits is enough; two different wordings are a dispute, shown to the third."""
+    """One who edits is enough, two wordings are a dispute; a share is drawn from each source."""
     (item,) = accepted([one_item()], said("YES", "YES", edits=("Ці так?", "")), unreviewed=False)
     assert (item.question, item.review["question_before"]) == ("Ці так?", QUESTION)
     edits = ("Ці гэта так?", "Ці гэта праўда?")
@@ -271,15 +267,13 @@ def test_wrong_words_are_one_line(
     assert not (reviewed.path / "work" / "freeze.jsonl").exists()
 
 
-def test_review_needs_names(reviewed: Site, tmp_path: Path, capsys: Captured) -> None:
-    """Reviewers have to be named, unless nobody is to review."""
+def test_wrong_sheets_and_names_are_refused(
+    reviewed: Site, tmp_path: Path, capsys: Captured
+) -> None:
+    """Reviewers have to be named; a verdict of another sheet's item is noticed with its row."""
     made = Site(tmp_path, reviewed.generator, reviewed.validator)
     made.recipe()
     assert "name who reviews" in refused(made, capsys, "review")
-
-
-def test_a_verdict_of_an_unknown_item_is_refused(reviewed: Site, capsys: Captured) -> None:
-    """Files of another sheet are noticed, with the row."""
     sheet = reviewed.path / "work" / "review" / "be-1.csv"
     back = sent_back(
         sheet, reviewed.path / "odd.csv", lambda _, __: {"item": "be-x", "verdict": "YES"}
@@ -365,10 +359,8 @@ def freeze_into(folder: Path, items: list[DraftItem] = ITEMS) -> Path:
 
 
 def test_a_new_folder_becomes_a_dataset(tmp_path: Path) -> None:
-    """Settings, prompt and test module are put next to the data, and never written over.
-
-    The same content is left alone. Without a bundled prompt the settings name none.
-    """
+    """Settings, prompt and test module are put next to the data, and never written over. The same
+    content is left alone. Without a bundled prompt the settings name none."""
     folder = tmp_path / "mine"
     main = freeze_into(folder)
     before = main.stat().st_mtime_ns

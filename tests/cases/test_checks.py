@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from cases.__main__ import main
 from cases.check.checks import DATASET_CHECKS, SLICE_CHECKS, check_datasets, findings
-from cases.check.item_checks import Subject, ids, rows_listed
+from cases.check.item_checks import Finding, Subject, ids, read_subject, rows_listed
 from cases.check.set_checks import (
     balance,
     closed_book,
@@ -31,15 +31,61 @@ from cases.check.set_checks import (
     unclustered,
     ungated,
 )
-from cases.dataset import Threshold
+from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import NO, YES, Case, UsageError
+from evaluators.kinds import kind_of
 from evaluators.languages import known, language_of
 from tests.support.captured import Captured
 from tests.support.downloading import file_server
 from tests.support.hostile import HOSTILE
-from tests.support.linting import dataset_of, found, from_file, item, said, slice_of, subject
 from tests.support.loopback import Answer
 from tests.support.tables import tabled
+
+Check = Callable[[Subject], Iterable[Finding]]
+
+
+def slice_of(language: str = "en", kind: str = "graded", **more: object) -> Slice:
+    fields: dict[str, object] = {"dataset": "d", "path": Path(f"{language}.csv"), **more}
+    return Slice(language=language, kind=kind_of(kind), **fields)  # type: ignore[arg-type]
+
+
+def item(row: int, question: str, *golds: str, **more: object) -> Case:
+    fields: dict[str, object] = {"id": f"q{row}", "dataset": "d", "language": "en", **more}
+    return Case(row=row, question=question, golds=golds or ("x",), **fields)  # type: ignore[arg-type]
+
+
+def subject(*cases: Case, language: str = "en", kind: str = "graded") -> Subject:
+    return Subject(slice_=slice_of(language, kind), cases=cases)
+
+
+def from_file(folder: Path, text: str, suffix: str = "csv", kind: str = "graded") -> Subject:
+    path = folder / f"data.{suffix}"
+    path.write_text(text, encoding="utf-8")
+    return read_subject(slice_of(kind=kind, path=path))
+
+
+def found(check: Check, looked_at: Subject) -> list[tuple[str, int]]:
+    return [(note.severity, note.row) for note in check(looked_at)]
+
+
+def said(check: Check, looked_at: Subject) -> str:
+    (note,) = check(looked_at)
+    return note.message
+
+
+def dataset_of(
+    *subjects: Subject, pooled: tuple[Threshold, ...] = ()
+) -> tuple[Dataset, dict[str, Subject]]:
+    by_language = {own.slice_.language: own for own in subjects}
+    made = Dataset(
+        name="d",
+        folder=Path("d"),
+        kind=subjects[0].slice_.kind,
+        slices={language: own.slice_ for language, own in by_language.items()},
+        pooled=pooled,
+    )
+    return made, by_language
+
 
 EXAMPLES = yaml.safe_load(Path(__file__).with_name("item_checks.yaml").read_text(encoding="utf-8"))
 
@@ -64,10 +110,8 @@ def test_a_check_finds_what_is_wrong_and_nothing_else(
 
 
 def test_ids_that_change_with_the_content_are_told_where_others_do_not(tmp_path: Path) -> None:
-    """A file without any id is a choice; one row without is a slip.
-
-    Ids that are not plain ASCII become hashes; that is told once, and five rows at most are named.
-    """
+    """A file without any id is a choice; one row without is a slip. Ids that are not plain ASCII
+    become hashes; that is told once, and five rows at most are named."""
     mixed = from_file(tmp_path, "id,question,answer\na,Who?,x\n,What?,y\n")
     assert found(ids, mixed) == [("warning", 2)]
     assert not found(ids, from_file(tmp_path, "question,answer\nWho?,x\nWhat?,y\n"))
@@ -77,8 +121,8 @@ def test_ids_that_change_with_the_content_are_told_where_others_do_not(tmp_path:
     assert rows_listed(range(1, 8)) == "1, 2, 3, 4, 5 and 2 more"
 
 
-def test_every_language_entry_is_whole() -> None:
-    """Frequent words are written in the language's own letters; regions share their language."""
+def test_language_entries_and_long_texts() -> None:
+    """Frequent words are in a language's own letters; towers of marks are checked in one walk."""
     for code, entry in known().items():
         letters = set("".join(entry.stops)) - {"'"}
         assert letters <= (entry.letters or letters), code
@@ -86,6 +130,9 @@ def test_every_language_entry_is_whole() -> None:
         assert len(entry.stops) > 60, code
     assert language_of("en-GB") is language_of("en")
     assert language_of("be-tarask") is language_of("xx") is None
+    for text in ("a" + "\u0301" * 20_000, "ж" * 50_000 + "  y", "(„" * 20_000, "a" + " " * 50_000):
+        own = Subject(slice_=slice_of("be"), cases=(item(1, text, context=text),))
+        assert len(findings(SLICE_CHECKS, own.slice_.path, own)) < 4
 
 
 KINDS: tuple[str, ...] = ("graded", "rated", "yes_no", "judged")
@@ -111,7 +158,7 @@ def subjects(draw: st.DrawFn) -> Subject:
 
 
 @pytest.mark.untraced
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(subjects())
 def test_no_text_makes_the_linter_fail(own: Subject) -> None:
     """Whatever stands in a file, every check ends, and every finding is one printable line."""
@@ -121,13 +168,6 @@ def test_no_text_makes_the_linter_fail(own: Subject) -> None:
     ):
         assert "\n" not in finding.line
         assert finding.line.startswith(f"{finding.file}: ")
-
-
-def test_a_long_text_is_read_in_one_walk() -> None:
-    """Towers of marks, endless words and unclosed quotes are checked in linear time."""
-    for text in ("a" + "\u0301" * 20_000, "ж" * 50_000 + "  y", "(„" * 20_000, "a" + " " * 50_000):
-        own = Subject(slice_=slice_of("be"), cases=(item(1, text, context=text),))
-        assert len(findings(SLICE_CHECKS, own.slice_.path, own)) < 4
 
 
 TODAY = datetime.now(UTC).date()
@@ -263,10 +303,8 @@ def test_a_slice_that_its_own_answers_pass_cannot_see_a_loss(kind: str) -> None:
 
 
 def test_the_difficulty_that_was_published_counts_before_recorded_answers() -> None:
-    """It is the share of models that were right; items without one are left out.
-
-    What is no share is an error: a percentage would count as very easy.
-    """
+    """It is the share of models that were right; items without one are left out. What is no share
+    is an error: a percentage would count as very easy."""
     for value in ("1.5", "-1", "nan", "easy"):
         odd = subject(item(4, "?", metadata={"difficulty": value}))
         assert found(too_easy, odd) == [("error", 4)]

@@ -69,9 +69,7 @@ drop: {max: 0.03, pool: languages, evidence: estimate}
 
 def test_gates_for_every_language(folder: Path) -> None:
     """What the data set says once holds in each language; a language's own gate replaces its like.
-
-    Metrics with bars of their own join them. A language that is not listed still has no gate.
-    """
+    Metrics with bars of their own join them. A language that is not listed still has no gate."""
     text = """
 kind: graded
 gates: {correct: {min: 0.4}, drop: {max: 0.1}}
@@ -111,9 +109,7 @@ def bundled(name: str, language: str) -> Slice:
 @pytest.mark.parametrize("language", ["en", "bg", "pl", "hu", "be"])
 def test_bundled_questions_are_what_their_datasheet_says(language: str) -> None:
     """Two kinds of hard ones; premises, most with one wrong detail, and some that nobody knows.
-
-    Round numbers are ranges, English asks directly, and Belarusian answers in Russian are gated.
-    """
+    Round numbers are ranges, English asks directly, and Belarusian answers in Russian are gated."""
     own = bundled("simpleqa", language)
     hard, cases = load_cases(bundled("simpleqa/simpleqa_hard", language)), load_cases(own)
     kinds = Counter(case.metadata["kind"] for case in hard)
@@ -209,10 +205,8 @@ def test_prompts_by_name_and_path(folder: Path, rubrics: Path) -> None:
 
 
 def test_a_text_of_another_language_is_refused(folder: Path, rubrics: Path) -> None:
-    """A prompt in a language that the slice does not name is a mistake, and so is a rubric.
-
-    What a rubric says of its language counts, not its file's name.
-    """
+    """A prompt in a language that the slice does not name is a mistake, and so is a rubric. What a
+    rubric says of its language counts, not its file's name."""
     (rubrics / "facts.en.yaml").write_text(RUBRIC.format("pl"), encoding="utf-8")
     assert "written for language 'pl'" in refusal(folder, GRADED + "rubric: facts\n", rubrics)
     (folder / "answer.en.yaml").write_text(PROMPT.format("bg"), encoding="utf-8")
@@ -240,10 +234,8 @@ def test_rubrics_by_name_and_path(folder: Path, rubrics: Path) -> None:
 
 
 def test_items_of_another_language_use_the_default(folder: Path, rubrics: Path) -> None:
-    """A language that is not listed has the English rubric, no gates, and says so.
-
-    A listed language keeps its gates and takes the file.
-    """
+    """A language that is not listed has the English rubric, no gates, and says so. A listed
+    language keeps its gates and takes the file."""
     gated = declared(folder, GRADED + "    gates: {correct: {min: 0.3}}\n", rubrics)
     own = with_items(gated, "en", Path("mine.csv"), rubrics).slices["en"]
     assert (own.path, own.declared, len(own.thresholds)) == (Path("mine.csv"), True, 1)
@@ -320,10 +312,8 @@ def test_a_gate_that_no_answer_can_decide_is_refused_before_any_call(
 
 
 def test_a_gates_file_declares_pooled_gates(folder: Path, rubrics: Path) -> None:
-    """Changes of any measure, over all languages, replace those of the same measure alone.
-
-    A gate made laxer is named with the one before, and with what shows them.
-    """
+    """Changes of any measure, over all languages, replace those of the same measure alone. A gate
+    made laxer is named with the one before, and with what shows them."""
     text = GRADED + "drop: {max: 0.1, pool: languages}\n"
     pooled = "drop: {max: 0.05, f_score: {max: 0.2, fail: zero}, pool: languages}"
     rise = "rise: {incorrect: {max: 0.05}, pool: languages}"

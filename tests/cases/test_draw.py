@@ -106,8 +106,8 @@ def test_a_seed_draws_the_same_questions_and_another_one_others(tmp_path: Path) 
     assert {(one["as_of"], one["part"]) for one in first["de"]} == {("2024-12-31", "hard")}
 
 
-def test_values_load_as_items_with_their_forms_and_tolerance(tmp_path: Path) -> None:
-    """What is written is a data file like any other."""
+def test_what_a_file_of_questions_holds(tmp_path: Path) -> None:
+    """Items with forms and tolerance like any other; a blind one questions alone."""
     made = recipe(tmp_path, VALUE)
     drawn = made.draw(3)["en"]
     path = tmp_path / "en.csv"
@@ -118,10 +118,6 @@ def test_values_load_as_items_with_their_forms_and_tolerance(tmp_path: Path) -> 
         number = people(made, one)[0]
         assert case.golds[:3] == (f"{number}", f"{number} people", f"{number} souls")
         assert ".." in case.golds[3]
-
-
-def test_a_blind_file_holds_questions_alone(tmp_path: Path) -> None:
-    """Nothing in it tells an answer: it is for a trial."""
     drawn = recipe(tmp_path, ORDER).draw(1)["en"]
     rows = list(csv.DictReader(file_text(drawn, blind=True).splitlines()))
     assert [[*row] for row in rows] == [["fact_id", "Question"]] * 3

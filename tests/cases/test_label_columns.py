@@ -95,9 +95,8 @@ def test_labels_that_tell_only_right_from_wrong_are_two_way(tmp_path: Path) -> N
 
 
 def test_ratings_are_put_on_the_judges_scale(tmp_path: Path) -> None:
-    """By a straight line, also backwards; outside of the scale they are refused; columns have
-    any name.
-    """
+    """By a straight line, also backwards; outside of the scale they are refused; columns have any
+    name."""
     text = jsonl(row(label=0), row(label=2.5), row(label="5"))
     found = read(tmp_path, "a.jsonl", text, RATINGS, scale=Scale.parse("0:5"))
     assert labels(found) == ["1", "6", "10"]

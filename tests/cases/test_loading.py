@@ -25,8 +25,7 @@ from evaluators.core import UsageError
 from evaluators.judges.lexical.judge import grade
 from evaluators.judges.lexical.tables import tables
 from evaluators.kinds import FALSE_PREMISE
-from tests.support.declaring import GRADED
-from tests.support.loading import line, loaded, made
+from tests.support.declaring import GRADED, line, loaded, made
 from tests.support.scripted import make_case
 from tests.support.tables import tabled
 
@@ -40,11 +39,9 @@ def test_fields_arrive_as_they_stand(
     tmp_path: Path, text: str, form: str, expected: dict[str, object]
 ) -> None:
     """The layouts of SimpleQA, rated and judged files; JSON keeps types, and answers are text.
-
     Numbers become numbers where that loses nothing; an object's or a literal's entries are
     metadata, and an odd backslash is text. ``answer`` and ``answers`` are the accepted forms. A
-    recorded answer is exact: a lone surrogate and nothing are answers, null is none.
-    """
+    recorded answer is exact: a lone surrogate and nothing are answers, null is none."""
     case, *_ = loaded(tmp_path, text, *form.split())
     found = {name: getattr(case, name) for name in expected}
     assert [*found.pop("golds", ())] == expected.pop("golds", [])
@@ -75,10 +72,8 @@ def test_layouts_of_files(tmp_path: Path) -> None:
 
 
 def test_the_field_of_dependent_items(tmp_path: Path) -> None:
-    """A misspelt ``cluster:`` would let every item count as independent; one value is enough.
-
-    A public file of yes/no items has no column of twins, and needs none: passages join them.
-    """
+    """A misspelt ``cluster:`` would let every item count as independent; one value is enough. A
+    public file of yes/no items has no column of twins, and needs none: passages join them."""
     path = tmp_path / "items.csv"
     path.write_text("question,answer,story\na,b,\nc,d,one\n", encoding="utf-8")
     slice_ = replace(made(path, "graded"), cluster="story")
@@ -286,10 +281,8 @@ def refusal(folder: Path, name: str, content: str | bytes) -> str:
 
 
 def test_columns_are_found_whatever_their_case_and_spaces(tmp_path: Path) -> None:
-    """Names are compared without case and outer spaces, and shown as the file spells them.
-
-    A byte order mark is no part of the first name. CR alone ends lines, as in old spreadsheets.
-    """
+    """Names are compared without case and outer spaces, and shown as the file spells them. A byte
+    order mark is no part of the first name. CR alone ends lines, as in old spreadsheets."""
     for text in ("\ufeffquestion,answer\nQ,A\n", "question,answer\rQ,A\rQ2,A2"):
         table = read_table(write(tmp_path, "a.csv", text))
         assert list(table.names) == ["question", "answer"]
@@ -313,8 +306,7 @@ def test_a_file_of_a_spreadsheet_with_decimal_commas_is_read(tmp_path: Path, mar
 
 def test_rows_know_their_lines(tmp_path: Path) -> None:
     """Records and physical lines differ; JSON lines part at line feeds alone; depth is real
-    nesting.
-    """
+    nesting."""
     table = read_table(write(tmp_path, "a.csv", 'q,a\nQ1,"x\ny"\n\nQ2,A2\n'))
     assert [(record.row, record.line) for record in table.records] == [(1, 2), (2, 5)]
     assert table.records[0].values["a"] == "x\ny"
@@ -426,10 +418,8 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize(("group", "text", "said"), list(wrong_files()))
 def test_a_wrong_file_is_one_line(tmp_path: Path, group: str, text: str, said: str) -> None:
-    """The line names the file, says what is wrong, and shows no secret; nothing is executed.
-
-    Values of every format are bounded (S13).
-    """
+    """The line names the file, says what is wrong, and shows no secret; nothing is executed. Values
+    of every format are bounded (S13)."""
     path = tmp_path / "facts" / group
     path.parent.mkdir()
     path.write_bytes(text.encode())

@@ -79,10 +79,8 @@ def test_every_choice_has_a_key_of_its_own_and_a_label_in_every_language(name: s
 
 
 def test_every_language_says_everything_that_english_says() -> None:
-    """The same keys, and the same places for numbers, in every language.
-
-    The field to edit bears the question's name, so that nobody takes it for the passage.
-    """
+    """The same keys, and the same places for numbers, in every language. The field to edit bears
+    the question's name, so that nobody takes it for the passage."""
     english = texts_in("en")
     assert {"be", "bg", "en", "hu", "pl"} <= set(LANGUAGES)
     for language in LANGUAGES:
@@ -151,13 +149,16 @@ def test_the_attacks_of_the_robustness_kit_stay_in_the_data_block() -> None:
     assert page.count("<script") == 2
 
 
-def test_the_page_loads_nothing_and_runs_only_its_own_script() -> None:
-    """The policy names hashes alone, and there is no address in the page."""
+def test_the_page_runs_only_its_own_script() -> None:
+    """Hashes alone, no address; what is hidden is written out, what is too long is cut."""
     page = form_page(sheet(sheet_item("a")))
     assert "default-src 'none'; script-src 'sha256-" in page.replace("&#39;", "'")
     assert "http" not in page.replace("http-equiv", "")
     assert '<html lang="be">' in page
     assert "unsafe" not in page
+    assert visible("a\r\nb\u200b\ud800\r") == "a\nb\\u200b\\ud800\\u000d"
+    assert "sk-test" not in visible("sk-test-0a1b2c3d4e5f6071")
+    assert len(cell("x" * 40_000)) == CELL + 4
 
 
 def test_the_twin_has_the_same_items() -> None:
@@ -179,18 +180,9 @@ def test_a_guarded_cell_reads_back_as_it_was(text: str) -> None:
     assert unguarded(cell(text)) == text
 
 
-def test_what_is_hidden_is_written_out_and_what_is_too_long_is_cut() -> None:
-    """Line ends stay, keys do not."""
-    assert visible("a\r\nb\u200b\ud800\r") == "a\nb\\u200b\\ud800\\u000d"
-    assert "sk-test" not in visible("sk-test-0a1b2c3d4e5f6071")
-    assert len(cell("x" * 40_000)) == CELL + 4
-
-
 def test_reasons_are_told_in_the_items_language() -> None:
-    """In the form and in its twin, with the rules; a reason of the sheet's own as it stands.
-
-    An empty sheet is in English, and one that edits nothing has no such column.
-    """
+    """In the form and in its twin, with the rules; a reason of the sheet's own as it stands. An
+    empty sheet is in English, and one that edits nothing has no such column."""
     assert '<html lang="en">' in form_page(sheet())
     assert "to_edit" not in csv_twin(sheet(sheet_item("a", edit=None)))
     made = sheet(sheet_item("a", reasons=("sample", "наша ўласная")))
@@ -320,10 +312,8 @@ def reviews_of(table: dict[str, str]) -> list[Review]:
 
 @tabled("letters", "state", "verdict")
 def test_more_than_half_decide(letters: str, state: str, verdict: str) -> None:
-    """Two who differ are a conflict; a third settles it by agreeing with one of them.
-
-    A comment alone is no verdict.
-    """
+    """Two who differ are a conflict; a third settles it by agreeing with one of them. A comment
+    alone is no verdict."""
     assert not settle(["q"], [review("q", "A", "", comment="hm")])["q"].reviews
     found = settle(["q"], reviews_of({"q": letters}))["q"]
     assert (bool(found.verdict), bool(found.reviews)) == (state == "agreed", state != "unreviewed")
@@ -462,8 +452,7 @@ def adjudicated(*given: Adjudication, labels: Sequence[str] = ("CORRECT",)) -> A
 
 def test_a_person_decides_for_that_answer_alone() -> None:
     """The verdict, who gave it and why; no model is asked; a misfit is an error, never a fall-
-    back.
-    """
+    back."""
     judge = adjudicated(decided())
     verdict = judged(judge, "Sofia, perhaps")
     assert (verdict.grade, verdict.adjudicated_by, verdict.votes) == ("CORRECT", "Ана", ())
@@ -496,8 +485,9 @@ def test_each_kind_takes_its_verdicts(kind: str, label: str | None, fits: list[s
     assert not isinstance(plain, AdjudicatedJudge)
 
 
-def test_the_file_reads_back_as_it_was_written(tmp_path: Path) -> None:
-    """Whatever a person wrote; sorted by item, readable, stable."""
+def test_the_file_of_adjudications(tmp_path: Path) -> None:
+    """It reads back as it was written, sorted by item; comments say what was judged and decide
+    nothing."""
     first = Adjudication(item="b", digest="0" * 32, label="NO", name="No: 'x' # y")
     second = Adjudication(item="a", digest="1" * 32, label="10", name="Ł\u200b", reason="- \n1")
     path = tmp_path / "new" / "adjudications.yaml"
@@ -508,40 +498,6 @@ def test_the_file_reads_back_as_it_was_written(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == text
     path.write_text("", encoding="utf-8")
     assert load_adjudications(path) == {}
-
-
-@tabled("text", "message")
-def test_a_wrong_entry_is_named(text: str, message: str, tmp_path: Path) -> None:
-    """By file, line and key."""
-    path = tmp_path / "x.yaml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match=message):
-        load_adjudications(path)
-
-
-def test_a_contradiction_is_refused_and_a_repetition_kept_as_it_was() -> None:
-    """The first verdict stands until somebody takes it out."""
-    new = [decided(name="B"), decided("INCORRECT", name="C")]
-    together, refused = merged({KEY: decided()}, new)
-    assert together == {KEY: decided()}
-    assert refused == (
-        "d-bg-q1: C says INCORRECT, but Ана decided CORRECT; take that entry out to decide anew",
-    )
-
-
-def test_files_beside_the_data_are_found_and_must_agree(tmp_path: Path) -> None:
-    """A folder without one has none."""
-    folders = [tmp_path / name for name in "abc"]
-    save_adjudications({KEY: decided()}, folders[0] / "adjudications.yaml")
-    save_adjudications({KEY: decided()}, folders[1] / "adjudications.yaml")
-    assert load_folders(folders) == {KEY: decided()}
-    save_adjudications({KEY: decided("NO")}, folders[2] / "adjudications.yaml")
-    with pytest.raises(UsageError, match=r"c/adjudications\.yaml: d-bg-q1: Ана says NO, but"):
-        load_folders(folders)
-
-
-def test_comments_say_what_was_judged(tmp_path: Path) -> None:
-    """Question and answer above each verdict; they stay when more is added, and decide nothing."""
     path = tmp_path / "adjudications.yaml"
     about = ("question: Where is it? \\n- item: forged", "answer: \\u202e # not: [yaml")
     first, second = replace(decided(), about=about), decided(digest="f" * 32)
@@ -553,3 +509,29 @@ def test_comments_say_what_was_judged(tmp_path: Path) -> None:
     assert path.read_text("utf-8") == text
     path.write_text(text.replace(f"# {about[0]}\n", ""), "utf-8")
     assert load_adjudications(path)[KEY] == replace(first, about=about[1:])
+
+
+@tabled("text", "message")
+def test_a_wrong_entry_is_named(text: str, message: str, tmp_path: Path) -> None:
+    """By file, line and key."""
+    path = tmp_path / "x.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=message):
+        load_adjudications(path)
+
+
+def test_adjudications_that_contradict(tmp_path: Path) -> None:
+    """The first verdict stands until somebody takes it out; files beside the data must agree."""
+    new = [decided(name="B"), decided("INCORRECT", name="C")]
+    together, refused = merged({KEY: decided()}, new)
+    assert together == {KEY: decided()}
+    assert refused == (
+        "d-bg-q1: C says INCORRECT, but Ана decided CORRECT; take that entry out to decide anew",
+    )
+    folders = [tmp_path / name for name in "abc"]
+    save_adjudications({KEY: decided()}, folders[0] / "adjudications.yaml")
+    save_adjudications({KEY: decided()}, folders[1] / "adjudications.yaml")
+    assert load_folders(folders) == {KEY: decided()}
+    save_adjudications({KEY: decided("NO")}, folders[2] / "adjudications.yaml")
+    with pytest.raises(UsageError, match=r"c/adjudications\.yaml: d-bg-q1: Ана says NO, but"):
+        load_folders(folders)

@@ -84,10 +84,8 @@ SAID = kept(__file__, "said")
 
 @pytest.mark.parametrize("language", [*SAID][:5])
 def test_the_language_of_an_answer_is_told_or_left_open(language: str) -> None:
-    """Own answers are in it, no other's are; names, numbers and quotations are in any language.
-
-    An answer that cannot be told has no score, and does not count in the metric or as a failure.
-    """
+    """Own answers are in it, no other's are; names, numbers and quotations are in any language. An
+    answer that cannot be told has no score, and does not count in the metric or as a failure."""
     item, spec = replace(CASE, language=language), CheckSpec(name="own", check="language")
 
     def told(answer: str) -> float | None:
@@ -177,10 +175,8 @@ def test_a_check_that_cannot_be_made(check: str, text: str, said: str) -> None:
 
 
 def test_checks_alone_are_the_verdict() -> None:
-    """PASS where all of them give 1, else FAIL with what is below.
-
-    With a judge its verdict stands, and has the scores; a check that fails spares its call.
-    """
+    """PASS where all of them give 1, else FAIL with what is below. With a judge its verdict stands,
+    and has the scores; a check that fails spares its call."""
     judge = CheckedJudge(checks=(mine("yes"), mine("half")))
     verdict = asyncio.run(judge.judge(CASE, "Sofia", no_model))
     assert (verdict.grade, verdict.reason) == ("FAIL", "check_half: half of it")

@@ -2,29 +2,134 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from json import dumps
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from evaluators.batches import waves
 from evaluators.batches.batches import Batches, find_batches
-from evaluators.batches.waves import keep_wave
-from evaluators.core import Place, Reply, StoppedError
+from evaluators.batches.waves import BatchSettings, Wave, keep_wave, waves_in
+from evaluators.core import CallError, Place, Reply, StoppedError
 from evaluators.ledger import Ledger, LedgerError, PaidReply
 from evaluators.models import connect
-from evaluators.runtime.caller import Caller, CallSettings, Meter
+from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
 from evaluators.text import Key
-from tests.conftest import INI  # noqa: F401  # the projects of killing.py are made of it
-from tests.support.batch_runs import QUICK, BatchRuns
 from tests.support.batch_server import Batch, BatchServer, batch_server
 from tests.support.loopback import Answer, Seen
 from tests.support.model_calls import PROVIDERS, SECRET, asked, spec_of
 from tests.support.tables import tabled
+
+QUICK = BatchSettings(settle=0.3, quiet=0.02, pause=0.02, first=0.01, longest=0.05)
+RETRY = RetryPolicy(attempts=2, first=0.0, longest=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What came of some calls, in their order, and what the run says of itself."""
+
+    results: Sequence[Reply | CallError]
+    stops: dict[str, str]
+    retried: dict[str, int]
+    sent: int
+
+    @property
+    def texts(self) -> list[str]:
+        """The replies' texts; for a call without one the kind of its error."""
+        return [one.text if isinstance(one, Reply) else one.kind for one in self.results]
+
+
+@dataclass
+class BatchRuns:
+    """Runs on one ledger, each of which asks one model for replies to some texts."""
+
+    folder: Path
+    server: BatchServer
+    provider: str
+    ledger: Place | None = None  # in place of a file in the folder
+
+    @property
+    def place(self) -> Place:
+        return self.ledger or self.folder / "ledger"
+
+    def run(
+        self,
+        texts: Sequence[str],
+        settings: BatchSettings | None = QUICK,
+        seconds: float | None = None,
+        **spec: Any,
+    ) -> Asked:
+        """Ask for all texts at once, for so many ``seconds`` at most, then for nothing more."""
+        calls = CallSettings(retry=RETRY, deadline=seconds)
+        with Ledger(self.place) as ledger:
+            return asyncio.run(self._run(ledger, texts, calls, settings, spec))
+
+    def run_killed(self, texts: Sequence[str], arm: Callable[[Callable[[], object]], None]) -> None:
+        """Ask for all texts; ``arm`` is given what kills the run, to be called by any thread.
+        Nothing of the run is carried on or tidied up then; its locks are the system's to give
+        back."""
+        ledger = Ledger(self.place)
+        loop = asyncio.new_event_loop()
+        loop.set_exception_handler(lambda _, context: None)
+        arm(lambda: loop.call_soon_threadsafe(loop.stop))
+        task = loop.create_task(self._run(ledger, texts, CallSettings(retry=RETRY), QUICK, {}))
+        task.add_done_callback(lambda _: loop.stop())
+        loop.run_forever()
+        assert not task.done(), "the run was over before it was killed"
+        _ABANDONED.append((loop, task))
+        ledger.close()
+
+    @property
+    def waves(self) -> list[Wave]:
+        """What the ledger remembers of batches, in the order they were begun."""
+        with Ledger(self.place, read_only=True) as ledger:
+            return sorted(waves_in(ledger).values(), key=lambda wave: wave.at)
+
+    async def _run(
+        self,
+        ledger: Ledger,
+        texts: Sequence[str],
+        settings: CallSettings,
+        batch: BatchSettings | None,
+        changes: dict[str, Any],
+    ) -> Asked:
+        spec = spec_of(self.provider, self.server.loopback, **changes)
+        model = connect(spec, Key(SECRET))
+        find = partial(find_batches, batch)
+        caller = Caller(ledger, settings, lambda spec, reply: 0.01, None, find)
+        caller.open()
+        caller.sender.begin()
+
+        async def ask(text: str) -> Reply | CallError:
+            meter = Meter(price=caller.price)
+            with caller.detour.item(meter):
+                try:
+                    return await caller.metered(meter)(model, asked(text))
+                except CallError as error:
+                    return error
+
+        try:
+            results = await asyncio.gather(*map(ask, texts))
+        finally:
+            await caller.close()
+            await model.close()
+        sender = caller.sender
+        return Asked(
+            results=results,
+            stops=dict(sender.stops),
+            retried=dict(sender.retried),
+            sent=sender.requests,
+        )
+
+
+_ABANDONED: list[object] = []  # a loop that is collected would tidy up after itself
+
 
 DAY = 86_400.0
 TEXTS = [f"What is number {number}? [[answer=n{number}]]" for number in range(12)]
@@ -317,13 +422,10 @@ def test_no_key_is_shown_or_sent_elsewhere(tmp_path: Path) -> None:
         assert SECRET not in repr(runs.waves) + repr(done)
 
 
-@wires
-def test_runs_at_one_moment_share_their_batches(
-    place: Place, tmp_path: Path, provider: str
-) -> None:
+def test_runs_at_one_moment_share_their_batches(place: Place, tmp_path: Path) -> None:
     """What one gives away the others wait for, in a file or a database; each is paid for once."""
     with batch_server(looks=4) as server:
-        runs = [BatchRuns(tmp_path, server, provider, place) for _ in range(3)]
+        runs = [BatchRuns(tmp_path, server, "openai", place) for _ in range(3)]
         with ThreadPoolExecutor() as pool:
             done = list(pool.map(lambda run: run.run(TEXTS), runs))
         assert [one.texts for one in done] == [ANSWERS] * 3

@@ -150,10 +150,8 @@ def test_what_goes_on_with_an_item_comes_before_new_items() -> None:
 
 
 def test_a_reply_without_token_counts_is_booked_at_its_most() -> None:
-    """A server that does not count makes no call free.
-
-    Where nothing limits a reply, one longer than usual is expected again.
-    """
+    """A server that does not count makes no call free. Where nothing limits a reply, one longer
+    than usual is expected again."""
     kept, open_ended = budget(10, spec(max_tokens=4)), budget(1e9, spec())
 
     async def run() -> None:
@@ -261,8 +259,7 @@ def priced(text: str, prices: Prices | None = None) -> Spec:
 
 def test_prices_by_name_address_and_length() -> None:
     """The user's own wins; another provider is found by its address; long requests cost their
-    step.
-    """
+    step."""
     own = pricing_of(priced("openai:gpt-4o", Prices(input=0, output=0)), DAY)
     assert own is not None
     assert (own.source, own.cost(1000, 1000)) == (MODELS_YAML, 0.0)
@@ -456,10 +453,8 @@ def test_calls_add_up() -> None:
 
 
 def test_a_rubric_is_paid_for_once_where_a_provider_keeps_it() -> None:
-    """The first call writes it, all others read it; what an item adds is paid for by each.
-
-    A short rubric is kept by nobody, and calls without one have nothing in common.
-    """
+    """The first call writes it, all others read it; what an item adds is paid for by each. A short
+    rubric is kept by nobody, and calls without one have nothing in common."""
     spec = parse("anthropic:m", {})
     prices = Prices(input=10, output=0, cache_read=1, cache_write=12.5)
     tariff = Pricing(steps=(PriceTier(above=0, prices=prices),), source="t")

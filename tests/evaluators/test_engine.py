@@ -49,10 +49,8 @@ def test_each_item_ends_in_one_state(
 
 
 def test_what_an_answer_took_is_apart_from_what_its_judge_took(tmp_path: Path) -> None:
-    """Also when the replies come from the ledger: the seconds are those of the first call.
-
-    Where the answer's own call fails, or there is none, nothing is known.
-    """
+    """Also when the replies come from the ledger: the seconds are those of the first call. Where
+    the answer's own call fails, or there is none, nothing is known."""
     said = Reply(text="София", input_tokens=7, output_tokens=2, seconds=0.25)
     graded = Reply(text="A", input_tokens=70, output_tokens=20, seconds=2.5)
     model = Scripted(lambda request: said)
@@ -83,10 +81,8 @@ class AskingJudge:
 def test_what_the_provider_withheld_is_no_answer(
     tmp_path: Path, text: str, finish: str, whole: bool, kind: str
 ) -> None:
-    """A filtered reply, or one cut before its first word, is an ERROR and no miss.
-
-    A cut sentence is judged as it stands; a cut yes or no may be the start of another word.
-    """
+    """A filtered reply, or one cut before its first word, is an ERROR and no miss. A cut sentence
+    is judged as it stands; a cut yes or no may be the start of another word."""
     model = Scripted(lambda request: Reply(text=text, finish=finish))
     answerer = PromptedAnswer(model=model, prompt=PROMPT, whole=whole)
     one = Bench(tmp_path, [replace(prompted(1, model), answerer=answerer)]).run()["k1"]

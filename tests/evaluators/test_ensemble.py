@@ -26,17 +26,7 @@ from evaluators.core import (
     Vote,
 )
 from evaluators.judge_spec import known_names, returned_names
-from evaluators.judges.ensemble import (
-    AUDIT,
-    HIGHEST,
-    LOWEST,
-    TIE,
-    UNDECIDED,
-    CascadeJudge,
-    PanelJudge,
-    majority,
-    middle,
-)
+from evaluators.judges import ensemble
 from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge, empty_answer_rating, empty_answer_verdict
 from evaluators.replies.labels import LONGEST
@@ -45,36 +35,36 @@ from tests.support.scripted import Scripted, complete, make_case
 from tests.support.tables import tabled
 
 SOME_GRADES = st.lists(st.sampled_from(GRADES), max_size=5)
-SOME_RATINGS = st.lists(st.integers(LOWEST, HIGHEST), max_size=5)
+SOME_RATINGS = st.lists(st.integers(ensemble.LOWEST, ensemble.HIGHEST), max_size=5)
 FEW = st.integers(0, 3)
-SEVERAL = st.lists(st.integers(LOWEST, HIGHEST), min_size=1, max_size=5)
+SEVERAL = st.lists(st.integers(ensemble.LOWEST, ensemble.HIGHEST), min_size=1, max_size=5)
 
 
 @tabled("grades", "missing", "verdict")
 def test_the_most_votes_win(grades: list[str], missing: int, verdict: str | None) -> None:
     """More votes than any other grade; a tie has no winner, and neither has what may become one."""
-    assert majority(grades, missing) == verdict
+    assert ensemble.majority(grades, missing) == verdict
 
 
 @given(SOME_GRADES, FEW)
 def test_what_stands_is_not_to_be_overturned(grades: list[str], missing: int) -> None:
     """With votes missing, a verdict is given only if no values of theirs could change it."""
-    fates = {majority([*grades, *rest]) for rest in product(GRADES, repeat=missing)}
-    assert majority(grades, missing) == (fates.pop() if len(fates) == 1 else None)
+    fates = {ensemble.majority([*grades, *rest]) for rest in product(GRADES, repeat=missing)}
+    assert ensemble.majority(grades, missing) == (fates.pop() if len(fates) == 1 else None)
 
 
 @tabled("ratings", "missing", "rating")
 def test_the_middle_rating(ratings: list[int], missing: int, rating: int | None) -> None:
     """The median; of an even number the lower of the middle two, which is always a whole number."""
-    assert middle(ratings, missing) == rating
+    assert ensemble.middle(ratings, missing) == rating
 
 
 @given(SEVERAL, st.integers(0, 2))
 def test_a_middle_that_stands_is_not_to_be_moved(ratings: list[int], missing: int) -> None:
     """With ratings missing, a middle is given only where no value of theirs could change it."""
-    rest = product(range(LOWEST, HIGHEST + 1), repeat=missing)
-    fates = {middle([*ratings, *some]) for some in rest}
-    assert middle(ratings, missing) == (fates.pop() if len(fates) == 1 else None)
+    rest = product(range(ensemble.LOWEST, ensemble.HIGHEST + 1), repeat=missing)
+    fates = {ensemble.middle([*ratings, *some]) for some in rest}
+    assert ensemble.middle(ratings, missing) == (fates.pop() if len(fates) == 1 else None)
 
 
 Said = Verdict | Exception
@@ -109,7 +99,7 @@ def members_saying(*said: str | int | Exception) -> tuple[Member, ...]:
 
 def judged(members: tuple[Member, ...], answer: str = "Sofia") -> Verdict:
     rating = isinstance(members[0].said, Verdict) and members[0].said.rating is not None
-    panel = PanelJudge(
+    panel = ensemble.PanelJudge(
         judges=members,
         rating=rating,
         spared=empty_answer_rating if rating else empty_answer_verdict,
@@ -137,7 +127,7 @@ def test_a_panel_keeps_every_vote() -> None:
     )
     with pytest.raises(JudgeError, match=r"a: CORRECT; b: INCORRECT: a tie; name an odd") as told:
         judged(members_saying(CORRECT, INCORRECT))
-    assert told.value.kind == TIE
+    assert told.value.kind == ensemble.TIE
     assert [vote.label for vote in told.value.votes] == [CORRECT, INCORRECT]
     assert judged(members_saying(2, 9, 7)).rating == 7
     verdict = judged(members_saying(4, 8))
@@ -159,7 +149,7 @@ def test_a_missing_vote_that_could_decide(said: tuple[str | int, ...]) -> None:
     """It is an error: which grade would win, or what the median would be, is not known."""
     with pytest.raises(JudgeError, match="what is missing could decide") as told:
         judged(members_saying(*said, gone()))
-    assert told.value.kind == UNDECIDED
+    assert told.value.kind == ensemble.UNDECIDED
 
 
 def test_no_vote_is_what_stops_a_run_or_is_an_error_of_ours() -> None:
@@ -215,13 +205,13 @@ def says(grade: str) -> Scripted:
     return Scripted(lambda request: Reply(calls=(call,)))
 
 
-def cascade(model: Scripted, audit: float = 0.0) -> CascadeJudge:
-    return CascadeJudge(
+def cascade(model: Scripted, audit: float = 0.0) -> ensemble.CascadeJudge:
+    return ensemble.CascadeJudge(
         rules=LexicalJudge(), model=ChoiceJudge(model=model, rubric=RUBRIC), audit=audit
     )
 
 
-def cascaded(judge: CascadeJudge, answer: str) -> Verdict:
+def cascaded(judge: ensemble.CascadeJudge, answer: str) -> Verdict:
     return asyncio.run(judge.judge(make_case(), answer, complete))
 
 
@@ -282,7 +272,7 @@ def test_the_draw_depends_on_item_and_seed_alone(share: float, seed: int, number
 
 def test_the_share_is_drawn_about_as_often_as_it_says() -> None:
     """Five in a hundred of ten thousand items, and other ones for another seed."""
-    judge = cascade(says(CORRECT), AUDIT)
+    judge = cascade(says(CORRECT), ensemble.AUDIT)
     cases = [make_case(number) for number in range(10_000)]
     drawn = {case.id for case in cases if judge.audits(case)}
     assert 430 <= len(drawn) <= 570

@@ -12,17 +12,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evaluators import output
 from evaluators.core import QAError, UsageError
-from evaluators.output import (
-    PRIVATE,
-    aligned_table,
-    markdown_table,
-    plural,
-    say,
-    write_part,
-    write_texts,
-    write_whole,
-)
 from evaluators.reading import Map, Seq, load_yaml, parse_json, read_text
 from tests.support.tables import grown, tabled
 
@@ -202,35 +193,33 @@ def test_lines_and_tables() -> None:
     """Escapes for what an encoding lacks; singular for 1 alone; columns line up."""
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii", newline="")
-    say(stream, "né", "б\ud800")
+    output.say(stream, "né", "б\ud800")
     assert raw.getvalue() == b"n\\xe9\n\\u0431\\ud800\n"
-    said = [plural(count, "row") for count in (0, 1, 2, 1000)]
+    said = [output.plural(count, "row") for count in (0, 1, 2, 1000)]
     assert said == ["0 rows", "1 row", "2 rows", "1,000 rows"]
     header, rows = ("a", "bcd"), [("long", "x")]
-    assert markdown_table(header, rows) == ["| a | bcd |", "| --- | --- |", "| long | x |"]
+    assert output.markdown_table(header, rows) == ["| a | bcd |", "| --- | --- |", "| long | x |"]
     padded = ["| a    | bcd |", "|------|-----|", "| long | x   |"]
-    assert markdown_table(header, rows, padded=True) == padded
-    assert markdown_table(header, []) == ["| a | bcd |", "| --- | --- |"]
-    assert aligned_table([("model", "n"), ("m", "100")]) == ["model    n", "m      100"]
+    assert output.markdown_table(header, rows, padded=True) == padded
+    assert output.markdown_table(header, []) == ["| a | bcd |", "| --- | --- |"]
+    assert output.aligned_table([("model", "n"), ("m", "100")]) == ["model    n", "m      100"]
 
 
 def test_a_file_is_replaced_whole_and_is_private(tmp_path: Path) -> None:
-    """The old content stays until the new is complete; nothing else is left.
-
-    Folders are made; half a character is written as an escape.
-    """
+    """The old content stays until the new is complete; nothing else is left. Folders are made; half
+    a character is written as an escape."""
     path = tmp_path / "file"
-    write_whole(path, [b"one"])
-    write_whole(path, [b"two", b"three"])
+    output.write_whole(path, [b"one"])
+    output.write_whole(path, [b"two", b"three"])
     assert path.read_bytes() == b"twothree"
-    assert path.stat().st_mode & 0o777 == PRIVATE
+    assert path.stat().st_mode & 0o777 == output.PRIVATE
     assert list(tmp_path.iterdir()) == [path]
     path = tmp_path / "a" / "b"
-    write_texts([(path, "é\ud800")])
+    output.write_texts([(path, "é\ud800")])
     assert path.read_bytes() == "é\\ud800".encode()
     # Someone else's link cannot lead the writer to another file.
     (tmp_path / ".file.part").symlink_to(tmp_path / "victim")
-    assert write_part(tmp_path / "file", [b"x"]) == tmp_path / ".file.part"
+    assert output.write_part(tmp_path / "file", [b"x"]) == tmp_path / ".file.part"
     assert not (tmp_path / "victim").exists()
 
 
@@ -242,7 +231,7 @@ def test_content_that_ends_in_an_error_leaves_nothing(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_whole(tmp_path / "file", content())
+        output.write_whole(tmp_path / "file", content())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -262,5 +251,5 @@ def test_a_place_that_takes_no_file_is_named(
     path = tmp_path / "sub" / "file"
     hinder(path)
     with pytest.raises(QAError, match=r"sub/file: cannot be written \(.+\); name another place"):
-        write_texts([(path, "text")])
+        output.write_texts([(path, "text")])
     assert not list(tmp_path.rglob("*.part"))

@@ -41,7 +41,7 @@ from evaluators.runtime.process import (
     pack,
 )
 from evaluators.runtime.schedule import UNLIMITED
-from tests.support.hosted import SECRET, Made, good, hanging, pid_of
+from tests.support.engine_bench import SECRET, Made, good, hanging, pid_of
 from tests.support.killing import until
 from tests.support.scripted import Scripted
 from tests.support.tables import kept
@@ -505,9 +505,7 @@ def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Ends:
 
 def test_what_has_come_or_ended_is_not_waited_for(ends: Ends) -> None:
     """An outcome that has come is returned at once; after the end an item without one is MISSING.
-
-    It has the engine's reason.
-    """
+    It has the engine's reason."""
     writer, source, clock = ends
     writer.post([OUTCOME])
     writer.end("the disk is full")

@@ -304,10 +304,7 @@ def test_a_document_that_was_changed_is_not_imported(
 
 
 ROOT = Path(__file__).parents[2]
-SHORT_LEASE = """
-from evaluators.ledger import postgres
-postgres.LEASE_S, postgres.RENEW_S = 1.0, 0.1
-"""
+SHORT_LEASE: str = kept(__file__, "short_lease")
 HOLDER = kept(__file__, "holder")
 RUN = kept(__file__, "run")
 
@@ -327,10 +324,8 @@ def free(spec: str, reply: Reply) -> float | None:
 
 
 def test_processes_at_once_make_each_call_once(place: Place) -> None:
-    """Three runs over the same 400 calls: 400 requests in all, every row there, none waits.
-
-    Row F17 of the fault matrix.
-    """
+    """Three runs over the same 400 calls: 400 requests in all, every row there, none waits. Row F17
+    of the fault matrix."""
     runs = [start(RUN, text_of(place), order) for order in "010"]
     outputs = [run.communicate(timeout=60)[0] for run in runs]
     assert [run.returncode for run in runs] == [0, 0, 0], outputs
@@ -380,9 +375,8 @@ def test_a_failed_call_is_free_for_the_other_run(place: Place) -> None:
 
 def test_a_killed_run_holds_nothing_up(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The claim of a run that was killed is free: at once in a file, with its lease in a database.
-
-    So that the next run repeats only what the dead one had in flight (R3). The lease is short here.
-    """
+    So that the next run repeats only what the dead one had in flight (R3). The lease is short
+    here."""
     key = key_of(1)
     holder = start(f"{SHORT_LEASE}{HOLDER}", text_of(place), key)
     assert holder.stdout is not None

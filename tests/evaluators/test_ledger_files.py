@@ -45,10 +45,8 @@ def scramble(content: bytearray, chance: random.Random) -> None:
 
 @pytest.mark.parametrize("damage", [flip, zero, cut, scramble])
 def test_a_hundred_damaged_files_give_no_wrong_reply(memory: Path, damage: object) -> None:
-    """Whatever happens to the bytes: the right reply or none, no crash, and the file is kept.
-
-    Row F16 of the fault matrix.
-    """
+    """Whatever happens to the bytes: the right reply or none, no crash, and the file is kept. Row
+    F16 of the fault matrix."""
     assert callable(damage)
     fill(memory / "sound", ROWS)
     sound = (memory / "sound").read_bytes()
@@ -90,10 +88,17 @@ def check_run(path: Path, content: bytes) -> None:
         assert len(kept) == sum("it is kept as l.damaged-" in note for note in ledger.notes)
 
 
-def test_a_lost_page_costs_its_own_rows_only(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("large") / "l"
+    fill(path, 2000, size=5)
+    return path.read_bytes()
+
+
+def test_a_lost_page_costs_its_own_rows_only(tmp_path: Path, large: bytes) -> None:
     """Rows that verify and documents go on in a new file; the note counts and names the old one."""
     path = tmp_path / "l"
-    fill(path, 2000, size=5)
+    path.write_bytes(large)
     with Ledger(path) as ledger:
         asyncio.run(ledger.keep("batch", "k", "text"))
     damaged = zero_page(path)
@@ -136,10 +141,10 @@ def test_a_ledger_of_nothing_but_zeros_is_set_aside(tmp_path: Path) -> None:
         assert [one.read_bytes() for one in tmp_path.glob("l.damaged-*")] == [bytes(20_000)] * kept
 
 
-def test_a_damaged_ledger_in_use_is_left_alone(tmp_path: Path) -> None:
+def test_a_damaged_ledger_in_use_is_left_alone(tmp_path: Path, large: bytes) -> None:
     """Nobody renames a file under a live run; the second run is refused in one line."""
     path = tmp_path / "l"
-    fill(path, 2000, size=5)
+    path.write_bytes(large)
     with Ledger(path):
         zero_page(path)
         with pytest.raises(UsageError, match="another run uses it; run again once that"):
@@ -147,10 +152,10 @@ def test_a_damaged_ledger_in_use_is_left_alone(tmp_path: Path) -> None:
     assert list(tmp_path.glob("l.damaged-*")) == []
 
 
-def test_damage_met_in_the_middle_of_a_run_stops_it(tmp_path: Path) -> None:
+def test_damage_met_in_the_middle_of_a_run_stops_it(tmp_path: Path, large: bytes) -> None:
     """A page that goes bad under a run ends the paid calls; the next run sets the file aside."""
     path = tmp_path / "l"
-    fill(path, 2000, size=5)
+    path.write_bytes(large)
     with Ledger(path) as ledger:
         content = path.read_bytes()
         path.write_bytes(content[:8192] + b"\xff" * (len(content) - 8192))
@@ -161,10 +166,10 @@ def test_damage_met_in_the_middle_of_a_run_stops_it(tmp_path: Path) -> None:
         assert "was damaged" in ledger.notes[0]
 
 
-def test_a_replay_of_a_damaged_file_says_so(tmp_path: Path) -> None:
+def test_a_replay_of_a_damaged_file_says_so(tmp_path: Path, large: bytes) -> None:
     """What can be read is used; the rest counts as damaged and is in the notes."""
     path = tmp_path / "l"
-    fill(path, 2000, size=5)
+    path.write_bytes(large)
     zero_page(path)
     with Ledger(path, read_only=True) as ledger:
         found = sum(ledger.get(key_of(number)) is not None for number in range(2000))
@@ -241,11 +246,11 @@ def test_a_database_of_something_else_is_refused(
 
 
 def test_a_full_disk_leaves_the_damaged_file_in_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, large: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is renamed before the new file is complete, and no half of one stays."""
     path = tmp_path / "l"
-    fill(path, 2000, size=5)
+    path.write_bytes(large)
     damaged = zero_page(path)
 
     def full(*_: object) -> None:

@@ -305,10 +305,8 @@ def test_what_waits_for_a_server_is_kept_once_it_is_back(
 def test_without_a_server_nothing_more_is_asked(
     cluster: Cluster, place: PostgresUrl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Look-up, claim and reply say so; the next run has all that was kept before.
-
-    Replies that came too late for the server are in private files, which the next run takes in.
-    """
+    """Look-up, claim and reply say so; the next run has all that was kept before. Replies that came
+    too late for the server are in private files, which the next run takes in."""
     monkeypatch.chdir(tmp_path)
 
     found: set[Path] = set()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,8 +28,74 @@ from evaluators.judges.lexical.tables import (
 )
 from evaluators.reading import Map, load_yaml
 from tests.benchmarks.lexical import SETS, judge, measure
-from tests.support.near_misses import LANGUAGES, answers, premises
 from tests.support.tables import kept, tabled
+
+_FILE = Path(__file__).parents[1] / "evaluators" / "near_misses.yaml"
+LANGUAGES = ("en", "bg", "pl", "hu", "be")
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """An answer to a case: the gold in other words, or a near miss."""
+
+    case: Case
+    text: str
+    right: bool
+
+
+def answers(language: str) -> Iterator[Attempt]:
+    """Yield the near misses of a language, and the right answers that go with them."""
+    data = cast("Mapping[str, Any]", load_yaml(_FILE))
+    own = data[language]
+    for frame in own["frames"]:
+        for a, b in [*data["pools"].get(frame["pool"], []), *own.get(frame["pool"], [])]:
+            case = _case(language, frame["question"].format(b=b), frame["gold"].format(a=a))
+            for key, right in (("right", True), ("wrong", False)):
+                for text in frame[key]:
+                    yield Attempt(case=case, text=text.format(a=a, b=b), right=right)
+    yield from _dated(language, own, data["pools"]["days"])
+
+
+def premises() -> list[Mapping[str, Any]]:
+    """Return the questions on a false premise or without an answer, with answers by grade."""
+    return list(cast("Mapping[str, Any]", load_yaml(_FILE))["premises"])
+
+
+def _dated(language: str, own: Mapping[str, Any], days: list[Pair]) -> Iterator[Attempt]:
+    """Yield neighbour dates and wrong parts of dates to questions for a day and for a month."""
+    for one, other in days:
+        day, month, year = (_spell(own, key, one) for key in ("day", "month", "year"))
+        rivals = [_spell(own, "day", other), month, year]
+        for question in own["day_questions"]:
+            yield from _options(_case(language, question, day), own, day, rivals)
+        elsewhere = _spell(own, "month", _next_month(one))
+        for question in own["month_questions"]:
+            yield from _options(_case(language, question, month), own, month, [elsewhere, year])
+
+
+def _options(case: Case, own: Mapping[str, Any], gold: str, wrong: list[str]) -> Iterator[Attempt]:
+    for sentence in own["dated"]:
+        yield Attempt(case=case, text=sentence.format(x=gold), right=True)
+        for text in wrong:
+            yield Attempt(case=case, text=sentence.format(x=text), right=False)
+
+
+def _spell(own: Mapping[str, Any], key: str, date: str) -> str:
+    day, month, year = date.split()
+    pattern = str(own.get(key, "{y}"))
+    return pattern.format(d=day, m=own["months"][int(month) - 1], y=year)
+
+
+def _next_month(date: str) -> str:
+    day, month, year = date.split()
+    return f"{day} {int(month) % 12 + 1} {year}"
+
+
+def _case(language: str, question: str, gold: str) -> Case:
+    return Case(id="x", dataset="x", language=language, row=1, question=question, golds=(gold,))
+
 
 EXAMPLES = Path(__file__).parent / "lexical_examples.yaml"
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -108,7 +175,7 @@ HUGE = {
     "ranges": "1-2-" * 250_000,
     "dates": "12 of 3 " * 120_000,
     "choices": "I choose, " * 100_000,
-    "marks": "a" + "\u0316\u0301" * 500_000,
+    "marks": "a" + "\u0316\u0301" * 250_000,
     "nul": "\0" * 10**6,
     "surrogates": "\ud800" * 10**6,
     "invisible": "\u200b" * 10**6,
@@ -139,11 +206,9 @@ def test_sure_of_nothing_but_a_form_and_a_refusal(answer: str, sure: bool) -> No
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_questions_without_an_ordinary_answer(language: str) -> None:
-    """A false premise is met by correcting it, an unanswerable question by declining.
-
-    A word of denial or a refusal next to an answer does not help, a request for details is no
-    attempt, and what is sure is right.
-    """
+    """A false premise is met by correcting it, an unanswerable question by declining. A word of
+    denial or a refusal next to an answer does not help, a request for details is no attempt, and
+    what is sure is right."""
     for one in (row for row in premises() if row["language"] == language):
         item = case(one["gold"], language=language, question=one["question"])
         for grade_ in GRADES:
@@ -222,10 +287,21 @@ def test_folding(text: str, folded: str) -> None:
     assert fold(text) == folded
 
 
-def test_plain_keeps_the_letters() -> None:
-    """The strict form loses case, outer marks and spaces; taking all words away takes none."""
+def test_parts_of_texts() -> None:
+    """Letters are kept, two swapped are one error, a denial about others is no refusal, capitals no
+    names."""
     assert plain("  “Łódź”.  ") == "łódź"
     assert without(read("the a"), frozenset({"the", "a"})).words == ("the", "a")
+    names = Tolerance(tables=tables("en"), names=True)
+    assert names.alike("ahmedova", "amhedova")
+    assert not names.alike("ahmedova", "amhedxva")
+    assert Answer(case("x"), "He could not at that time recall it").refusals == []
+    assert Answer(case("x"), "I do not. Recall it").refusals == []
+    assert Answer(case("x"), "I do not recall it").refusals != []
+    assert Answer(case("x"), "Paris is it. Later «London» was.").capitals == {"paris", "london"}
+    known = tables("zz")
+    assert not has_tables("zz")
+    assert (known.decimal, known.months.get("march")) == (".", 3)
 
 
 @given(st.text(max_size=100))
@@ -248,13 +324,6 @@ def test_typing_errors_do_not_depend_on_the_order_of_words(one: str, other: str)
     names = Tolerance(tables=tables("zz"), names=True)
     assert names.alike(one, one)
     assert names.alike("x" + one, "x" + other) == names.alike("x" + other, "x" + one)
-
-
-def test_two_swapped_letters_are_one_error() -> None:
-    """A swap is forgiven where one error is, a swap and a wrong letter are not."""
-    names = Tolerance(tables=tables("en"), names=True)
-    assert names.alike("ahmedova", "amhedova")
-    assert not names.alike("ahmedova", "amhedxva")
 
 
 @tabled("text", "language", "wanted")
@@ -288,18 +357,6 @@ def test_no_day_is_made_up(text: str) -> None:
     assert find_dates(read("on March 5, 1989 it"), tables("en")) == [day]
 
 
-def test_a_denial_about_others_is_no_refusal() -> None:
-    """ "He could not recall" tells of somebody else; a denial ends with its clause."""
-    assert Answer(case("x"), "He could not at that time recall it").refusals == []
-    assert Answer(case("x"), "I do not. Recall it").refusals == []
-    assert Answer(case("x"), "I do not recall it").refusals != []
-
-
-def test_capitals_of_later_sentences_do_not_make_names() -> None:
-    """A word counts as a name where it has a capital of its own, not that of a sentence."""
-    assert Answer(case("x"), "Paris is it. Later «London» was.").capitals == {"paris", "london"}
-
-
 @pytest.mark.parametrize("language", ["en", "bg", "pl", "hu", "be", "cs"])
 def test_every_language_is_complete(language: str) -> None:
     """Each file has the keys of the English one, and number words up to twenty."""
@@ -309,10 +366,3 @@ def test_every_language_is_complete(language: str) -> None:
     )
     assert own.keys() >= english.keys() - {"impersonal", "speakers", "compounds"}
     assert {str(number) for number in range(1, 21)} <= {*cast("Map", own["numbers"])}
-
-
-def test_a_language_that_nobody_knows_is_read_as_english() -> None:
-    """Neither a file nor CLDR is needed."""
-    known = tables("zz")
-    assert not has_tables("zz")
-    assert (known.decimal, known.months.get("march")) == (".", 3)

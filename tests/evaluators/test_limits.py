@@ -27,8 +27,7 @@ from evaluators.runtime.server import (
     TokenBucket,
 )
 from tests.support.scripted import ask_for
-from tests.support.simulated import Down, Metered, Server, asked, call_all, now
-from tests.support.virtual_time import run
+from tests.support.simulated import Down, Metered, Server, asked, call_all, now, run
 
 FIVE_MINUTES = 300.0
 
@@ -79,10 +78,8 @@ def test_the_run_s_deadline_ends_the_waiting() -> None:
 
 
 def test_calls_in_flight_at_the_deadline_are_cut() -> None:
-    """A reply that comes a moment late is kept; what hangs is cut within two seconds.
-
-    Waiting for another run's call ends with the run's time; what comes before it is used.
-    """
+    """A reply that comes a moment late is kept; what hangs is cut within two seconds. Waiting for
+    another run's call ends with the run's time; what comes before it is used."""
     limits = Limits(host="host", deadline=1e9, item_deadline=1e9)
     assert asked(Server(latency=61, limits=limits), 1, deadline=60.0).replies == 1
     ended = asked(Server(latency=1e6, limits=limits), 40, deadline=60.0)
@@ -480,55 +477,6 @@ def test_an_estimate_learns_from_replies() -> None:
     limited = type(short)(messages=short.messages, parameters={"max_tokens": 10})
     assert tokens.estimate(limited) == 210
     assert TokenLimit(TokenBucket.per_minute(6000, 2.0, 0.0), None).estimate(limited) == 110
-
-
-def test_a_bucket_takes_more_than_it_holds_only_when_full() -> None:
-    """What exceeds the burst goes when the bucket is full, and is paid off before the next."""
-    bucket = TokenBucket(rate=10, burst=20, now=0)
-    assert bucket.wait(0, 50) == 0
-    bucket.take(0, 50)
-    assert bucket.wait(0, 5) == pytest.approx(3.5)
-    bucket.give_back(30)
-    assert bucket.wait(0, 5) == pytest.approx(0.5)
-    bucket.give_back(1000)
-    assert bucket.wait(0, 20) == 0
-    assert TokenBucket.per_minute(6, 0.05, 0).wait(0) == 0
-
-
-def server(draw: float = 0.0) -> ServerState:
-    one = ServerState("host", 16, lambda: draw, give_up_after=900)
-    one.start(-1)
-    one.end(None, -1, -1, None)
-    return one
-
-
-def fail(one: ServerState, started: float, now: float, failed_at: float | None = None) -> None:
-    one.end(TransientError("overloaded", "busy"), started, now, failed_at)
-
-
-def test_an_open_circuit_lets_one_probe_through() -> None:
-    """Open after five failures; one call at a time; closed by a success of its own time only."""
-    one = server(draw=1.0)
-    for at in range(5):
-        assert one.wait(at) == 0
-        one.start(at)
-        fail(one, at, at)
-    assert one.is_probing
-    fail(one, 3, 4.5)  # it was in flight: no news
-    one.end(None, 3.5, 4.5, None)
-    assert one.wait(4) == pytest.approx(1.2)
-    one.start(6)
-    assert one.wait(99) == float("inf")
-    fail(one, 6, 7)
-    assert one.wait(7) == pytest.approx(1.2 * (1.25 + 3 / 4))
-    one.start(10)
-    one.end(asyncio.CancelledError(), 9, 11, None)
-    assert one.wait(11) == float("inf")
-    one.end(asyncio.CancelledError(), 10, 11, None)
-    assert one.wait(11) == 1.25 + 7 / 4
-    one.start(14)
-    one.end(None, 14, 14, None)
-    assert not one.is_probing
 
 
 def test_a_host_says_what_it_waits_for() -> None:

@@ -120,8 +120,7 @@ def test_an_unreadable_reply_is_asked_again_and_a_readable_one_never() -> None:
 
 def test_an_answer_without_content_costs_nothing() -> None:
     """NOT_ATTEMPTED unless the gold is such a text; a blank one is rated 1, a poor one by the
-    rater.
-    """
+    rater."""
     model = Scripted(replies(Reply(text="A")))
     judge = ChoiceJudge(model=model, rubric=rubric("letter"))
     assert judge_it(judge, "Отговор:").grade == NOT_ATTEMPTED

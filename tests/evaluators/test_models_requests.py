@@ -32,13 +32,25 @@ from tests.support.tables import kept, tabled
 
 @both
 def test_an_answer(provider: str) -> None:
-    """A plain call gives the text, the finish, the model, the tokens and the time."""
+    """Text, finish, model, tokens and time; an echoed key is hidden; lone surrogates stop
+    nothing."""
     with loopback() as server:
         got = ask(spec_of(provider, server), asked("Capital? [[answer=София]]"))
     assert (got.text, got.calls, got.finish, got.model) == ("София", (), "stop", "model-1")
     assert got.input_tokens > 0
     assert got.output_tokens == 5
     assert got.seconds > 0
+    key = "0123456789abcdef0123456789abcdef"
+    with loopback() as server:
+        spec = spec_of(provider, server)
+        said = ask(spec, asked(f"[[answer=Hello, {key}]]"), key)
+        called = ask(spec, asked(f"[[grade=CORRECT]] [[reason={key}]]", tool=TOOL), key)
+    assert said.text == "Hello, ***"
+    assert key not in repr(called)
+    with loopback(handler=lambda seen: reply(seen, text="x\ud800y")) as server:
+        got = ask(spec_of(provider, server), asked("a\ud800b \ud83d\ude00"))
+        assert "a\ufffdb 😀" in server.requests[0].prompt
+    assert got.text == "x\ud800y"
 
 
 @both
@@ -76,26 +88,13 @@ def test_another_server_is_told_nothing_of_the_account(
     assert SECRET in sent.get("x-api-key", "") + sent.get("authorization", "")
 
 
-@both
-def test_a_key_that_is_echoed_is_not_in_the_reply(provider: str) -> None:
-    """A server that repeats the key of no known shape finds it hidden wherever text is kept."""
-    key = "0123456789abcdef0123456789abcdef"
-    with loopback() as server:
-        spec = spec_of(provider, server)
-        said = ask(spec, asked(f"[[answer=Hello, {key}]]"), key)
-        called = ask(spec, asked(f"[[grade=CORRECT]] [[reason={key}]]", tool=TOOL), key)
-    assert said.text == "Hello, ***"
-    assert key not in repr(called)
-
-
 @tabled("provider", "settings", "parameters", "path", "body")
 def test_the_body_of_a_request(
     provider: str, settings: dict[str, Any], parameters: dict[str, Any], path: str, body: str
 ) -> None:
     """Chat: roles stay, max_tokens may be renamed. Responses: a flat tool, its own names.
-
-    Anthropic: the system text stands apart and may be kept in a cache, max_tokens is always there.
-    """
+    Anthropic: the system text stands apart and may be kept in a cache, max_tokens is always
+    there."""
     with loopback() as server:
         ask(spec_of(provider, server, **settings), asked(parameters=parameters, tool=TOOL))
         seen = server.requests[0]
@@ -117,15 +116,6 @@ def test_anthropic_keeps_max_tokens_against_an_omission() -> None:
             "max_tokens": 4096,
             "messages": [{"role": "user", "content": "Who?"}],
         }
-
-
-@both
-def test_a_lone_surrogate_does_not_stop_a_call(provider: str) -> None:
-    """What no HTTP body can hold is replaced on the way out, and kept on the way in."""
-    with loopback(handler=lambda seen: reply(seen, text="x\ud800y")) as server:
-        got = ask(spec_of(provider, server), asked("a\ud800b \ud83d\ude00"))
-        assert "a\ufffdb 😀" in server.requests[0].prompt
-    assert got.text == "x\ud800y"
 
 
 @both

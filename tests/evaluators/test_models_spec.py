@@ -107,10 +107,8 @@ def test_loopback(address: str, here: bool) -> None:
 
 
 def test_identity_tells_models_apart_and_holds_no_key() -> None:
-    """Provider, server, name, parameters and omissions make a model; limits and keys do not.
-
-    Its parameters win over the prompt's; omitted ones are gone; max_tokens gets the API's name.
-    """
+    """Provider, server, name, parameters and omissions make a model; limits and keys do not. Its
+    parameters win over the prompt's; omitted ones are gone; max_tokens gets the API's name."""
     spec = Spec(
         text="t",
         provider="anthropic",
@@ -299,10 +297,8 @@ def test_a_key_no_header_can_carry_is_refused_unseen(
 
 
 def test_a_providers_own_key_goes_to_its_own_host_only() -> None:
-    """A loopback server gets the placeholder, another machine nothing until a key is named.
-
-    White space at its ends, as secret files leave it, is no part of a key.
-    """
+    """A loopback server gets the placeholder, another machine nothing until a key is named. White
+    space at its ends, as secret files leave it, is no part of a key."""
     assert require_key(REMOTE).reveal() == "sk-x1"
     assert require_key(LOCAL).reveal() == PLACEHOLDER
     message = "no key is named for https://third.example/v1, and OPENAI_API_KEY goes to"

@@ -106,12 +106,15 @@ def test_no_body(provider: str, raw: str) -> None:
 
 
 @both
-def test_retry_after_has_no_case(provider: str) -> None:
-    """A server may write the names of headers as it likes, and other headers with any bytes."""
+def test_what_an_error_says_is_read_and_shown_clean(provider: str) -> None:
+    """Retry-After in any case; a message of 300 characters without controls."""
     headers = {"RETRY-AFTER": "7", "x-name": "\xff\xfe"}
     error = failure(provider, Answer(status=429, headers=headers))
     assert isinstance(error, TransientError)
     assert error.retry_after == 7.0
+    error = failure(provider, Answer(status=400, body=error_body("no\x1b[2J\r\nway\u202e " * 99)))
+    assert ": no [2J way no" in str(error)
+    assert str(error).endswith("…")
 
 
 @both
@@ -188,8 +191,8 @@ def test_the_deadline_is_for_the_whole_call(provider: str, answer: Answer) -> No
 
 
 @both
-def test_a_broken_or_refused_connection(provider: str) -> None:
-    """Both are transient, and named."""
+def test_a_call_that_cannot_be_made(provider: str) -> None:
+    """A broken or refused connection is transient and named; what no JSON can hold is refused."""
     error = failure(provider, Answer(action="reset"))
     assert (type(error), error.kind) == (TransientError, "connection")
     with loopback() as server:
@@ -197,16 +200,11 @@ def test_a_broken_or_refused_connection(provider: str) -> None:
     with pytest.raises(TransientError, match="no connection") as caught:
         ask(spec, asked())
     assert caught.value.kind == "unreachable"
-
-
-@both
-def test_a_request_that_no_json_can_hold(provider: str) -> None:
-    """What cannot be sent is refused, not retried and not raised as it is."""
     with loopback() as server:
-        with pytest.raises(RefusedError, match="cannot be sent") as caught:
+        with pytest.raises(RefusedError, match="cannot be sent") as refused:
             ask(spec_of(provider, server), asked(parameters={"seed": object()}))
         assert server.count == 0
-    assert caught.value.kind == "bad_request"
+    assert refused.value.kind == "bad_request"
 
 
 @both
@@ -259,9 +257,8 @@ def test_finish_reasons(provider: str) -> None:
 
 
 def test_what_a_good_body_holds() -> None:
-    """A refusal is text; a cut part is seen; cached tokens are input; thinking is none;
-    arguments as sent.
-    """
+    """A refusal is text; a cut part is seen; cached tokens are input; thinking is none; arguments
+    as sent."""
     said = {"role": "assistant", "content": None, "refusal": "I can't."}
     assert ask_body("openai", changed("choices.0.message", said)).text == "I can't."
     part = {"type": "refusal", "refusal": "I can't."}
@@ -508,14 +505,6 @@ def test_every_status_has_its_sort(
 
 
 @both
-def test_the_provider_s_message_is_shown_clean(provider: str) -> None:
-    """Control characters go, the rest is cut at 300 characters."""
-    error = failure(provider, Answer(status=400, body=error_body("no\x1b[2J\r\nway\u202e " * 99)))
-    assert ": no [2J way no" in str(error)
-    assert str(error).endswith("…")
-
-
-@both
 @pytest.mark.parametrize("echo", [SECRET, "sk-other-12345678", "Bearer abcdef0123456789"])
 def test_a_key_that_the_api_echoes_is_masked(
     provider: str, echo: str, caplog: pytest.LogCaptureFixture
@@ -530,8 +519,8 @@ def test_a_key_that_the_api_echoes_is_masked(
 
 
 @both
-def test_the_model_shows_no_key(provider: str) -> None:
-    """Its repr, SPEC and identity are free of it, before and after a call."""
+def test_neither_model_nor_endpoint_shows_a_key(provider: str) -> None:
+    """Repr, SPEC, identity and headers are free of it; without one no call is made."""
     with loopback() as server:
         model = connect(spec_of(provider, server), Key(SECRET))
         with asyncio.Runner() as runner:
@@ -540,11 +529,6 @@ def test_the_model_shows_no_key(provider: str) -> None:
     shown = f"{model!r} {model} {model.spec} {model.identity} {vars(model)}"
     assert SECRET not in shown
     assert repr(model) == f"LazyModel('{provider}:model-1')"
-
-
-@both
-def test_an_endpoint_shows_no_key(provider: str) -> None:
-    """The headers that it holds are left out where it is printed."""
 
     async def run() -> None:
         opened = open_endpoint(spec, Key(SECRET))
@@ -555,11 +539,6 @@ def test_an_endpoint_shows_no_key(provider: str) -> None:
     with loopback() as server:
         spec = spec_of(provider, server)
     asyncio.run(run())
-
-
-@both
-def test_without_a_key_no_call_is_made(provider: str) -> None:
-    """A model that was connected for a replay refuses to call."""
     with loopback() as server:
         model = connect(spec_of(provider, server))
         with pytest.raises(FatalError, match="no API key") as caught:

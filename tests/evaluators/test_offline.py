@@ -8,13 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.__main__ import main
-from evaluators.core import Case, JudgeError, Reply, UsageError
+from evaluators.core import Case, JudgeError, Reply
 from evaluators.judge_spec import parse_judges
 from evaluators.judges.factory import Place, connect_judges
 from evaluators.judges.offline import OverlapRater, offline_judge, rate
 from evaluators.rubric import Style
-from tests.support.labelled_rows import write
 from tests.support.own_rules import POLITE
 from tests.support.scripted import make_case
 from tests.support.tables import tabled
@@ -54,30 +52,6 @@ def test_what_is_no_verdict_is_an_error(answer: str, style: Style, message: str)
     with pytest.raises(JudgeError) as caught:
         label(answer, style)
     assert str(caught.value).startswith(f"{SPEC}: {message}")
-
-
-def test_calibrate_measures_and_attack_attacks_them(capsys: pytest.CaptureFixture[str]) -> None:
-    """Labelled answers and the bundled attacks are put to rules of one's own too."""
-    said = (("please", "CORRECT"), ("now", "INCORRECT"))
-    rows: list[dict[str, object]] = [
-        {"question": f"q{n}{word}?", "gold": "g", "predicted": word, "label": label}
-        for n in range(10)
-        for word, label in said
-    ]
-    assert main(["calibrate", write("l.jsonl", rows), "--judge", SPEC]) == 0
-    assert "agreement ≥ 0.9: reached" in capsys.readouterr().out
-    assert main(["attack", "--judge", SPEC, "--languages", "en"]) == 1
-    out = capsys.readouterr().out
-    assert "attacks:en     attacks_passed 0.000" in out
-    assert "attacks:en     controls_lost 1.000" in out
-
-
-def test_a_class_that_is_not_there_ends_a_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """One line and exit 4."""
-    assert main(["attack", "--judge", "python:polite_rules:Rude"]) == 4
-    assert "module 'polite_rules' has no class 'Rude'" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="want python:MODULE:CLASS"):
-        offline_judge("python:polite_rules", "graded")
 
 
 EXPERT = "An institution shall hold 8% of own funds under Article 92 of the CRR."

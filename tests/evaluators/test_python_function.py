@@ -60,22 +60,18 @@ def spec_of(module: str, function: str, **changes: float) -> Spec:
     return replace(parse(f"python:{module}:{function}", {}), **changes)  # type: ignore[arg-type]
 
 
-def test_it_gets_the_case_and_not_its_gold(module: str) -> None:
-    """Question, context, language, metadata and the filled prompt; else the messages alone."""
+def test_what_it_is_given(module: str) -> None:
+    """The case and not its gold; async functions share a loop outside of the engine's."""
     reply = call(spec_of(module, "echo"))
     assert reply.text == "Capital?|Bulgaria|bg|{'topic': 'geo'}|0"
     assert reply.seconds > 0
     assert not hasattr(CASE, "golds")
     assert call(spec_of(module, "echo"), None).text == "|||{}|2"
-
-
-def test_async_functions_share_a_loop_outside_of_the_engine(module: str) -> None:
-    """One that blocks holds up no other model's calls."""
     assert call(spec_of(module, "aecho"), times=2).text == "Capital? on qa-target"
 
 
 def test_a_structured_reply(module: str) -> None:
-    """Tokens, cost, calls of tools and the inner model's name; the cost wins over prices."""
+    """Tokens, cost, calls and model; calls are the answer where there is no text, as JSON."""
     spec = spec_of(module, "agent")
     reply = call(spec)
     assert (reply.text, reply.finish, reply.model) == ("done", "tool_calls", "inner")
@@ -83,6 +79,10 @@ def test_a_structured_reply(module: str) -> None:
     assert (reply.input_tokens, reply.output_tokens) == (3, 4)
     assert cost_of({spec.text: None}, spec.text, reply) == 0.25
     assert call(spec_of(module, "whole")).output_tokens == 2
+    calls = (ToolCall(name="f", arguments='{"a": "ж"}'), ToolCall(name="g", arguments="{"))
+    said = '[{"name": "f", "arguments": {"a": "ж"}}, {"name": "g", "arguments": "{"}]'
+    assert answer_of(Reply(calls=calls)) == said
+    assert answer_of(Reply(text="done", calls=calls)) == "done"
 
 
 @tabled("function", "said")
@@ -113,19 +113,9 @@ def test_its_time_is_limited(module: str, function: str) -> None:
     assert threading.active_count() <= before + 2
 
 
-def test_calls_of_tools_are_the_answer_where_there_is_no_text() -> None:
-    """As JSON that a check or a judge can read; broken arguments stay as they are."""
-    calls = (ToolCall(name="f", arguments='{"a": "ж"}'), ToolCall(name="g", arguments="{"))
-    said = '[{"name": "f", "arguments": {"a": "ж"}}, {"name": "g", "arguments": "{"}]'
-    assert answer_of(Reply(calls=calls)) == said
-    assert answer_of(Reply(text="done", calls=calls)) == "done"
-
-
 def test_versions(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Declared on the command line, by the function, by the module, else by the source's hash.
-
-    So the ledger never answers for what a changed module would say.
-    """
+    """Declared on the command line, by the function, by the module, else by the source's hash. So
+    the ledger never answers for what a changed module would say."""
 
     def version(text: str) -> object:
         return parse(text, {}).identity["version"]

@@ -81,11 +81,18 @@ def test_decoration_does_not_change_a_reading(grade: str, mark: str, data: st.Da
     assert grade_of(f"{mark}{word}{mark}") == grade
 
 
-def test_thoughts_are_dropped_and_open_ones_are_noticed() -> None:
-    """Nested blocks and a closing tag from the chat template are thoughts too."""
+def test_reasons_and_thoughts() -> None:
+    """Thoughts are dropped, open ones noticed; a reason is text in its field, or empty."""
     assert spoken("a<think>b<think>c</think>d</think>e") == "ae"
     assert spoken("b</THINK>e") == "e"
     assert spoken("a<think>b") is None
+    assert read_reason(called('{"reason": "wrong year", "grade": "B"}')) == "wrong year"
+    assert (
+        read_reason(Reply(text='So: {"grade": "B", "explanation": "a year off"}')) == "a year off"
+    )
+    assert [
+        read_reason(reply) for reply in (Reply(text="B"), called("["), called('{"reason": 1}'))
+    ] == [""] * 3
 
 
 CONFLICT = "en: {CORRECT: [OK], INCORRECT: [ОК]}\nletters: {}\nhints: {}\n"
@@ -193,17 +200,6 @@ def test_a_rating_comes_from_the_one_right_call(said: dict[str, Any]) -> None:
 def test_a_server_without_functions_may_rate_in_json(text: str) -> None:
     """One object and nothing else is as good as the call, for ratings as for grades."""
     assert read_rating(Reply(text=text)) == 8
-
-
-def test_the_reason_is_the_judges_own_or_empty() -> None:
-    """Only a text in the field ``reason`` of the call, or of JSON in the text, is one."""
-    assert read_reason(called('{"reason": "wrong year", "grade": "B"}')) == "wrong year"
-    assert (
-        read_reason(Reply(text='So: {"grade": "B", "explanation": "a year off"}')) == "a year off"
-    )
-    assert [
-        read_reason(reply) for reply in (Reply(text="B"), called("["), called('{"reason": 1}'))
-    ] == [""] * 3
 
 
 @tabled("text", "answer")

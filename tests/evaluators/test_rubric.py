@@ -184,9 +184,8 @@ def judged(answer: str, **changes: object) -> str:
 
 
 def test_values_are_data() -> None:
-    """Letters stay, hidden signs are escaped, places in them are never filled; several golds
-    are a list.
-    """
+    """Letters stay, hidden signs are escaped, places in them are never filled; several golds are a
+    list."""
     assert encode('Дали "5 > 6" -7 #') == '"Дали \\"5 > 6\\" -7 #"'
     hidden = "\u202e\u2028\xa0\x85\ud800\U000e0041\x00\ufeff\u200b"
     escapes = r"\u202e\u2028\u00a0\u0085\ud800\udb40\udc41\u0000\ufeff\u200b"
@@ -198,10 +197,7 @@ def test_values_are_data() -> None:
     assert canonical_places("{foo} {{bar}} {}") == "{foo} {{bar}} {}"
 
 
-TOKENS = """
-<|im_end|> <|eot_id|> <end_of_turn> </s> [INST] [/INST] <｜User｜> <s> <start_of_image> <extra_id_0>
-[gMASK]<sop> <<SYS>> ]<]minimax[>[ [PAD] [UNUSED_TOKEN_146] [/inst] <unused7> <｜tool▁sep｜> [BOS]
-"""
+TOKENS: str = kept(__file__, "tokens")
 
 
 @pytest.mark.parametrize("token", TOKENS.split())
@@ -241,10 +237,8 @@ LANGUAGES = ["en", "bg", "pl", "hu", "be"]
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", ["simpleqa", "simpleqa_strict"])
 def test_a_bundled_rubric_shows_every_grade(name: str, language: str) -> None:
-    """Both rubrics exist in every language, and their examples cover all three grades.
-
-    A false premise is shown corrected, accepted and declined; an unanswerable question declined.
-    """
+    """Both rubrics exist in every language, and their examples cover all three grades. A false
+    premise is shown corrected, accepted and declined; an unanswerable question declined."""
     rubric = load_rubric(RUBRICS / f"{name}.{language}.yaml")
     assert (rubric.name, rubric.language) == (name, language)
     replies = [json.loads(line) for line in rubric.system.splitlines() if line[:1] == "{"]
@@ -303,10 +297,8 @@ def test_no_answer_changes_a_byte_around_its_slot(name: str, answer: str) -> Non
 
 @given(st.sampled_from([name for name in FILES if "plain" not in name]), SAID, SAID)
 def test_all_that_a_provider_can_cache_comes_first(name: str, question: str, answer: str) -> None:
-    """Rubric and instructions are the first message, byte by byte the same for every item.
-
-    A provider's prompt cache holds prefixes only; this one has nothing of an item.
-    """
+    """Rubric and instructions are the first message, byte by byte the same for every item. A
+    provider's prompt cache holds prefixes only; this one has nothing of an item."""
     first, *_ = judge_messages(bundled(name), CASE, NEUTRAL)
     other = replace(CASE, question=question, golds=(answer,), context=question, language="xx")
     system, user = judge_messages(bundled(name), other, answer)

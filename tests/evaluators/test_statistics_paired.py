@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom, binomtest, norm
 
+from evaluators.statistics import paired
 from evaluators.statistics.betting import (
     BETS,
     ENOUGH,
@@ -26,18 +27,6 @@ from evaluators.statistics.betting import (
 )
 from evaluators.statistics.intervals import UNDEFINED, Z95
 from evaluators.statistics.metrics import USAGE, chance, clustered_mean, is_repeated
-from evaluators.statistics.paired import (
-    confirmed_margin,
-    holm,
-    mcnemar,
-    odds_ratio,
-    p_value_beyond,
-    pairs_needed,
-    power,
-    shrink,
-    smallest_n,
-    tango,
-)
 from evaluators.statistics.usage_estimates import UsageMetric
 from tests.benchmarks.coverage import Cell, outcomes, scores
 from tests.support.figures import array, given_interval
@@ -62,18 +51,18 @@ def likelihood_score(fixed: int, broke: int, n: int, delta: float) -> float:
 
 def test_tango_gives_the_published_examples() -> None:
     """Tango (1998), section 6.1: 0 and 1 of 44, 90 %: lower end -0.096; and a run of PropCIs."""
-    assert given_interval(tango(0, 1, 44, z=1.645))[0] == pytest.approx(-0.096, abs=5e-4)
-    assert tango(28, 25, 618, z=Z90) == pytest.approx((-0.0148, 0.0247), abs=5e-5)
+    assert given_interval(paired.tango(0, 1, 44, z=1.645))[0] == pytest.approx(-0.096, abs=5e-4)
+    assert paired.tango(28, 25, 618, z=Z90) == pytest.approx((-0.0148, 0.0247), abs=5e-5)
     # All pairs in one direction end at ±1; no pair has no interval.
-    assert given_interval(tango(5, 0, 5))[1] == 1
-    assert given_interval(tango(0, 5, 5))[0] == -1
-    assert tango(0, 0, 0) is None
+    assert given_interval(paired.tango(5, 0, 5))[1] == 1
+    assert given_interval(paired.tango(0, 5, 5))[0] == -1
+    assert paired.tango(0, 0, 0) is None
 
 
 @pytest.mark.parametrize(("n", "low"), [(50, -0.071), (125, -0.030)])
 def test_tango_without_a_discordant_pair(n: int, low: float) -> None:
     """With no pair that differs the interval is symmetric and shrinks like z²/(n + z²)."""
-    found = given_interval(tango(0, 0, n))
+    found = given_interval(paired.tango(0, 0, n))
     assert found[0] == pytest.approx(low, abs=5e-4)
     assert found[1] == pytest.approx(-found[0])
 
@@ -83,7 +72,7 @@ def test_tango_without_a_discordant_pair(n: int, low: float) -> None:
 )
 def test_tango_ends_where_the_constrained_likelihood_says(fixed: int, broke: int, n: int) -> None:
     """At both ends the score, with its nuisance parameter fitted numerically, is ±1.96."""
-    low, high = given_interval(tango(fixed, broke, n))
+    low, high = given_interval(paired.tango(fixed, broke, n))
     assert likelihood_score(fixed, broke, n, low) == pytest.approx(1.96, abs=1e-3)
     assert likelihood_score(fixed, broke, n, high) == pytest.approx(-1.96, abs=1e-3)
 
@@ -96,11 +85,11 @@ def test_tango_holds_its_estimate_mirrors_and_moves_with_the_data(
     """Within -1 to 1; swapped data give the mirrored interval; a tie less broken raises it."""
     n = fixed + broke + ties
     assume(n)
-    low, high = given_interval(tango(fixed, broke, n))
+    low, high = given_interval(paired.tango(fixed, broke, n))
     assert -1 <= low <= (fixed - broke) / n <= high <= 1
-    assert tango(broke, fixed, n) == pytest.approx((-high, -low), abs=1e-9)
+    assert paired.tango(broke, fixed, n) == pytest.approx((-high, -low), abs=1e-9)
     if broke:
-        better = given_interval(tango(fixed, broke - 1, n))
+        better = given_interval(paired.tango(fixed, broke - 1, n))
         assert better[0] >= low - 1e-9
         assert better[1] >= high - 1e-9
 
@@ -113,37 +102,37 @@ def test_the_p_value_belongs_to_the_interval(value: float, reach: float, bound: 
     """Below 0.05 exactly where the interval's lower end lies above the bound."""
     low = value - reach
     assume(abs(low - bound) > 1e-9)
-    assert (p_value_beyond(value, low, bound) < 0.05) == (low > bound)
+    assert (paired.p_value_beyond(value, low, bound) < 0.05) == (low > bound)
 
 
 def test_several_gates_and_repeats() -> None:
     """Holm step by step; the p-value of McNemar's score; identical repeats count once."""
-    low, _ = given_interval(tango(30, 12, 500))
+    low, _ = given_interval(paired.tango(30, 12, 500))
     score = (30 - 12) / (30 + 12) ** 0.5
-    assert p_value_beyond(18 / 500, low, 0.0) == pytest.approx(2 * norm.sf(score), rel=0.3)
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx((0.03, 0.06, 0.06))
-    assert holm([0.6, 0.9]) == (1.0, 1.0)
-    assert holm([]) == ()
+    assert paired.p_value_beyond(18 / 500, low, 0.0) == pytest.approx(2 * norm.sf(score), rel=0.3)
+    assert paired.holm([0.01, 0.04, 0.03]) == pytest.approx((0.03, 0.06, 0.06))
+    assert paired.holm([0.6, 0.9]) == (1.0, 1.0)
+    assert paired.holm([]) == ()
     changes = array(*random.Random(1).choices([-1.0, 0.0, 0.0, 1.0], k=500))
-    assert shrink(3 * changes, 3 * abs(changes), array(*[3.0] * 500)) == pytest.approx(
+    assert paired.shrink(3 * changes, 3 * abs(changes), array(*[3.0] * 500)) == pytest.approx(
         1 / 3, abs=2e-3
     )
-    assert shrink(array(0, 0), array(0, 0), array(3, 3)) == pytest.approx(1 / 3)
+    assert paired.shrink(array(0, 0), array(0, 0), array(3, 3)) == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("margin", [0.01, 0.03, 0.1, 0.5])
 def test_the_smallest_n_is_the_first_that_can_pass(margin: float) -> None:
     """With that many pairs and none discordant Tango clears the margin; with one less not."""
-    n = smallest_n(margin)
-    assert given_interval(tango(0, 0, n))[0] > -margin
-    assert n == 1 or given_interval(tango(0, 0, n - 1))[0] <= -margin
+    n = paired.smallest_n(margin)
+    assert given_interval(paired.tango(0, 0, n))[0] > -margin
+    assert n == 1 or given_interval(paired.tango(0, 0, n - 1))[0] <= -margin
 
 
 @pytest.mark.parametrize("margin", [0.0, 1.0, -0.1, math.nan])
 def test_a_margin_outside_zero_to_one_is_refused(margin: float) -> None:
     """No number of pairs fits such a margin."""
     with pytest.raises(ValueError, match="above 0 and below 1"):
-        smallest_n(margin)
+        paired.smallest_n(margin)
 
 
 @example(0, 0)
@@ -152,13 +141,13 @@ def test_a_margin_outside_zero_to_one_is_refused(margin: float) -> None:
 def test_mcnemar_is_the_binomial_test(fixed: int, broke: int) -> None:
     """The exact two-sided p-value, 1 where no pair differs."""
     p_value = binomtest(fixed, fixed + broke, 0.5).pvalue if fixed + broke else 1.0
-    assert mcnemar(fixed, broke) == pytest.approx(p_value, abs=1e-12)
+    assert paired.mcnemar(fixed, broke) == pytest.approx(p_value, abs=1e-12)
 
 
 @given(COUNTS, COUNTS)
 def test_the_odds_ratio_has_the_exact_interval_of_its_share(fixed: int, broke: int) -> None:
     """The odds of Clopper and Pearson's ends; None for infinity."""
-    value, low, high = odds_ratio(fixed, broke)
+    value, low, high = paired.odds_ratio(fixed, broke)
     if not fixed + broke:
         assert (value, low, high) == (None, None, None)
         return
@@ -188,7 +177,7 @@ def test_power_is_the_sum_over_all_tables(
     cleared = scores(fixed, broke, n, -margin) > Z95
     if difference < -margin:
         cleared = scores(fixed, broke, n, -margin) < -Z95
-    assert power(n, -margin, discordance, difference) == pytest.approx(
+    assert paired.power(n, -margin, discordance, difference) == pytest.approx(
         weights[cleared].sum(), abs=1e-6
     )
 
@@ -198,39 +187,43 @@ def test_margins_of_the_normal_formula_have_less_than_its_power(
     n: int, margin: float, chance: float
 ) -> None:
     """Where z(0.975) + z(0.8) promises 80 % at 10 % discordance, the tables give 54 to 76 %."""
-    assert power(n, -margin, 0.1) == pytest.approx(chance, abs=0.005)
+    assert paired.power(n, -margin, 0.1) == pytest.approx(chance, abs=0.005)
 
 
 def test_power_at_its_edges() -> None:
     """Without a discordant pair the size decides; on the bound itself no number of pairs does."""
-    assert power(125, -0.03, 0.0) == pytest.approx(1)
-    assert power(124, -0.03, 0.0) == 0
-    assert pairs_needed(-0.03, 0.0, 0.0) == smallest_n(0.03) == 125
-    assert pairs_needed(-0.1, 0.2, -0.1) is None
-    assert pairs_needed(-0.1, 0.2, -0.09999) is None
+    assert paired.power(125, -0.03, 0.0) == pytest.approx(1)
+    assert paired.power(124, -0.03, 0.0) == 0
+    assert paired.pairs_needed(-0.03, 0.0, 0.0) == paired.smallest_n(0.03) == 125
+    assert paired.pairs_needed(-0.1, 0.2, -0.1) is None
+    assert paired.pairs_needed(-0.1, 0.2, -0.09999) is None
     # All pairs broke: the interval's upper end is below every bound that it can exclude.
-    ends = tango(0, 50, 50)
+    ends = paired.tango(0, 50, 50)
     assert ends is not None
-    assert power(50, -0.5, 1.0, -1.0) == pytest.approx(1)
-    assert power(2, -0.95, 1.0, -1.0) == 0
+    assert paired.power(50, -0.5, 1.0, -1.0) == pytest.approx(1)
+    assert paired.power(2, -0.95, 1.0, -1.0) == 0
 
 
 @pytest.mark.parametrize(("n", "discordance"), [(29, 0.1), (60, 0.3), (873, 0.1), (4326, 0.2)])
 def test_the_confirmed_margin_is_the_first_with_eighty_percent(n: int, discordance: float) -> None:
     """At it the power is reached, a little below it is not; and no pair confirms nothing."""
-    margin = confirmed_margin(n, discordance)
+    margin = paired.confirmed_margin(n, discordance)
     assert margin is not None
-    assert power(n, -margin, discordance) >= 0.8 > power(n, -margin + 0.0002, discordance)
-    assert confirmed_margin(0, discordance) is None
+    assert (
+        paired.power(n, -margin, discordance)
+        >= 0.8
+        > paired.power(n, -margin + 0.0002, discordance)
+    )
+    assert paired.confirmed_margin(0, discordance) is None
 
 
 @tabled("bound", "discordance", "difference")
 def test_so_many_pairs_decide(bound: float, discordance: float, difference: float) -> None:
     """They have the power, a tenth fewer do not, on whichever side of the bound the truth is."""
-    needed = pairs_needed(bound, discordance, difference)
+    needed = paired.pairs_needed(bound, discordance, difference)
     assert needed is not None
-    assert power(needed, bound, discordance, difference) >= 0.8
-    assert power(needed * 9 // 10, bound, discordance, difference) < 0.8
+    assert paired.power(needed, bound, discordance, difference) >= 0.8
+    assert paired.power(needed * 9 // 10, bound, discordance, difference) < 0.8
 
 
 TRIES = st.lists(st.booleans(), min_size=1, max_size=8)
@@ -375,8 +368,7 @@ def test_the_interval_holds_just_the_means_that_no_bet_decided_against(
 
 def test_what_was_shown_once_stays_shown() -> None:
     """Later values take nothing back; luck brings forty once in forty; contradictions have no
-    interval.
-    """
+    interval."""
     good = [1.0] * 60
     assert is_above(plain(good), 0.0)
     assert is_above(plain(good + [-4.0] * 40), 0.0)
@@ -497,10 +489,8 @@ def test_items_that_hang_together_count_as_fewer() -> None:
 @pytest.mark.slow
 def test_intervals_hold_the_truth() -> None:
     """Of 120 samples of 150 pairs with a long tail, at least 89 % of intervals hold the truth.
-
     Those of quantiles and means, and of the factor between two runs: 0.95 less three standard
-    errors.
-    """
+    errors."""
     random = np.random.default_rng(7)
     truth = {MEDIAN: 1.0, TAIL: math.exp(0.8 * 1.6448536), MEAN: math.exp(0.32)}
     held = {(row.name, what): 0 for row in truth for what in ("now", "factor")}

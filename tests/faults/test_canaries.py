@@ -18,6 +18,7 @@ from tests.conftest import Project
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.model_calls import error_body
 from tests.support.scripted import make_case
+from tests.support.tables import kept
 
 LOUD = ("-l", "-vv", "-rA", "--tb=long", "--full-trace", "--log-level=DEBUG",
         "--log-file=log.txt", "--junitxml=junit.xml")  # fmt: skip
@@ -30,29 +31,11 @@ KEYS = {  # of no known shape, so that only their values can be found
 }
 IN_DOTENV = "JUDGE_KEY"
 PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "Answer: {question}"\n'
-YAML = """
-kind: graded
-judge: unmeasured
-metrics: {faithfulness: {min: 0.5}}
-languages:
-  en: {file: en.jsonl, rubric: simpleqa, gates: {correct: {min: 0.5}}}
-"""
+YAML: str = kept(__file__, "yaml")
 MODELS = """
 relay: {provider: openai, model: m, base_url: "%s/v1", api_key_env: RELAY_KEY}
 """
-OWN_TESTS = """
-from deepeval import assert_test
-from deepeval.test_case import LLMTestCase
-from evaluators.judges.metric import JudgeMetric
-
-CASE = LLMTestCase(input="Q?", actual_output="Rome", expected_output="Sofia")
-
-def test_no_key():
-    JudgeMetric("openai:JUDGE", language="en")
-
-def test_a_malformed_key():
-    assert_test(CASE, [JudgeMetric("anthropic:JUDGE", rubric="eba")])
-"""
+OWN_TESTS: str = kept(__file__, "own_tests")
 
 
 def relay(seen: Seen) -> Answer:
@@ -107,10 +90,8 @@ def left_behind(project: Project) -> Iterator[tuple[str, bytes]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
 def test_no_channel_of_a_loud_run_holds_a_key(told: Project, workers: tuple[str, ...]) -> None:
-    """Keys from four places, echoed in answers, errors and verdicts, metrics included.
-
-    Row F23 of the fault matrix.
-    """
+    """Keys from four places, echoed in answers, errors and verdicts, metrics included. Row F23 of
+    the fault matrix."""
     got: set[str] = set()
 
     def hear(handler: object, seen: Seen) -> Answer:
@@ -144,10 +125,8 @@ SLICE = Slice(dataset="simpleqa", language="bg", kind=kind_of("graded"), path=Pa
 
 
 def test_votes_and_metadata_are_masked_and_cut() -> None:
-    """A key in a column of the user's file or in a judge's vote is hidden, as in every report.
-
-    Row F23 of the fault matrix.
-    """
+    """A key in a column of the user's file or in a judge's vote is hidden, as in every report. Row
+    F23 of the fault matrix."""
     case = replace(make_case(1), metadata={"note": [f"see {KEY}"], KEY: {"deep": KEY}})
     vote = Vote(judge="j", grade="CORRECT", reason=f"{KEY} {'z' * 50_000}")
     outcome = Outcome(

@@ -21,9 +21,9 @@ from evaluators.runtime.outcomes import Status
 from evaluators.text import PLACEHOLDER, Key
 from tests.support.engine_bench import Bench, prompted
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible, reply
-from tests.support.model_calls import SECRET, both, error_body, spec_of, two
+from tests.support.model_calls import PROVIDERS, SECRET, both, error_body, spec_of, two
 from tests.support.projects import Project
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
 NO_KEY = "No connected db."
 NO_MODEL = "Invalid model name passed in model=model-1. Call `/v1/models` to view the models"
@@ -60,8 +60,10 @@ def states(outcomes: dict[str, Outcome]) -> Counter[str]:
     return Counter(one.state for one in outcomes.values())
 
 
-@both
-@pytest.mark.parametrize("words", [NO_KEY, NO_MODEL, f"{NO_KEY} (request req_0{{}}abc)"])
+@pytest.mark.parametrize(
+    ("provider", "words"),
+    zip(PROVIDERS, (NO_KEY, NO_MODEL, f"{NO_KEY} (request req_0{{}}abc)"), strict=True),
+)
 def test_first_calls_that_are_refused_alike_stop_the_run(
     tmp_path: Path, provider: str, words: str
 ) -> None:
@@ -120,10 +122,9 @@ def test_refusals_of_single_requests_stop_nothing(tmp_path: Path) -> None:
     assert (server.count, status.stops) == (40, {})
 
 
-@both
 @tabled("words", "first", "kind")
 def test_items_refused_at_the_start_are_their_own_errors(
-    tmp_path: Path, provider: str, words: str, first: int, kind: str
+    tmp_path: Path, words: str, first: int, kind: str
 ) -> None:
     """Other places of the plan are tried; a content filter never speaks of the key (F12)."""
 
@@ -132,7 +133,7 @@ def test_items_refused_at_the_start_are_their_own_errors(
             return Answer(status=400, body=error_body(words))
         return good(seen)
 
-    outcomes, status, server = asked(tmp_path, handle, 240, provider)
+    outcomes, status, server = asked(tmp_path, handle, 240)
     assert (server.count, status.stops) == (240, {})
     assert states(outcomes) == {"error": first * 9 // 10, "passed": 240 - first * 9 // 10}
     assert {one.kind for one in outcomes.values() if one.state == "error"} == {kind}
@@ -177,14 +178,7 @@ def test_a_server_that_wants_no_retry_gets_none(tmp_path: Path, provider: str, s
 
 
 MASTER = "sk-master-0123456789abcdef"
-PROXY = """
-model_list:
-  - model_name: openai-m
-    litellm_params: {{model: openai/m, api_base: "{0}/v1", api_key: upstream}}
-  - model_name: anthropic-m
-    litellm_params: {{model: anthropic/m, api_base: "{0}", api_key: upstream}}
-general_settings: {{master_key: {1}}}
-"""
+PROXY: str = kept(__file__, "proxy")
 
 
 @pytest.fixture(scope="module")
@@ -278,10 +272,8 @@ def test_no_broken_body_is_an_answer(tmp_path: Path, provider: str) -> None:
 def test_what_no_call_can_get_past_stops_the_run(
     tmp_path: Path, provider: str, answer: Answer, kind: str, items: int
 ) -> None:
-    """One request tells it: one ERROR, the rest MISSING for the same reason, one line for both.
-
-    Row F13 of the fault matrix.
-    """
+    """One request tells it: one ERROR, the rest MISSING for the same reason, one line for both. Row
+    F13 of the fault matrix."""
     outcomes, status, server = asked(tmp_path, lambda seen: answer, items, provider, first=items)
     assert server.count == 1
     assert states(outcomes) == {"error": 1, "missing": items - 1}

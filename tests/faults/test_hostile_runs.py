@@ -87,10 +87,8 @@ def test_a_wrong_value_ends_every_command_with_one_line(
 def test_free_texts_of_a_run_cannot_command_a_log(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What may be any text, a model's name or a note, stands on one line and moves no cursor.
-
-    Row F22 of the fault matrix.
-    """
+    """What may be any text, a model's name or a note, stands on one line and moves no cursor. Row
+    F22 of the fault matrix."""
 
     def change(run: dict[str, Any]) -> None:
         run.update(model=FORGED, judge=FORGED, baseline=FORGED)

@@ -14,9 +14,8 @@ from cases.tables import MAX_BYTES, MAX_YAML_BYTES, read_table
 from evaluators.core import Ask, Case, UsageError, Verdict
 from evaluators.runtime.engine import Task
 from evaluators.text import MAX_ANSWER_BYTES, travelling
-from tests.conftest import Project
+from tests.support.declaring import made
 from tests.support.engine_bench import Bench
-from tests.support.loading import made
 from tests.support.scripted import make_case
 from tests.support.tables import kept
 
@@ -69,14 +68,6 @@ def test_the_csv_limit_of_the_process_is_put_back(tmp_path: Path) -> None:
         assert csv.field_size_limit() == 100 * MB
     finally:
         csv.field_size_limit(before)
-
-
-def test_a_run_refuses_what_is_too_large(project: Project) -> None:
-    """A value of more than a megabyte ends the run with one line, before any call."""
-    project.dataset("capital", {"en": ["Sofia " + "x" * MB]})
-    refused = project.run_in_process("--gates", "off", "--collect-only", "qa")
-    assert refused.ret == 4
-    assert "a value may have 1,048,576 characters" in refused.stderr.str()
 
 
 def test_checks_look_at_the_beginning_of_a_text(tmp_path: Path) -> None:

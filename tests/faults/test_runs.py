@@ -41,9 +41,7 @@ def test_a_clock_that_jumps_changes_nothing(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An hour forth and back (daylight saving): nothing waits, ends early, is lost or paid twice.
-
-    Row F18 of the fault matrix.
-    """
+    Row F18 of the fault matrix."""
     project.dataset("capital", {"bg": [None] * 12}, YAML)
     project.write("qa/capital/answer.bg.yaml", PROMPT)
     left = [Answer(status=429, headers={"retry-after": "0.05"}, body=error_body("later"))]

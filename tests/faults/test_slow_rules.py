@@ -233,14 +233,7 @@ UNITS = (
     "\u0301", "\u200b", "e\u0301", "A1 ", "sk-", "://", "@", "eyJ",
     "Избирам, ", "Wybieram, ", "Választom, ", "Выбіраю, ", "Sofia. ", "12 May 1921 ",
 )  # fmt: skip
-QUESTIONS = {
-    "en": "What is the capital of Bulgaria?",
-    "bg": "Коя е столицата на България?",
-    "pl": "Jaka jest stolica Bułgarii?",
-    "hu": "Mi Bulgária fővárosa?",
-    "be": "Якая сталіца Балгарыі?",
-    "cs": "Jaké je hlavní město Bulharska?",
-}
+QUESTIONS = kept(__file__, "questions")
 GOLDS = {"name": ("Sofia",), "date": ("12 May 1921", "1921"), "many": ("Paris", *"ABCDEFGHIJKLM")}
 
 
@@ -333,10 +326,8 @@ PARTS: dict[str, Callable[[Any], list[Any]]] = {
 
 
 def is_nested(parsed: Any, *, inside: bool = False) -> bool:
-    """Say whether something repeated without bound holds what is repeated without bound.
-
-    What is atomic or possessive is never tried again, and a look-around is a pattern of its own.
-    """
+    """Say whether something repeated without bound holds what is repeated without bound. What is
+    atomic or possessive is never tried again, and a look-around is a pattern of its own."""
     for name, value in parsed:
         kind = str(name)
         repeated = kind in REPEATS and value[1] is _parser.MAXREPEAT

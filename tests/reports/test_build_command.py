@@ -10,9 +10,17 @@ import pytest
 
 from cases.__main__ import main
 from reports.commands.build import read_options
-from tests.support.building import hashed, models, question, rows, texts_of, unruly
+from tests.support.building import (
+    english_paragraph,
+    hashed,
+    models,
+    question,
+    rows,
+    texts_of,
+    unruly,
+    write_news,
+)
 from tests.support.building_site import ALL_STEPS, STEPS, Site, funnel_adds_up, site
-from tests.support.building_texts import english_paragraph, write_news
 from tests.support.captured import Captured
 from tests.support.loopback import Answer, Seen, reply
 from tests.support.tables import tabled

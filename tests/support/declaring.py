@@ -1,12 +1,30 @@
-"""Writing small dataset.yaml and gates files, and loading them."""
+"""Small dataset.yaml, gates and data files of the tests' own, loaded, and refusals of bad ones."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from cases.config import RUBRICS, load_dataset
-from cases.dataset import Dataset
-from evaluators.core import UsageError
+from cases.dataset import Dataset, Slice
+from cases.loading import load_cases
+from evaluators.core import Case, UsageError
+from evaluators.kinds import kind_of
+
+
+def made(path: Path, kind: str = "graded", yes: str = "", no: str = "") -> Slice:
+    return Slice(dataset="d", language="en", kind=kind_of(kind), path=path, yes=yes, no=no)
+
+
+def loaded(folder: Path, text: str, suffix: str = "csv", kind: str = "graded") -> list[Case]:
+    path = folder / f"data.{suffix}"
+    path.write_bytes(text.encode())
+    return load_cases(made(path, kind))
+
+
+def line(**values: object) -> str:
+    return json.dumps({"question": "q?", "answer": "a", **values})
+
 
 PROMPT = "name: answer\nlanguage: {}\nversion: '1'\nuser: '{{question}}?'\n"
 RUBRIC = """name: facts

@@ -27,11 +27,9 @@ SESSION_SECONDS = 200
 
 
 def write_reports(cases: Sequence[Row], outdir: str) -> None:
-    """Write every report file, pytest's JUnit file with an item each, and the terminal's text.
-
-    The report has a gate for each case, whose reason is the case's answer, so that ``gates.xml``
-    carries all of them too.
-    """
+    """Write every report file, pytest's JUnit file with an item each, and the terminal's text. The
+    report has a gate for each case, whose reason is the case's answer, so that ``gates.xml``
+    carries all of them too."""
     folder = Path(outdir)
     write(_report(cases), folder)
     _run_pytest(cases, folder)
