@@ -32,7 +32,6 @@ def options(**changes: object) -> RunOptions:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """Return a project in which nothing is run."""
     return Project(tmp_path)
 
 
@@ -58,7 +57,7 @@ def test_labels_are_found_beside_the_datasets_of_the_run(project: Project, plan:
 
 
 def test_a_sample_of_the_labels_is_the_same_every_time(project: Project, plan: Plan) -> None:
-    """So many of each language, by their ids alone; a larger sample holds the smaller one."""
+    """So many of each language, by their ids; rules go by the labels beside the data alone."""
     keys = {}
     for count in (1, 3, 9):
         found = find_labelled(options(calibration=count), plan, project.path)
@@ -67,12 +66,6 @@ def test_a_sample_of_the_labels_is_the_same_every_time(project: Project, plan: P
     assert keys[1] < keys[3] < keys[9]
     again = find_labelled(options(calibration=3), plan, project.path)
     assert {item.key for one in again for item in one.items} == keys[3]
-
-
-def test_rules_are_measured_by_the_labels_beside_them_and_no_others(
-    project: Project, plan: Plan
-) -> None:
-    """They cost nothing, so that leaving the labelled items out of a run changes no verdict."""
     rules = replace(options(), judges=("lexical",))
     found = find_labelled(rules, plan, project.path)
     assert [len(one.items) for one in found] == [4, 4]
@@ -112,9 +105,7 @@ def test_a_labelled_file_of_the_users_own_is_what_measures(project: Project) -> 
 
 
 @pytest.mark.parametrize("place", ["qa/mine", "far/away/mine"])
-def test_a_labelled_set_outside_the_given_paths_gets_a_file(
-    project: Project, plan: Plan, place: str
-) -> None:
+def test_a_labelled_set_elsewhere_gets_a_file(project: Project, plan: Plan, place: str) -> None:
     """It stands with the run's data sets, or with the file; it then measures, before all others."""
     name, root = place.rpartition("/")[2], project.path
     shutil.copytree(root / "qa" / "labels", root / place)
@@ -132,7 +123,6 @@ def test_a_labelled_set_outside_the_given_paths_gets_a_file(
 
 @pytest.fixture
 def calibrator(project: Project, plan: Plan) -> Calibrator:
-    """Return a calibrator of a run that a model judges."""
     return Calibrator.of(plan, find_labelled(options(), plan, project.path), ASKING, is_on=True)
 
 

@@ -14,12 +14,7 @@ from tests.support.tables import kept, tabled
 
 ITEMS = 240
 PROMPT = 'name: answer\nlanguage: {0}\nversion: "1"\nuser: "{0}: {{question}}"\n'
-YAML = """
-kind: graded
-languages:
-  en: {file: en.jsonl, gates: {drop: {max: 0.1, evidence: sequential}}}
-  bg: {file: bg.jsonl, gates: {correct: {min: 0.3, evidence: sequential}, drop: {max: 0.1}}}
-"""
+YAML: str = kept(__file__, "yaml")
 OLD = [RIGHT if number % 3 else WRONG for number in range(ITEMS)]
 SMALL = 40  # items of the slice that is asked whole
 
@@ -38,7 +33,6 @@ def serving(*, worse: bool) -> Iterator[Loopback]:
 
 @pytest.fixture
 def server() -> Iterator[Loopback]:
-    """Return a server with the old model on it."""
     with serving(worse=False) as running:
         yield running
 
@@ -56,25 +50,18 @@ def capitals(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def options(server: Loopback, *more: str) -> tuple[str, ...]:
-    """Return the options of a run that stops once it is decided."""
     model = f"openai:m@{server.url}/v1"
     return ("--baseline=before", "--until-decided", "--model", model, *more, "qa")
 
 
 def counts(project: Project, name: str) -> dict[str, int]:
-    """Return how the items of a slice ended."""
     (found,) = (one["counts"] for one in project.report()["slices"] if one["name"] == name)
     return dict(found)
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_slice_is_asked_until_its_gates_are_settled(
-    capitals: Project, server: Loopback, workers: int
-) -> None:
-    """Far fewer calls than items; counts sum to the plan; a gate of another evidence asks all.
-
-    What was not asked is STOPPED in every file, with how much the figures are over, and no error.
-    """
+def test_a_slice_is_asked_until_settled(capitals: Project, server: Loopback, workers: int) -> None:
+    """Few calls, counts sum to the plan, a gate of another evidence asks all; STOPPED is said."""
     result = capitals.run_with(workers, *options(server))
     assert result.ret == 0
     english = counts(capitals, "capital:en")
@@ -105,13 +92,17 @@ def test_a_worse_model_fails_at_once(capitals: Project) -> None:
     assert capitals.only("gates")["state"] == "FAIL"
 
 
-def test_a_slice_that_was_picked_by_hand_is_not_stopped(
-    capitals: Project, server: Loopback
-) -> None:
-    """Nothing can be settled on it: all that was picked is asked, and the gate is open."""
+def test_a_slice_picked_by_hand_is_not_stopped(capitals: Project, server: Loopback) -> None:
+    """A part is asked whole, its gate open; of recorded answers those unlike the old decide."""
     result = capitals.run_in_process(*options(server, "-k", "en-q1"))
     assert result.ret == 6
     assert counts(capitals, "capital:en")["stopped"] == 0
+    worse = [WRONG if number % 5 else one for number, one in enumerate(OLD)]
+    capitals.dataset("capital", {"en": worse, "bg": OLD[:SMALL]}, YAML)
+    given = ("--languages", "en", "--baseline", "before", "--until-decided", "qa")
+    assert capitals.run_in_process(*given).ret == 1
+    ended = counts(capitals, "capital:en")
+    assert 1 < ended["passed"] + ended["failed"] < ITEMS
 
 
 @tabled("given", "words")
@@ -121,7 +112,7 @@ def test_what_cannot_be_decided_is_refused(capitals: Project, given: list[str], 
 
 
 @pytest.mark.untraced
-def test_a_dry_run_says_what_is_spared(
+def test_what_is_spared(
     capitals: Project, server: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The expected number of items, with and without; the gate's own line too."""
@@ -181,13 +172,3 @@ def test_what_no_item_can_decide_is_not_paid_for(judged: Project) -> None:
     assert (result.ret, stopped > ITEMS / 2) == (6, True)
     asked = f"capital:en: stopped after {ITEMS - stopped} of {ITEMS} items"
     assert f"{asked}, as no further item could decide drop <= 0.2: " in judged.notes()
-
-
-def test_a_first_answer_like_the_old_one_settles_nothing(capitals: Project) -> None:
-    """Of recorded answers some are always the baseline's: the others decide, and it fails."""
-    worse = [WRONG if number % 5 else one for number, one in enumerate(OLD)]
-    capitals.dataset("capital", {"en": worse, "bg": OLD[:SMALL]}, YAML)
-    given = ("--languages", "en", "--baseline", "before", "--until-decided", "qa")
-    assert capitals.run_in_process(*given).ret == 1
-    counts = capitals.report()["slices"][0]["counts"]
-    assert 1 < counts["passed"] + counts["failed"] < ITEMS

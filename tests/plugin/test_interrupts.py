@@ -98,21 +98,6 @@ def test_a_signal_leaves_a_partial_report(
     assert (states.total(), states["missing"] > 0) == (ITEMS, True)
 
 
-@pytest.mark.slow
-def test_a_second_signal_does_not_take_the_report_away(capitals: Project) -> None:
-    """Schedulers cancel in two steps: the partial report of the first is still written."""
-    with (
-        loopback(handler=after(1.5)) as server,
-        started(capitals, server, "--concurrency", "1") as process,
-    ):
-        until(lambda: server.count >= 1)
-        process.send_signal(signal.SIGTERM)
-        time.sleep(0.5)
-        process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=60)
-    assert_interrupted(capitals, process, output)
-
-
 def ended(project: Project, *command: str) -> "subprocess.CompletedProcess[str]":
     """Run Python as a user would, not as a worker of this suite."""
     environ = {name: value for name, value in os.environ.items() if name != WORKER}
@@ -122,16 +107,12 @@ def ended(project: Project, *command: str) -> "subprocess.CompletedProcess[str]"
     )  # fmt: skip
 
 
-def test_an_interrupt_of_the_imports_is_one_line(project: Project) -> None:
-    """From the first module of ours on: exit 2 and one line, no traceback of Python's own (R2)."""
+def test_an_interrupt_of_the_imports_is_one_line(project: Project, capitals: Project) -> None:
+    """Exit 2 and one line from our first import on, no traceback; a report is partial (R2)."""
     project.write("interrupted.py", f"import reports.plugin.first_seconds\n{INTERRUPT}")
     result = ended(project, "-m", "pytest", "-p", "interrupted", "qa")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == f"{LINE}\n"
-
-
-def test_an_interrupt_of_the_preparations_is_one_line(capitals: Project) -> None:
-    """While the run is planned too; a report that is written says that it is partial."""
     plugin = (
         f"import pytest\n\n@pytest.hookimpl(trylast=True)\ndef pytest_configure():\n    {INTERRUPT}"
     )
@@ -166,10 +147,7 @@ def assert_interrupted(project: Project, process: "subprocess.Popen[str]", outpu
 
 @pytest.mark.slow
 def test_what_a_killed_run_paid_for_is_kept(capitals: Project) -> None:
-    """After kill -9 the next run asks only for the rest, and for what was not yet on the disk.
-
-    Row F4 of the fault matrix.
-    """
+    """After kill -9 the next run asks only for the rest, and what was not on the disk (F4)."""
     with loopback(handler=after(0.1)) as server:
         with started(capitals, server, "-n", "2", "--concurrency", "2") as process:
             until(lambda: server.count >= 6)
@@ -184,10 +162,7 @@ def test_what_a_killed_run_paid_for_is_kept(capitals: Project) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are found in /proc")
 def test_runs_killed_one_after_the_other_lose_nothing(tmp_path: Path) -> None:
-    """Kill -9 of group, controller, engine, worker: no kept call is repeated, none is lost.
-
-    Row F6 of the fault matrix.
-    """
+    """Kill -9 of group, controller, engine, worker: no kept call is repeated, none lost (F6)."""
     items, concurrency = 60, 6
     options = ("-n", "2", "--concurrency", str(concurrency))
     chance = random.Random(4)

@@ -1,4 +1,4 @@
-"""The block below pytest's output: on a pseudo-terminal, read back as a person would see it."""
+"""What a terminal shows: the block below pytest's output, and the tables at the end of a run."""
 
 import fcntl
 import os
@@ -10,7 +10,8 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,8 +19,11 @@ from typing import Any
 import pytest
 from _pytest._io import TerminalWriter
 
+from cases.dataset import Shards, Threshold
 from evaluators.core import Outcome, Usage
 from evaluators.runtime.outcomes import Status
+from evaluators.statistics.intervals import Estimate
+from reports.plugin.finish import slice_lines
 from reports.plugin.progress import (
     LOG_REPEATS,
     Progress,
@@ -29,7 +33,13 @@ from reports.plugin.progress import (
     column_after,
     ticking,
 )
+from reports.render import console
+from reports.render.next_step import next_step
+from reports.run.report import WARNING, Decision, TrendPoint
 from tests.support.projects import BAR, Project, graded
+from tests.support.samples import full, gate, record, report
+from tests.support.samples import part as slice_part
+from tests.support.tables import tabled
 
 WIDTH, HEIGHT = 80, 24
 
@@ -44,46 +54,26 @@ def terminal() -> Iterator[tuple[int, int]]:
     os.close(inner)
 
 
-class Display:
-    """The lines on a terminal: it knows what the block needs, and looks past colours."""
-
-    def __init__(self) -> None:
-        self.lines = [""]
-        self.row = self.column = 0
-
-    def take(self, part: str) -> None:
-        """Obey one control or show one run of text."""
-        if part == "\r":
-            self.column = 0
-        elif part == "\n":
-            self.row += 1
-            self.lines += [""] * (self.row + 1 - len(self.lines))
-        elif part.startswith("\x1b["):
-            self.control(part[2:-1], part[-1])
-        else:
-            line = self.lines[self.row].ljust(self.column)
-            after = self.column + len(part)
-            self.lines[self.row] = line[: self.column] + part + line[after:]
-            self.column = after
-
-    def control(self, number: str, letter: str) -> None:
-        """Erase, or move the cursor."""
-        if letter == "J":
-            self.lines[self.row :] = [self.lines[self.row][: self.column]]
-        elif letter == "K":
-            self.lines[self.row] = ""
-        elif letter == "A":
-            self.row -= int(number)
-        elif letter == "G":
-            self.column = int(number) - 1
-
-
 def seen(content: str) -> list[str]:
-    """Return the lines that a person sees on a terminal that got this."""
-    display = Display()
+    """Return the lines that a person sees on a terminal that got this, without colours."""
+    lines, row, column = [""], 0, 0
     for part in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|\r|\n|[^\x1b\r\n]+", content):
-        display.take(part)
-    return [line.rstrip() for line in display.lines]
+        control = part[-1] if part[0] in "\x1b\r\n" else ""
+        if control == "\n":
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif control == "J":  # erase what is below
+            lines[row:] = [lines[row][:column]]
+        elif control == "K":
+            lines[row] = ""
+        elif control == "A":  # up
+            row -= int(part[2:-1])
+        elif control in ("\r", "G") and control:
+            column = 0 if control == "\r" else int(part[2:-1]) - 1
+        elif not control:
+            line, after = lines[row].ljust(column), column + len(part)
+            lines[row], column = line[:column] + part + line[after:], after
+    return [line.rstrip() for line in lines]
 
 
 def arrived(outer: int) -> str:
@@ -177,7 +167,7 @@ YAML = graded({"en": BAR})
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [(), ("-n", "2")], ids=["plain", "n2"])
-def test_the_block_is_shown_and_leaves_the_screen_to_pytest(
+def test_the_block_is_shown(
     project: Project, mode: tuple[str, ...], terminal: tuple[int, int]
 ) -> None:
     """While it runs a person sees how far it is; afterwards the screen is as without it."""
@@ -219,8 +209,14 @@ def halfway() -> Progress:
     return progress
 
 
-def test_the_line_has_what_a_waiting_person_asks() -> None:
-    """Done, left, rates, calls, money, shares, troubles, waits; nothing of the unknown."""
+def test_rates_are_those_of_late() -> None:
+    """Done, rates of late, calls, money, shares, troubles, waits; nothing of the unknown."""
+    progress = Progress(planned=1000, started=0.0)
+    for second in range(101):
+        for _ in range(500 if second == 0 else 2):
+            progress.add("s:en", outcome("passed"))
+        text = progress.line(float(second), IDLE)
+    assert text == "qa 700/1,000 (70%), 2 min left, 2.0 items/s | passed: s:en 1.00"
     assert halfway().line(103.0, BUSY) == (
         "qa 6/40 (15%), 17 s left, 2.0 items/s, 30.0 calls/s, 16 of 24 in flight, "
         "$1.00 of about $6.67 | passed: simpleqa:bg 0.67, simpleqa:en 1.00 | "
@@ -241,16 +237,6 @@ def test_the_line_has_what_a_waiting_person_asks() -> None:
     assert "5.6 h left" in long.line(1.0, IDLE)
 
 
-def test_rates_are_those_of_late() -> None:
-    """What the ledger gave at once at the start says nothing about the time left."""
-    progress = Progress(planned=1000, started=0.0)
-    for second in range(101):
-        for _ in range(500 if second == 0 else 2):
-            progress.add("s:en", outcome("passed"))
-        text = progress.line(float(second), IDLE)
-    assert text == "qa 700/1,000 (70%), 2 min left, 2.0 items/s | passed: s:en 1.00"
-
-
 def test_a_log_leaves_out_what_says_nothing_new(tmp_path: Path) -> None:
     """A run that waits hours for a batch says so now and then, not every ten seconds."""
     with (tmp_path / "log").open("w", encoding="utf-8") as file:
@@ -268,3 +254,95 @@ def test_a_log_leaves_out_what_says_nothing_new(tmp_path: Path) -> None:
         display.stop()
     lines = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
     assert [line.rpartition(": ")[2] for line in lines] == ["2 queued", "1 queued", "1 queued"]
+
+
+@pytest.mark.parametrize("columns", [60, 100, 160])
+def test_no_line_is_wider_than_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reasons are wrapped; slices and gates are there, -v adds a line for each value."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    made = full()
+    made = replace(made, notes=("word " * 100,))
+    lines = [*slice_lines(made.slices, breakdowns=True), *console.gates(made)]
+    assert columns - 10 <= max(map(len, console.notes(made))) <= columns
+    assert max(map(len, lines)) <= max(columns, 100)
+    text = "\n".join(lines)
+    assert all(one.name in text for one in made.slices)
+    made = full()
+    short, long = slice_lines(made.slices), slice_lines(made.slices, breakdowns=True)
+    added = [line for line in long if line not in short]
+    assert added
+    assert all(" = " in line and "(n=" in line for line in added)
+
+
+def test_no_text_steers_the_terminal() -> None:
+    """Control sequences stay text; first what touches the verdict, then three notes to act on."""
+    share = {"correct": Estimate(value=1.0, low=0.2, high=1.0, n=1)}
+    made = slice_part("graded", (record(1),), {"correct": 1.0})
+    made = replace(made, breakdowns={"topic": {"\x1b[31mred\nPASS": share}})
+    text = "\n".join(slice_lines((made,), breakdowns=True))
+    assert "red" in text
+    assert "\x1b" not in text
+    assert not any(line.startswith("PASS") for line in text.splitlines())
+    lines = list(console.notes(report(notes=("word " * 60 + "one-two " * 40,))))
+    assert max(map(len, lines)) <= console.WIDTH
+    assert len(lines) > 2
+    assert all(line.startswith("    ") for line in lines[1:])
+    assert "one-two".join([""] * 41) == "".join(lines).replace(" ", "").partition("word" * 60)[2]
+    prices = ("cost partly known: $1.00: no price for m", "prices of today", "1 row set aside")
+    todo = ("few items; add items", "no words of de; add a file: FILE")
+    urgent = tuple(f"{WARNING}item {number} " + "is ungraded " * 20 for number in range(4))
+    lines = list(console.brief(report(notes=(*prices, *todo, *urgent))))
+    text = " ".join(line.strip() for line in lines)
+    assert text.startswith(" ".join(one.strip() for one in urgent))
+    assert lines[-4:] == [
+        *(f"note: {one}" for one in (*todo, prices[0])),
+        "and 2 more notes: in summary.md, on the page, or with -v",
+    ]
+    assert len(list(console.brief(report(notes=prices)))) == 3
+
+
+def test_commands_in_a_gates_reason_name_the_report() -> None:
+    """RUN stands for an unknown folder; an undefined measure or a lone figure says so."""
+    open_ = gate("INCONCLUSIVE", reason="to read: qagate review RUN --baseline=old")
+    made = report(decision=Decision(gates=(open_,), code=6, line=""))
+    for folder, said in ((Path("a/new"), "a/new"), (None, "RUN")):
+        text = " ".join(" ".join(console.gates(made, folder)).split())
+        assert f"qagate review {said} --baseline=old" in text
+    assert Estimate(value=0.5, low=0.4, high=0.6, n=9).text() == "0.500 [0.400, 0.600]"
+    assert Estimate(value=0.02, low=0.0041, high=0.1, n=9).text() == "0.020 [0.004, 0.100]"
+    assert Estimate(value=0.005, low=0.00412, high=0.02, n=9).text() == "0.005 [0.00412, 0.020]"
+    assert Estimate(value=0.5, low=None, high=None, n=9).text() == "0.500"
+    assert Estimate(value=None, low=None, high=None, n=0).text() == "undefined"
+
+
+CODES = {"GATES FAIL": 1, "INTERRUPTED": 2, "NOTHING GRADED": 4, "GATES PASS": 0, "SHARD": 0}
+
+
+@tabled("line", "given", "step")
+def test_the_command_that_goes_on(
+    line: str, given: Mapping[str, str], step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each end but PASS names a command with the paths of this run; a path here is a short one."""
+    monkeypatch.chdir(tmp_path)
+    changed = Threshold(measure="drop", max=0.05)
+    made = gate(
+        given.get("state", "INCONCLUSIVE"),  # type: ignore[arg-type]
+        reason=given.get("reason", ""),
+        remedy=given.get("remedy", ""),
+        anchored="anchored" in given,
+        threshold=changed if "change" in given else Threshold(measure="correct", min=0.5),
+    )
+    gates = (made,) if given else ()
+    missed = (record(1, outcome="failed", grade="INCORRECT"),)
+    own = report(
+        missed,
+        decision=Decision(gates=gates, code=CODES.get(line.partition(";")[0], 6), line=line),
+        run={"command": given.get("command", "pytest -n 8 cases/")},
+        baseline=str(tmp_path / "reports" / "baselines" / "v1"),
+        anchor="/far/v0",
+        slices=(slice_part("graded", missed, {"correct": 0.61}, partial="partial" in given),),
+        shards=Shards(of=3, held=(1,)) if "shards" in given else None,
+        trend=(TrendPoint(name="v7", started="", model="", slices={}),) if "trend" in given else (),
+    )
+    wanted = [f"next: {step}".replace("OUT/..", "reports").replace("OUT", "reports/out")]
+    assert next_step(own, tmp_path / "reports" / "out") == (wanted if step else [])

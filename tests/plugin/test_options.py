@@ -1,6 +1,10 @@
-"""The command line: every mistake is one line before anything is run; datasets under its paths."""
+"""The command line: mistakes in one line, datasets under its paths, what is known before."""
 
+import json
 import re
+import signal
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,21 +12,18 @@ import pytest
 from evaluators.command_line import REMOVED, VALUED, CommandParser, removed
 from evaluators.core import UsageError
 from evaluators.judge_spec import parse_judges
-from reports.plugin.options import NAMES, shares
+from evaluators.runtime.process import EngineProcess
+from reports.plugin import head_start
+from reports.plugin.head_start import takes_everything
+from reports.plugin.options import NAMES, read_options, shares
 from reports.plugin.run import RunModels, connect_models
 from reports.plugin.run_paths import dataset_files
-from tests.conftest import Project
+from tests.support.projects import BAR, Project, graded
 from tests.support.run_options import options_of
 from tests.support.tables import grown, kept, tabled
 
 PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'
-YAML = """
-kind: graded
-languages:
-  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}
-  bg: {file: bg.jsonl}
-  default: {rubric_language: en}
-"""
+YAML: str = kept(__file__, "yaml")
 
 # What pytest-rerunfailures, pytest-retry and flaky declare, as a plug-in of the test's own.
 RERUNS: str = kept(__file__, "reruns")
@@ -30,15 +31,12 @@ RERUNS: str = kept(__file__, "reruns")
 
 @pytest.fixture
 def capitals(project: Project) -> Project:
-    """Return a project with a miss."""
     project.dataset("capital", {"en": ["Sofia", "Sofia", "Plovdiv"], "bg": ["Sofia"]}, YAML)
     return project
 
 
 @tabled("options", "message")
-def test_the_users_mistakes_are_one_line(
-    capitals: Project, options: tuple[str, ...], message: str
-) -> None:
+def test_mistakes_are_one_line(capitals: Project, options: tuple[str, ...], message: str) -> None:
     """Exit 4 and one line, before anything is run or written, or a worker exists."""
     capitals.write("other.yaml", "river: {en: {correct: {min: 0.5}}}\n")
     capitals.write("own.yaml", PROMPT)
@@ -47,7 +45,7 @@ def test_the_users_mistakes_are_one_line(
 
 
 @tabled("options", "message")
-def test_a_mistyped_or_doubled_option_says_what_is_wanted(
+def test_a_mistyped_option_is_said(
     capitals: Project, options: tuple[str, ...], message: str
 ) -> None:
     """pytest's usage error names the options that come near; a run has one model."""
@@ -80,21 +78,20 @@ def assert_refused(project: Project, message: str, *arguments: str) -> None:
 
 
 def test_a_missing_key_is_a_usage_error(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The variable that must be set is named before anything is asked."""
+    """The variable to set is named; so is --reruns of pytest-rerunfailures itself."""
     capitals.write("qa/capital/answer.en.yaml", PROMPT)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     line = capitals.refused("--model=openai:gpt-4o", "--languages=en", "qa")
     said = "ERROR: openai:gpt-4o: no API key; set the environment variable OPENAI_API_KEY"
     assert line.startswith(said)
+    pytest.importorskip("pytest_rerunfailures")
+    words = ("-p", "pytest_rerunfailures", "--languages=en", "qa")
+    assert_refused(capitals, "ERROR: --reruns: a miss is a finding", "--reruns=2", *words)
+    assert capitals.run_in_process(*words).ret == 0
 
 
-def test_running_misses_again_is_refused(
-    capitals: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Exit 4 and the reason, from the environment or an ini file; 0 switches it off.
-
-    Under --gates off the report only notes what was done.
-    """
+def test_reruns_of_misses_are_refused(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the environment or an ini file exit 4, unless 0; under --gates off it is only noted."""
     capitals.write("again.py", RERUNS)
     monkeypatch.syspath_prepend(capitals.path)
     for option in ("--reruns=3", "--force-reruns=1", "--retries=2", "--force-flaky"):
@@ -108,14 +105,6 @@ def test_running_misses_again_is_refused(
     result = capitals.run_in_process("--retries=2", "--gates", "off", *words)
     assert result.ret == 1
     result.stdout.fnmatch_lines(["WARNING: failing tests were run again: --retries"])
-
-
-def test_the_plugin_that_deepeval_brings_is_refused(capitals: Project) -> None:
-    """pytest-rerunfailures itself, by its own option; without it a run goes its way."""
-    pytest.importorskip("pytest_rerunfailures")
-    words = ("-p", "pytest_rerunfailures", "--languages=en", "qa")
-    assert_refused(capitals, "ERROR: --reruns: a miss is a finding", "--reruns=2", *words)
-    assert capitals.run_in_process(*words).ret == 0
 
 
 @pytest.fixture
@@ -167,7 +156,6 @@ A, B = (f"openai:{name}@http://127.0.0.1:9/v1" for name in "ab")
 
 
 def chosen(*words: str) -> RunModels:
-    """Return the models that these options connect, without any key."""
     return connect_models(options_of(*words), needs_key=False)
 
 
@@ -199,3 +187,170 @@ def test_what_cannot_be_meant_is_refused(arguments: list[str], message: str) -> 
     """The option, what was got and what to do; nothing that would do nothing passes silently."""
     with pytest.raises(UsageError, match=message):
         chosen(*arguments)
+
+
+DROPPING = """
+def pytest_collection_modifyitems(items):
+    del items[0]
+"""
+
+
+@pytest.fixture
+def capital(project: Project) -> Project:
+    """Return a project with one dataset of two items."""
+    project.dataset("capital", {"bg": ["Sofia", "Paris"]})
+    return project
+
+
+def known(project: Project, *arguments: str) -> bool:
+    """Return what is said of a run with these arguments in a project."""
+    config = project.parse_config(*arguments)
+    return takes_everything(config, sorted(project.path.glob("qa/*/dataset.yaml")))
+
+
+@pytest.mark.parametrize(
+    ("words", "is_known"),
+    [
+        *((words, True) for words in ("qa", "qa/capital", "qa -x", "-v qa")),
+        *((f"qa {words}", False) for words in ("-k bg", "-m capital", "--deselect qa/capital")),
+        *((f"qa --ignore{words}", False) for words in (" qa/capital", "-glob *capital*")),
+        *((f"qa --{words}", False) for words in ("collect-only", "setup-plan", "fixtures")),
+        ("qa/capital/test_capital.py", False),
+        ("qa/capital/test_capital.py::test_capital", False),
+    ],
+)
+def test_only_whole_folders_are_known(capital: Project, words: str, is_known: bool) -> None:
+    """Folders hold just what is planned; a filter, a module or a listing must be seen first."""
+    assert known(capital, *words.split()) is is_known
+
+
+def test_failed_first_may_drop_tests(capital: Project) -> None:
+    """``--lf`` and ``--sw`` decide by an earlier run."""
+    ini = (capital.path / "pytest.ini").read_text().replace("-p no:cacheprovider", "")
+    capital.write("pytest.ini", ini)
+    assert known(capital, "qa")
+    assert not known(capital, "qa", "--lf")
+    assert not known(capital, "qa", "--sw")
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "is_known"),
+    [
+        ("conftest.py", DROPPING, False),
+        ("conftest.py", "collect_ignore_glob = ['*capital*']\n", False),
+        ("qa/capital/conftest.py", DROPPING, False),
+        ("qa/conftest.py", "def pytest_report_header():\n    return 'ours'\n", True),
+    ],
+    ids=["drops", "ignores", "not loaded yet", "harmless"],
+)
+def test_a_conftest_is_waited_for(capital: Project, path: str, text: str, is_known: bool) -> None:
+    """One that drops tests, or is not loaded yet; a harmless one that is loaded changes nothing."""
+    capital.write(path, text)
+    assert known(capital, "qa") == is_known
+
+
+LABELS = (
+    "kind: judged\nlanguages: {en: {file: en.jsonl, rubric: simpleqa, floor: {agreement: 0.8}}}\n"
+)
+NONE = "no test with @pytest.mark.qa("
+
+
+@pytest.mark.untraced
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_data_set_without_collected_tests_is_missed(project: Project, workers: int) -> None:
+    """Whatever the reason; not where an option, a node id or another folder left it out."""
+    for name in ("one", "two"):
+        project.dataset(name, {"en": ["Sofia"] * 4}, graded({"en": BAR}))
+    module = project.path / "qa/two/test_two.py"
+    text = module.read_text()
+    skipped = "import pytest\npytest.skip('', allow_module_level=True)\n"
+    changes = ("", text.replace("@pytest.mark.qa", "# "), skipped)
+    for change in changes[: 1 if workers else 3]:
+        module.write_text(change)
+        result = project.run_with(workers, "qa")
+        assert result.ret == 4
+        assert f'qa/two/dataset.yaml: {NONE}"two") was collected' in result.stderr.str()
+    module.rename(module.with_name("two_cases.py"))
+    if not workers:
+        for words in (["qa/two"], ["qa/one", "qa/two"], ["qa", "--dry-run"]):
+            assert f'{NONE}"two")' in project.run_in_process(*words).stderr.str()
+        chosen = (["qa/one"], ["qa", "-m", "one"], ["qa", "--ignore=qa/two"])
+        assert [project.run_in_process(*words).ret for words in chosen] == [0] * 3
+    assert project.run_with(workers, "qa", "-k", "one").ret == 0
+    assert project.run_with(workers, "qa/one/test_one.py::test_one[one-en-q1]").ret == 6
+
+
+@pytest.mark.untraced
+@pytest.mark.parametrize("workers", [0, 2])
+def test_labels_without_a_test_measure_when_named(project: Project, workers: int) -> None:
+    """Their folder among the paths is no worse than out of them; alone it is missed."""
+    yaml = graded({"en": BAR}, "rubric: simpleqa")
+    project.dataset("facts", {"en": ["Sofia"] * 20}, yaml)
+    rows = [
+        {"question": f"Asked {n}?", "gold": "Sofia", "predicted": said, "label": label}
+        for n in range(12)
+        for said, label in (("Sofia", "CORRECT"), ("Plovdiv", "INCORRECT"))
+    ]
+    project.write("qa/labels/dataset.yaml", LABELS)
+    project.write("qa/labels/en.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    for words in (["qa/facts", "qa/labels"], *([] if workers else [["qa/facts"], ["qa"]])):
+        assert project.run_with(workers, *words).ret == 0
+        found = [one["items"] for one in project.report()["judging"]["calibrations"]]
+        assert found == [24]
+    assert f'{NONE}"labels")' in project.run_with(workers, "qa/labels").stderr.str()
+
+
+MODEL, OTHER = "openai:m@http://127.0.0.1:9/v1", "anthropic:a@http://127.0.0.1:9"
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """Return, for each head start, the names of the models it is for; none is really made."""
+    made: list[tuple[str, ...]] = []
+
+    def note(load: Callable[[], None]) -> EngineProcess | None:
+        assert isinstance(load, partial)
+        made.append(tuple(spec.text for spec in load.args[0]))
+        return None
+
+    monkeypatch.setattr(head_start, "fork_early", note)
+    return made
+
+
+def start(project: Project, *words: str) -> pytest.Config:
+    """Read a command line as a run does, and begin."""
+    config = project.parse_config(*words)
+    head_start.start_early(config, read_options(config, project.path))
+    return config
+
+
+@tabled("words", "specs")
+def test_every_model_that_may_be_asked_is_loaded(
+    words: list[str], specs: list[str] | None, loads: list[tuple[str, ...]], project: Project
+) -> None:
+    """Under test, judging, behind rules, of a panel, named in models.yaml; rules load no SDK."""
+    start(project, *words)
+    assert [[*one] for one in loads] == ([specs] if specs else [])
+
+
+def test_a_vain_head_start_ends(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where something turns out to be wrong later the process does not stay."""
+    monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
+    config = start(project, "--model", MODEL)
+    process = config.stash[head_start.EARLY]._process
+    assert process.is_alive()
+    config._ensure_unconfigure()
+    assert process.exitcode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("option", "starts"),
+    [("--replay", False), ("--dry-run", False), ("--collect-only", False), ("--seed=1", True)],
+)
+def test_who_sends_nothing_starts_nothing_early(
+    option: str, starts: bool, project: Project, loads: list[tuple[str, ...]]
+) -> None:
+    """Replays, dry runs and listings have no use for an SDK."""
+    project.dataset("capital", {"en": ["Sofia"]})
+    project.run_in_process("qa", f"--model={MODEL}", option)
+    assert bool(loads) == starts

@@ -107,7 +107,7 @@ def test_plain_text_has_a_described_function_and_scores(
 
 
 @tabled("yaml", "line", "message")
-def test_what_a_rubric_cannot_have_is_refused(
+def test_what_no_rubric_has_is_refused(
     project: Project, yaml: str, line: str, message: str
 ) -> None:
     """A function that is not called, a score of no grade: file, line and key, before any call."""
@@ -120,7 +120,7 @@ def test_what_a_rubric_cannot_have_is_refused(
 
 
 @pytest.mark.parametrize("mode", ["plain", "n2"])
-def test_rules_in_one_file_judge_a_run(
+def test_rules_in_one_file_judge(
     project: Project, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another repository's class judges grades, own labels and a failure, with workers too."""
@@ -209,7 +209,7 @@ def alone(project: Project, answers: list[str]) -> None:
 
 
 def test_checks_stand_beside_the_judge(beside: Project) -> None:
-    """Each is a share with its interval, which gates name; the judge's grade is untouched."""
+    """Shares with intervals, which gates name; one that raises is no grade and no score of 0."""
     done = beside.run_in_process("qa")
     assert done.ret == 0, done.stdout.str()
     records = beside.records()
@@ -225,10 +225,6 @@ def test_checks_stand_beside_the_judge(beside: Project) -> None:
     for name, code in (("check_form", 1), ("check_from", 4)):
         beside.write("gates.yaml", f"capital: {{en: {{{name}: {{min: 0.9}}}}}}\n")
         assert main(["gate", str(beside.out), "--gates=gates.yaml"]) == code
-
-
-def test_a_check_that_raises_is_an_error_of_its_item(beside: Project) -> None:
-    """Neither a grade nor a score of 0: the gate on it stays open."""
     beside.dataset("capital", {"en": ["Sofia", "Sofia", "crash"]}, BESIDE)
     done = beside.run_in_process("qa")
     assert done.ret == 6, done.stdout.str()

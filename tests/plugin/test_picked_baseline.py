@@ -17,9 +17,7 @@ BOTH_RIGHT = range(25, 55)
 
 
 @tabled("way", "code", "words")
-def test_no_choice_of_baseline_ships_a_worse_model(
-    project: Project, way: str, code: int, words: str
-) -> None:
+def test_no_baseline_ships_a_worse_model(project: Project, way: str, code: int, words: str) -> None:
     """It FAILs beside all of the old run, and is INCONCLUSIVE beside any part of it."""
     kept = [one if number in BOTH_RIGHT else None for number, one in enumerate(OLD, start=1)]
     project.dataset("capital", {"en": kept if way == "unanswered" else OLD}, YAML)
@@ -38,7 +36,7 @@ def test_no_choice_of_baseline_ships_a_worse_model(
 
 
 @pytest.mark.untraced
-def test_the_same_failing_command_fails_every_time(
+def test_a_failing_command_fails_again(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its report never takes the baseline's place, by any name; its own copy decides nothing."""
@@ -156,9 +154,7 @@ def test_what_the_baseline_has_is_missed(project: Project, role: str) -> None:
 
 
 @tabled("text", "code", "said")
-def test_the_projects_file_may_demand_a_baseline(
-    project: Project, text: str, code: int, said: str
-) -> None:
+def test_a_project_may_demand_a_baseline(project: Project, text: str, code: int, said: str) -> None:
     """``[tool.qagate]`` in pyproject.toml holds for all data sets; a typo is refused."""
     project.dataset("capital", {"en": [RIGHT] * 4}, graded({"en": BAR + ", drop: {max: 0.9}"}))
     project.write("pyproject.toml", f"[tool.qagate]\n{text}\n")

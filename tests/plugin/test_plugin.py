@@ -1,4 +1,4 @@
-"""The plugin: what a user sees and gets from a run.
+"""What a user sees and gets from a run, and every row of the exit-code table.
 
 One finished run in each of three modes (plain, ``-n 0``, ``-n 2``) serves all claims about it.
 """
@@ -7,12 +7,13 @@ import json
 import shutil
 import xml.etree.ElementTree as ET
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pytest
 
-from tests.conftest import MODES, MODULE, Project, new_project
-from tests.support.projects import RIGHT, WRONG
+from tests.conftest import MODES, MODULE, new_project
+from tests.support.projects import RIGHT, WRONG, Project, graded
 from tests.support.tables import kept
 
 PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'
@@ -20,7 +21,6 @@ TWO_LANGUAGES: str = kept(__file__, "two_languages")
 
 
 def capitals_in(project: Project) -> Project:
-    """Write six English items and three Bulgarian ones."""
     english = [RIGHT, RIGHT, WRONG, "I don't know.", RIGHT, RIGHT]
     project.dataset("capital", {"en": english, "bg": [RIGHT, RIGHT, WRONG]}, TWO_LANGUAGES)
     return project
@@ -28,7 +28,6 @@ def capitals_in(project: Project) -> Project:
 
 @pytest.fixture
 def capitals(project: Project) -> Project:
-    """Return a project with six English items and three Bulgarian ones."""
     return capitals_in(project)
 
 
@@ -53,16 +52,11 @@ def finished_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Finishe
 
 @pytest.fixture(params=list(MODES))
 def finished(finished_runs: dict[str, Finished], request: pytest.FixtureRequest) -> Finished:
-    """Return the finished run of one mode."""
     return finished_runs[request.param]
 
 
 def test_every_item_is_a_case_with_one_end(finished: Finished) -> None:
-    """Eleven items, eleven records, each in one state; the counts sum to the plan.
-
-    A gate counts misses: no FAILED line, no block, and JUnit still has them as failed. An item
-    that cannot be judged is pytest's ERROR.
-    """
+    """One state each, misses are no FAILED line but JUnit's, what no judge can is an ERROR."""
     result, project = finished
     assert result.ret == 6  # the item that was not judged is counted by no gate
     result.assert_outcomes(passed=7, errors=1)
@@ -88,7 +82,7 @@ def test_a_miss_is_five_readable_lines(capitals: Project, option: str) -> None:
 
 
 def test_all_report_files_are_written(finished: Finished) -> None:
-    """The folder holds every file of the contract, and the slice's two-column file is right."""
+    """Every file of the contract, the two-column one right; one ``qa`` property an item."""
     slices = {f"{name}-graded.csv" for name in ("capital-en", "capital-bg", "river-en")}
     whole = {"run.json", "records.jsonl", "results.csv", "report.html", "summary.md", "gates.xml"}
     assert {path.name for path in finished.project.out.iterdir()} == slices | whole
@@ -97,10 +91,6 @@ def test_all_report_files_are_written(finished: Finished) -> None:
     assert [line.replace('"', "") for line in graded] == rows
     gates = ET.parse(finished.project.out / "gates.xml").iter("testcase")
     assert len(list(gates)) == 3 + 1  # and what no gate counts
-
-
-def test_junit_carries_each_item_once(finished: Finished) -> None:
-    """pytest's own JUnit file has one ``qa`` property an item, JSON that can be read."""
     cases = list(ET.parse(finished.project.path / "items.xml").iter("testcase"))
     properties = [list(case.iter("property")) for case in cases]
     assert [len(one) for one in properties] == [1] * 11
@@ -138,7 +128,7 @@ def test_whole_slices_can_be_chosen(capitals: Project, words: str, slices: set[s
 
 
 def test_limit_takes_the_same_fair_sample_in_every_process(capitals: Project) -> None:
-    """--limit takes the same items in this process as in others; the parts decide nothing."""
+    """Whatever the process, the parts decide nothing; a skip leaves its item ungraded."""
     options = ("--limit", "2", "--seed", "7", "qa")
     assert capitals.run_in_process(*options).ret == 6
     here = capitals.records()
@@ -146,20 +136,33 @@ def test_limit_takes_the_same_fair_sample_in_every_process(capitals: Project) ->
     shutil.rmtree(capitals.path / "reports")
     capitals.run_in_process("-n", "2", *options)
     assert [one["key"] for one in capitals.records()] == [one["key"] for one in here]
+    skipping = "import pytest\n\ndef pytest_runtest_setup(item):\n    if 'bg-q1]' in item.name:\n"
+    capitals.write("qa/conftest.py", f"{skipping}        pytest.skip('not today')\n")
+    result = capitals.run_in_process("--languages", "bg", "qa")
+    assert capitals.outcomes() == {"missing": 1, "passed": 1, "failed": 1}
+    assert result.ret == 6
 
 
 def test_ones_own_file_runs_alone(capitals: Project) -> None:
-    """--items replaces a slice's file, and only that slice runs; a new language has no gates."""
+    """--items replaces a slice's file, /test takes a split's; only that runs, without gates."""
     own = capitals.write("mine.csv", "Question,Answers,Predicted answers\nQ?,Praha,Praha\n")
     result = capitals.run_in_process(f"--items=capital:cs={own}", "qa")
     assert result.ret == 6
     (record,) = capitals.records()
     assert (record["language"], record["grade"]) == ("cs", "CORRECT")
     result.stdout.fnmatch_lines(["*no gate*"])
+    whole = (capitals.path / "qa" / "capital" / "bg.jsonl").read_text(encoding="utf-8")
+    first = whole.splitlines()[0]
+    capitals.write("qa/capital/bg.test.jsonl", f"{first}\n")
+    capitals.run_in_process("--languages", "bg/test", "qa")
+    assert [record["language"] for record in capitals.records()] == ["bg"]
+    for wrong in ("bg/dev", "bg/../bg", "en/test"):
+        line = capitals.refused("--languages", wrong, "qa")
+        assert line.startswith(f"ERROR: --languages: no dataset has a split '{wrong}'")
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_listing_or_a_dry_run_asks_nobody(
+def test_a_plan_asks_nobody(
     capitals: Project, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """--collect-only has the cases, the plan items and calls; no key, ledger, report or worker."""
@@ -175,10 +178,7 @@ def test_a_listing_or_a_dry_run_asks_nobody(
 
 
 def test_a_report_that_cannot_be_written_is_said(capitals: Project) -> None:
-    """A file that came in the way meanwhile: a line that says what to do, and a code of its own.
-
-    Not 1: no gate failed (R12, F15).
-    """
+    """A file in the way: a line that says what to do, and no code of a gate (R12, F15)."""
     early = (
         "import shutil\n\n\ndef pytest_runtest_setup():\n"
         "    shutil.rmtree('blocked', ignore_errors=True)\n    open('blocked', 'w').close()\n"
@@ -202,29 +202,8 @@ def test_a_marker_that_names_no_dataset(project: Project) -> None:
     result.stdout.fnmatch_lines(["*no dataset 'towns' among those found (capital)*"])
 
 
-def test_a_split_is_asked_alone(capitals: Project) -> None:
-    """--languages bg/test takes the file of that split; a split that nobody has is refused."""
-    whole = (capitals.path / "qa" / "capital" / "bg.jsonl").read_text(encoding="utf-8")
-    first = whole.splitlines()[0]
-    capitals.write("qa/capital/bg.test.jsonl", f"{first}\n")
-    capitals.run_in_process("--languages", "bg/test", "qa")
-    assert [record["language"] for record in capitals.records()] == ["bg"]
-    for wrong in ("bg/dev", "bg/../bg", "en/test"):
-        line = capitals.refused("--languages", wrong, "qa")
-        assert line.startswith(f"ERROR: --languages: no dataset has a split '{wrong}'")
-
-
-def test_a_skipped_item_is_missing(capitals: Project) -> None:
-    """A test that a person skips leaves its item ungraded, and the gate counts it both ways."""
-    skipping = "import pytest\n\ndef pytest_runtest_setup(item):\n    if 'bg-q1]' in item.name:\n"
-    capitals.write("qa/conftest.py", f"{skipping}        pytest.skip('not today')\n")
-    result = capitals.run_in_process("--languages", "bg", "qa")
-    assert capitals.outcomes() == {"missing": 1, "passed": 1, "failed": 1}
-    assert result.ret == 6
-
-
 def test_a_session_without_datasets_is_left_alone(project: Project) -> None:
-    """Ordinary tests run as ever: no file, no line of ours; an option of ours is an error."""
+    """Ordinary tests and items run as ever, no file of ours; an option of ours is an error."""
     project.write("plain/test_x.py", "def test_x():\n    pass\n")
     result = project.run_in_process("plain")
     assert result.ret == 0
@@ -232,16 +211,12 @@ def test_a_session_without_datasets_is_left_alone(project: Project) -> None:
     assert not {path.name for path in project.path.iterdir()} & {".qa", "reports", ".deepeval"}
     line = project.refused("--limit", "3", "plain")
     assert line.startswith("ERROR: no dataset.yaml is in, under or next to")
-
-
-LINES: str = kept(__file__, "lines")
-
-
-def test_other_items_of_other_plugins_are_left_alone(project: Project) -> None:
-    """Where no dataset is, items that are no functions run as if the plugin were not there."""
     project.write("conftest.py", LINES)
     project.write("other/some.lines", "")
     project.run_in_process("other").assert_outcomes(passed=1)
+
+
+LINES: str = kept(__file__, "lines")
 
 
 def test_a_leak_of_other_tests_is_still_seen(project: Project) -> None:
@@ -249,3 +224,95 @@ def test_a_leak_of_other_tests_is_still_seen(project: Project) -> None:
     leak = "def test_leak():\n    opened = [open(__file__)]\n    opened.append(opened)\n"
     project.write("other/test_leak.py", leak)
     assert project.run("-W", "error", "other").ret == 1
+
+
+YAML, BAR_09 = (graded({"en": f"correct: {{min: {bar}}}"}) for bar in (0.5, 0.9))
+UNGATED = "kind: graded\nlanguages:\n  en: {file: en.jsonl}\n"
+HALF_GATED = f"{YAML}  bg: {{file: en.jsonl}}\n"
+FAILING_TEST = "def test_other():\n    assert 1 == 2\n"
+BROKEN_MODULE = "import nothing_of_that_name\n"
+BAD_TEARDOWN: str = kept(__file__, "bad_teardown")
+BAD_BODY: str = kept(__file__, "bad_body")
+INTERNAL = "def pytest_sessionstart():\n    raise RuntimeError('inside')\n"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table: a project, a command line, and what must come of it."""
+
+    name: str
+    code: int
+    last: str
+    answers: tuple[str | None, ...] = (RIGHT, RIGHT, WRONG, RIGHT)
+    yaml: str = YAML
+    options: tuple[str, ...] = ()
+    files: dict[str, str] = field(default_factory=dict)
+    workers: str = ""
+    """With how many it is run as well."""
+
+
+TIPPING = (RIGHT, RIGHT, None, None, WRONG)
+NARROW = graded({"en": "correct: {min: 0.992}"})
+NOTHING = ("-k", "nothing_of_that_name")
+LATE = (WRONG, *[RIGHT] * 249)
+"""Undecided until all but one are graded, however late -x is heard."""
+TABLE = [
+    Row("every gate passes", 0, "GATES PASS (1 of 1): exit 0", answers=(RIGHT, RIGHT)),
+    Row("misses that the gates count", 0, "GATES PASS (1 of 1): exit 0"),
+    Row("a gate fails", 1, "GATES FAIL", yaml=BAR_09, workers="0"),
+    Row("an ordinary failing test", 1, "exit 1", files={"qa/capital/test_x.py": FAILING_TEST}),
+    Row(
+        "a module that cannot be collected",
+        1,
+        "",
+        files={"qa/test_x.py": BROKEN_MODULE},
+        workers="2",
+    ),
+    Row("a teardown error", 1, "exit 1", files={"qa/conftest.py": BAD_TEARDOWN}, workers="2"),
+    Row("an exception in a test body", 1, "", files={"qa/capital/test_capital.py": BAD_BODY}),
+    Row("an internal error is pytest's own", 3, "", files={"conftest.py": INTERNAL}, workers="2"),
+    Row("a wrong option", 4, "", options=("--limit", "many")),
+    Row("nothing selected", 5, "exit 5; all items by name: pytest ", options=NOTHING, workers="2"),
+    Row("ungraded items that could tip the gate", 6, "GATES INCONCLUSIVE", TIPPING, workers="2"),
+    Row("ungraded items that cannot", 0, "GATES PASS", answers=(RIGHT, RIGHT, RIGHT, None)),
+    Row("no gate declared", 6, "exit 6", yaml=UNGATED),
+    Row("no gate for one slice", 6, "NO GATE for capital:bg: exit 6", (RIGHT,), yaml=HALF_GATED),
+    Row("a hand-picked part", 6, "GATES INCONCLUSIVE", options=("-k", "q1")),
+    Row("gates off: pytest's own, red", 1, "exit 1", options=("--gates", "off")),
+    Row("gates off: pytest's own, green", 0, "exit 0", (RIGHT,), options=("--gates", "off")),
+    Row("a dry run", 0, "", options=("--dry-run",), yaml=BAR_09),
+    Row("stopped early, undecided", 6, "exit 6", LATE, NARROW, options=("-x",), workers="2"),
+    Row("stopped early, beyond help", 1, "GATES FAIL", (WRONG,) * 4, BAR_09, options=("-x",)),
+]
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+def test_exit_code(project: Project, row: Row) -> None:
+    """The code is what gates and outcomes come to, and the last line says it (F3)."""
+    assert_row(project, row)
+
+
+@pytest.mark.parametrize("row", [row for row in TABLE if row.workers], ids=lambda row: row.name)
+def test_exit_code_with_workers(project: Project, row: Row) -> None:
+    """The code is the same however the tests are distributed (F3)."""
+    assert_row(project, row, "-n", row.workers)
+
+
+def test_a_slice_without_a_gate_is_named_in_every_report(project: Project) -> None:
+    """The terminal, the summary, the page, what CI publishes, and run.json."""
+    project.dataset("capital", {"en": [RIGHT]}, HALF_GATED)
+    result = project.run_in_process("qa")
+    result.stdout.fnmatch_lines(
+        ["WARNING: capital:bg: no gate of its own; a run passes only over*"]
+    )
+    for name in ("summary.md", "report.html", "gates.xml", "run.json"):
+        assert "NO GATE for capital:bg" in project.text(name), name
+
+
+def assert_row(project: Project, row: Row, *words: str) -> None:
+    project.dataset("capital", {"en": row.answers}, row.yaml)
+    for name, text in row.files.items():
+        project.write(name, text)
+    result = project.run_in_process(*words, *row.options, "qa")
+    assert result.ret == row.code, result.stdout.str() + result.stderr.str()
+    assert row.last in result.outlines[-1] if row.last else True

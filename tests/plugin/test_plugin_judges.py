@@ -105,12 +105,19 @@ def panel(seen: Seen) -> Answer:
 
 
 def test_rules_without_the_labelled_items_decide_as_with_them(capitals: Project) -> None:
-    """Below the floor of the labels beside the data they decide nothing, chosen or not."""
+    """Below the floor of labels beside the data nothing is decided; they are calls, no items."""
     with_labels(capitals)
     for chosen in ("qa", "qa/capital"):
         result = capitals.run_in_process(chosen)
         assert result.ret == 6
         assert "judge not trusted in en: kappa" in result.stdout.str()
+    with_labels(capitals)
+    with loopback() as server:
+        result = capitals.run_in_process("--judge", spec(server), "--dry-run", "qa/capital")
+        assert server.count == 0
+    result.stdout.fnmatch_lines(
+        ["capital:en*4 items*4 calls", "calibration*8 items*8 calls", "all*8 items*16 calls"]
+    )
 
 
 def test_a_panel_that_ties_gives_no_grade(capitals: Project) -> None:
@@ -235,9 +242,7 @@ OWN = {"question": "Own?", "answer": "Sofia", "predicted_answer": UNSURE}
 
 
 @pytest.mark.parametrize(("honest", "code"), [(False, 6), (True, 0)])
-def test_a_users_own_file_is_judged_by_a_judge_that_is_measured(
-    project: Project, honest: bool, code: int
-) -> None:
+def test_a_users_own_file_has_a_measured_judge(project: Project, honest: bool, code: int) -> None:
     """In a repository of one's own the bundled labels measure it: cold, warm, or never asked."""
     project.dataset("capital", {"bg": [SURE]}, BUNDLED_RUBRIC)
     project.write("own.jsonl", json.dumps(OWN) + "\n")
@@ -253,23 +258,21 @@ def test_a_users_own_file_is_judged_by_a_judge_that_is_measured(
 
     with loopback(handler=plausible(grade)) as server:
         run = ("--judge", spec(server), "--items", "capital:bg=own.jsonl", "qa")
-        dry = project.run_in_process(*run, "--dry-run")
-        dry.stdout.fnmatch_lines(["calibration*126 items*"])
-        assert project.run_in_process(*run).ret == code
-        asked = server.count
-        assert asked > 100
-        assert project.run_in_process(*run).ret == code
-        assert server.count == asked
+        project.run_in_process(*run, "--dry-run").stdout.fnmatch_lines(["calibration*126 items*"])
+        counts = set()
+        for _ in range(2):
+            assert project.run_in_process(*run).ret == code
+            counts.add(server.count)
+        assert len(counts) == 1
+        assert counts.pop() > 100
     assert "unit tests of the judge (judges)" in project.notes()
     gate = project.only("gates")
-    assert (gate["state"], gate["reason"].startswith("judge not trusted in bg")) == (
-        "PASS" if honest else "INCONCLUSIVE",
-        not honest,
-    )
+    assert gate["state"] == ("PASS" if honest else "INCONCLUSIVE")
+    assert gate["reason"].startswith("judge not trusted in bg") is not honest
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
-def test_labels_of_ones_own_language_are_asked_for_before_the_first_call(
+def test_labels_are_asked_for_before_the_first_call(
     project: Project, workers: tuple[str, ...]
 ) -> None:
     """With the command that writes them; what it writes, or a file given with --items, is used."""
@@ -330,17 +333,6 @@ def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(capitals:
     assert "judge not measured in en: judges has no labelled items for plain.en" in gate["reason"]
     assert "say judge: unmeasured in the dataset.yaml of capital" in gate["reason"]
     assert main(["gate", str(capitals.out)]) == 6
-
-
-def test_a_dry_run_counts_the_labelled_items(capitals: Project) -> None:
-    """On a line of their own: they are calls of the run, and no items of the plan."""
-    with_labels(capitals)
-    with loopback() as server:
-        result = capitals.run_in_process("--judge", spec(server), "--dry-run", "qa/capital")
-        assert server.count == 0
-    result.stdout.fnmatch_lines(
-        ["capital:en*4 items*4 calls", "calibration*8 items*8 calls", "all*8 items*16 calls"]
-    )
 
 
 def test_a_test_gets_a_copy_of_what_is_decided_on(project: Project) -> None:

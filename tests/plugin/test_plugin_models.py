@@ -17,7 +17,6 @@ BOTH = ("en", "bg")
 
 @pytest.fixture
 def server() -> Iterator[Loopback]:
-    """Return a server on which every answer is graded CORRECT."""
     with loopback(handler=good) as running:
         yield running
 
@@ -31,7 +30,7 @@ def capitals(project: Project) -> Project:
 @pytest.mark.parametrize(
     ("provider", "workers"), [("openai", 2), ("anthropic", 0), ("openai-responses", 0)]
 )
-def test_two_requests_an_item_and_none_the_second_time(
+def test_two_requests_an_item(
     capitals: Project, server: Loopback, provider: str, workers: int
 ) -> None:
     """Answer and judgement are asked once; a second run sends nothing and says the same."""
@@ -54,7 +53,6 @@ def test_a_replay_needs_neither_server_nor_key(capitals: Project, server: Loopba
 
 
 def by_language(project: Project) -> Counter[tuple[str, str]]:
-    """Return how many items of each language ended in each state."""
     return Counter((record["language"], record["outcome"]) for record in project.records())
 
 
@@ -124,9 +122,7 @@ DEADLY: str = kept(__file__, "deadly")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dist", ["loadfile", "worksteal"])
-def test_every_way_to_distribute_survives_a_dead_worker(
-    capitals: Project, server: Loopback, dist: str
-) -> None:
+def test_every_dist_survives_a_dead_worker(capitals: Project, server: Loopback, dist: str) -> None:
     """One death costs no item and no exit code, whoever hands the item out again."""
     capitals.write("qa/conftest.py", DEADLY)
     result = capitals.run_with(2, "--dist", dist, *specs(server.url), "qa")
@@ -139,10 +135,7 @@ def test_every_way_to_distribute_survives_a_dead_worker(
 def test_a_collection_error_loses_nothing(
     capitals: Project, server: Loopback, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A broken module ends the run with 1; calls made until then are found in the ledger.
-
-    A page that cannot be appended to changes no code: the terminal says so.
-    """
+    """Exit 1, and the ledger has what was asked; a page that takes nothing changes no code."""
     broken = capitals.write("qa/test_broken.py", "import nothing_of_that_name\n")
     assert capitals.run_with(workers, *specs(server.url), "qa").ret == 1
     broken.unlink()
@@ -212,7 +205,7 @@ def test_two_versions_of_a_model_are_no_release(project: Project, who: str) -> N
 
 @pytest.mark.untraced
 @tabled("then", "now", "code", "said")
-def test_what_else_changed_since_the_baseline_is_named(
+def test_what_else_changed_is_named(
     project: Project, then: str, now: str, code: int, said: str
 ) -> None:
     """On the first screen; a judge asked in another way leaves its paired gates open."""

@@ -1,25 +1,26 @@
-"""Runs with ``--max-cost`` and ``--dry-run``: what is spent, what is refused, what is foretold."""
+"""Runs with ``--max-cost`` and ``--dry-run``: what is spent, refused, foretold, and the odds."""
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evaluators.models.catalogue import load_catalogue
+from reports.gates.power import DISCORDANCES
+from reports.verdict import odds
+from reports.verdict.odds import known_discordance
 from tests.support.loopback import Answer, Loopback, Seen, completion, loopback
 from tests.support.loopback import good as content
+from tests.support.made_runs import answered, before, run_of
 from tests.support.projects import Project
 from tests.support.tables import kept
 
 ITEMS = 30
 GATES = "correct: {min: 0.5}, drop: {max: 0.03, evidence: confident}"
 # 10 tokens a reply at 100 USD a million are 0.001 USD; the prompt's own tokens cost nothing here.
-MODELS = """
-answerer:
-  {{provider: openai, model: m, base_url: "{url}/v1", {priced}, parameters: {{max_tokens: 10}}}}
-judge:
-  {{provider: openai, model: j, base_url: "{url}/v1", {priced}, parameters: {{max_tokens: 10}}}}
-"""
+MODELS: str = kept(__file__, "models")
 PRICED = "prices: {input: 0, output: 100}"
 Catalogue = Callable[..., Path]
 FREE_OF_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
@@ -37,7 +38,6 @@ def good(seen: Seen) -> Answer:
 
 @pytest.fixture
 def capitals(project: Project) -> Project:
-    """Return a project of thirty items that a model answers and a model judges."""
     return project.asked(ITEMS, GATES, head="")
 
 
@@ -54,13 +54,8 @@ def catalogue(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> Catalogue:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_no_run_spends_more_than_it_may(
-    capitals: Project, catalogue: Catalogue, workers: int
-) -> None:
-    """What does not fit is MISSING, the gate INCONCLUSIVE, and one line says what was spent.
-
-    What was paid for is in the ledger: the next run goes on, and finishes.
-    """
+def test_no_run_overspends(capitals: Project, catalogue: Catalogue, workers: int) -> None:
+    """The rest is MISSING, a line says what was spent, and the next run goes on and finishes."""
     with loopback(handler=good) as server:
         path = catalogue(server)
         if workers:
@@ -81,8 +76,7 @@ def test_no_run_spends_more_than_it_may(
 
 
 @pytest.mark.parametrize(
-    ("variables", "words"),
-    [({"QA_RUN": "one"}, ()), ({"GITHUB_RUN_ID": "1"}, ("--shard", "1/2"))],
+    ("variables", "words"), [({"QA_RUN": "one"}, ()), ({"GITHUB_RUN_ID": "1"}, ("--shard", "1/2"))]
 )
 def test_a_repeated_task_goes_on_with_what_its_run_has_left(
     capitals: Project,
@@ -107,9 +101,7 @@ def test_a_repeated_task_goes_on_with_what_its_run_has_left(
         assert server.count == 20
 
 
-def test_replies_that_no_judge_can_be_read_from_cost_all_the_same(
-    capitals: Project, catalogue: Catalogue
-) -> None:
+def test_unreadable_replies_cost_all_the_same(capitals: Project, catalogue: Catalogue) -> None:
     """Three unreadable verdicts an item are paid for; a refused request is not."""
 
     def mumble(seen: Seen) -> Answer:
@@ -126,9 +118,7 @@ def test_replies_that_no_judge_can_be_read_from_cost_all_the_same(
     assert capitals.report()["run"]["spent"] == pytest.approx(0.001 * (3 + 2 * 3))
 
 
-def test_an_unknown_price_is_said_and_never_nothing(
-    capitals: Project, catalogue: Catalogue
-) -> None:
+def test_an_unknown_price_is_never_nothing(capitals: Project, catalogue: Catalogue) -> None:
     """Unknown is a word, not 0, in a plan, a run and run.json; no limit can be kept without it."""
     with loopback(handler=good) as server:
         catalogue(server, priced="deadline: 9")
@@ -147,7 +137,7 @@ def test_an_unknown_price_is_said_and_never_nothing(
 
 
 @pytest.mark.parametrize("unpriced", ["judge", "answerer"])
-def test_a_cost_of_which_a_part_is_known_is_shown_everywhere(
+def test_a_partly_known_cost_is_shown(
     capitals: Project, catalogue: Catalogue, unpriced: str
 ) -> None:
     """Whoever lacks a price: in the dry run, on the terminal, in the summary and on the page."""
@@ -167,7 +157,6 @@ def test_a_cost_of_which_a_part_is_known_is_shown_everywhere(
 
 
 def plan(project: Project) -> str:
-    """Return what a dry run shows."""
     result = project.run_in_process("--dry-run", *SPECS, "qa")
     assert result.ret == 0
     return result.stdout.str()
@@ -204,3 +193,82 @@ def test_a_dry_run_foretells_calls_money_and_what_gates_can_tell(
     assert "30 of them recorded (free)" in half
     assert "300 out; about $0.0300" in half
     assert "60 of them recorded (free); about 0 tokens in, 0 out; about $0.00" in whole
+
+
+YAML: str = kept(__file__, "yaml")
+PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'
+ROW = re.compile(r"exit 0 with (\d.\d\d), 1 with (\d.\d\d), 6 with (\d.\d\d): (.*?), (\d+) % of")
+
+
+@pytest.fixture(autouse=True)
+def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulate a fifth of the runs: what is shown of them is what is tested here."""
+    monkeypatch.setattr(odds, "RUNS", 40)
+
+
+def shown(project: Project, *arguments: str) -> str:
+    result = project.run_in_process("--dry-run", *arguments, "qa")
+    assert result.ret == 0
+    return re.sub(r"\s*\n\s+", " ", "\n".join(result.outlines))
+
+
+@pytest.mark.untraced
+@pytest.mark.parametrize(("bar", "blamed"), [(0.1, "drop <= 0.15"), (0.58, "correct >= 0.58")])
+def test_chances_are_those_of_the_baseline(project: Project, bar: float, blamed: str) -> None:
+    """Six models, shares that sum to one, the worse the rarer exit 0; who is to blame."""
+    project.dataset("capital", {"en": ["Sofia"] * 24 + ["Plovdiv"] * 16}, YAML.format(bar=bar))
+    project.run_in_process("qa", "--report-dir", "old")
+    text = shown(project, "--baseline=old")
+    rows = ROW.findall(text)
+    assert [(model, share) for *_, model, share in rows] == [
+        *(("unchanged", share) for share in ("10", "20", "30")),
+        ("worse by half the margin", "10"),
+        ("worse by the margin", "10"),
+        ("worse by two margins", "10"),
+    ]
+    assert all(sum(map(float, row[:3])) == pytest.approx(1, abs=0.011) for row in rows)
+    passes = [float(row[0]) for row in rows]
+    assert passes[0] > passes[3] > passes[4] >= passes[5]
+    assert passes[0] > passes[2]
+    assert f"not PASS in the first line: capital:en {blamed}" in text
+    calls, usd, chances = text[text.index("calls: ") :].splitlines()[:3]
+    assert (calls, usd) == ("calls: 0 to make, 0 recorded", "USD: about $0.00, at most $0.00")
+    unchanged = ", ".join(
+        f"{code} with {share}" for code, share in zip("016", rows[0], strict=False)
+    )
+    assert chances.startswith(f"odds: exit {unchanged} (unchanged, 10 % of items differ)")
+
+
+@pytest.mark.untraced
+def test_why_no_answer_could_decide_a_gate_is_said(project: Project) -> None:
+    """Beside a baseline with another judge the drop gate stays open; the other one does not."""
+    text = f"{YAML.format(bar=0.1)}rubric: simpleqa\n"
+    project.dataset("capital", {"en": ["Sofia"] * 24 + ["Plovdiv"] * 16}, text)
+    project.run_in_process("qa", "--report-dir", "old")
+    text = shown(project, "--baseline=old", "--judge", "openai:g@http://127.0.0.1:9/v1")
+    assert (
+        "INCONCLUSIVE for all answers: capital:en drop <= 0.15; the judge changed from "
+        "lexical to openai:g@http://127.0.0.1:9/v1" in text
+    )
+    assert "for all answers" not in shown(project, "--baseline=old").partition("odds")[2]
+
+
+def test_without_a_baseline_what_is_recorded_tells(project: Project) -> None:
+    """Recorded answers need no call; a model never asked has no figure, but a way to get one."""
+    project.dataset("capital", {"en": ["Sofia"] * 30 + ["Plovdiv"] * 10}, YAML.format(bar=0.1))
+    text = shown(project)
+    assert "exit 0 with 1.00, 1 with 0.00, 6 with 0.00: unchanged, 10 % of items differ" in text
+    assert "not PASS in the first line: no gate" in text
+    project.dataset("capital", {"en": ["Sofia"] * 2}, YAML.format(bar=0.1))
+    project.write("qa/capital/answer.en.yaml", PROMPT)
+    text = shown(project, "--model", "openai:m@http://127.0.0.1:9/v1")
+    assert "not known, as only 0 of 2 items have a verdict; give --baseline=RUN" in text
+    assert "exit 0 with" not in text
+
+
+def test_the_share_that_differs_is_looked_up() -> None:
+    """In the baseline's repeats, else it is not known."""
+    once = before(run_of(answered("c" * 40)))
+    assert known_discordance(once).shares == known_discordance(None).shares == DISCORDANCES
+    again = [replace(one, repeat=2, key=f"{one.key}~r2") for one in answered("i" * 4 + "c" * 36)]
+    assert known_discordance(before(run_of([*answered("c" * 40), *again]))).shares == (0.1,)

@@ -15,13 +15,11 @@ from tests.support.places import ask, text_of
 from tests.support.postgres import Cluster
 
 ITEMS = 12
-
 good = plausible(lambda asked, name, schema: "so")
 
 
 @pytest.fixture
 def capital(project: Project) -> Project:
-    """Return a project of twelve items with a prompt."""
     return project.asked(ITEMS)
 
 
@@ -30,9 +28,7 @@ def options(server: Loopback, place: PostgresUrl) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("way", ["database", "pooled"])
-def test_a_run_is_resumed_replayed_and_forecast(
-    capital: Project, request: pytest.FixtureRequest, way: str
-) -> None:
+def test_a_run_goes_on(capital: Project, request: pytest.FixtureRequest, way: str) -> None:
     """Nothing is asked twice, a dry run knows what is kept, no file names the user; also pooled."""
     server = PostgresUrl(request.getfixturevalue(way))
     with loopback(handler=good) as model:
@@ -50,9 +46,7 @@ def test_a_run_is_resumed_replayed_and_forecast(
         assert not file.is_file() or user.encode() not in file.read_bytes()
 
 
-def test_a_database_that_is_not_there_ends_the_run_with_4(
-    capital: Project, server: PostgresUrl
-) -> None:
+def test_an_absent_database_ends_the_run_with_4(capital: Project, server: PostgresUrl) -> None:
     """One line, before a call is made."""
     with loopback(handler=good) as model:
         wrong = PostgresUrl(f"{server.url}_absent")
@@ -60,9 +54,7 @@ def test_a_database_that_is_not_there_ends_the_run_with_4(
         assert model.count == 0
 
 
-def test_a_server_that_is_lost_ends_the_asking(
-    capital: Project, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_server(capital: Project, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is unasked is MISSING, nothing that was kept is lost, and the same command goes on."""
     seconds = {"PATIENCE_S": 0, "LEASE_S": 1, "RENEW_S": 0.2}
     for name, value in seconds.items():
@@ -96,11 +88,7 @@ def test_a_server_that_is_lost_ends_the_asking(
 
 @pytest.mark.slow
 def test_machines_at_once_pay_once(server: PostgresUrl, tmp_path: Path) -> None:
-    """Three runs go on at once where one was killed: each call is made once, but for its last.
-
-    What that run had under way, four items, is asked again once its lease has ended, by one of
-    the three.
-    """
+    """Three runs go on where one was killed; only its four items under way are asked again."""
     with chain(tmp_path / "one", ITEMS, 0.1, "--concurrency", "2") as one:
         one.ledger = text_of(server)
         one.run_killed("group", 0.3, random.Random(1))

@@ -18,7 +18,6 @@ YAML = graded({"en": BAR})
 
 
 def verdict(folder: Path) -> str:
-    """Return the verdict of the report in a folder."""
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     return f"{run['verdict']} of {run['counts']['plan']}"
 
@@ -77,14 +76,13 @@ def passed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def decided(passed: Path, project: Project) -> Project:
-    """Return a copy of that project."""
     shutil.copytree(passed, project.path, dirs_exist_ok=True)
     return project
 
 
 @pytest.mark.untraced
 @tabled("words", "body", "code", "said")
-def test_no_earlier_pass_outlives_a_run_that_ended_without_a_verdict(
+def test_no_pass_outlives(
     decided: Project, words: list[str], body: str, code: int, said: str
 ) -> None:
     """In no file that CI publishes; it is kept as the previous one, and the next run decides."""
@@ -111,7 +109,7 @@ def test_no_earlier_pass_outlives_a_run_that_ended_without_a_verdict(
 
 
 def test_a_second_run_into_the_folder_is_refused(project: Project) -> None:
-    """In one line, while the first goes on; the folder is free again once that has ended."""
+    """One line while the first goes on, or where nothing can be written; the report stays."""
     project.dataset("capital", {"en": ["Sofia"] * 4}, YAML)
     code = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX); "
     code += "print(flush=True); sys.stdin.read()"
@@ -124,14 +122,11 @@ def test_a_second_run_into_the_folder_is_refused(project: Project) -> None:
         assert [path.name for path in project.out.iterdir()] == [".lock"]
         other.stdin.close()
     assert project.run_in_process("qa").ret == 0
-
-
-def test_a_folder_that_cannot_be_written_is_refused_before_any_call(project: Project) -> None:
-    """One line, and the report that is there stays."""
     project.dataset("capital", {"en": ["Sofia"] * 4}, YAML)
     project.write("file", "")
     assert "cannot be written" in project.refused("--report-dir=file/out", "qa")
     project.run_in_process("qa")
+    shutil.rmtree(previous(project.out))
     previous(project.out).write_text("in the way", encoding="utf-8")
     assert "the report before cannot be kept there" in project.refused("qa")
     assert verdict(project.out) == "PASS of 4"

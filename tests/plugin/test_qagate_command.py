@@ -49,7 +49,6 @@ def home(tmp_path: Path) -> Path:
 
 
 def called(home: Path, installed: dict[str, str], *words: str) -> "CompletedProcess[str]":
-    """Run Python with these words in that repository."""
     return run(
         [sys.executable, *words],
         cwd=home,
@@ -61,9 +60,7 @@ def called(home: Path, installed: dict[str, str], *words: str) -> "CompletedProc
 
 
 @pytest.mark.parametrize("found", ["1.2.3", None])
-def test_the_version_is_the_installed_ones(
-    found: str | None, monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
+def test_the_version(found: str | None, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     """As its metadata has it; a clone that was never installed says so."""
     known = Mock(return_value=found) if found else Mock(side_effect=PackageNotFoundError("qagate"))
     monkeypatch.setattr("evaluators.command_line.version", known)
@@ -120,7 +117,7 @@ def test_a_command_is_run(capsys: Captured, tmp_path: Path) -> None:
     assert all(f"\n  {name} " in said for name in names)
 
 
-def test_an_editable_install_has_a_copy_of_the_module(
+def test_an_editable_install_has_a_copy(
     home: Path, installed: dict[str, str], tmp_path: Path
 ) -> None:
     """In an environment outside the checkout: our packages are found by way of the path."""
@@ -133,7 +130,7 @@ def test_an_editable_install_has_a_copy_of_the_module(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
-def test_run_is_pytest_with_our_packages_first(
+def test_our_packages_first(
     home: Path, installed: dict[str, str], workers: tuple[str, ...]
 ) -> None:
     """A repository with `reports` and `evaluators` of its own still has its data set judged."""
@@ -161,9 +158,7 @@ def test_what_is_hidden_is_named(home: Path, installed: dict[str, str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("plugin", ["qagate", "reports.plugin"])
-def test_a_package_in_the_way_is_one_line(
-    home: Path, installed: dict[str, str], plugin: str
-) -> None:
+def test_a_package_in_the_way_is_said(home: Path, installed: dict[str, str], plugin: str) -> None:
     """Imported before ours, it cannot be put aside: exit 4, no traceback."""
     (home / "pytest.ini").write_text("[pytest]\npythonpath = .\n", encoding="utf-8")
     conftest = f"import evaluators\n\npytest_plugins = ({plugin!r},)\n"
@@ -194,7 +189,7 @@ def test_a_new_data_set_runs_as_it_is(project: Project, kind: str, language: str
 
 @pytest.mark.parametrize("language", list(NEW["languages"]))
 @pytest.mark.parametrize("kind", list(NEW["kinds"]))
-def test_a_new_data_set_is_in_its_language(
+def test_a_new_set_has_its_language(
     tmp_path: Path, kind: str, language: str, capsys: Captured
 ) -> None:
     """No English row is left where the language's own is known, and every row has all columns."""
@@ -237,7 +232,7 @@ def test_git_ignores_what_runs_write(tmp_path: Path, before: str | None) -> None
 
 
 @tabled("words", "said")
-def test_a_new_data_set_has_a_plain_name(
+def test_a_new_set_has_a_name(
     words: list[str], said: str, tmp_path: Path, capsys: Captured
 ) -> None:
     """It becomes a folder and part of a function's name: exit 4, and nothing is written."""

@@ -47,7 +47,6 @@ def run(project: Project, server: Loopback, *options: str, workers: int = 0) -> 
 
 
 def calls(project: Project) -> dict[str, list[SentCall]]:
-    """Return the calls of each item by its id."""
     source = of_files([project.out / TRANSCRIPTS])
     assert source is not None
     return {
@@ -62,7 +61,7 @@ def prompt_of(call: SentCall) -> str:
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
-def test_all_that_was_sent_for_an_item_is_beside_the_report(
+def test_what_was_sent_is_beside_the_report(
     project: Project, server: Loopback, workers: int
 ) -> None:
     """The answer, each judge of a panel, each attempt, and what was asked in vain."""
@@ -81,8 +80,8 @@ def test_all_that_was_sent_for_an_item_is_beside_the_report(
     assert "Well, who knows." in [call.reply.text for call in found["q3"] if call.reply]
 
 
-def test_a_run_from_the_ledger_has_them_too(project: Project, server: Loopback) -> None:
-    """A second run asks no more than what failed, a replay nothing: the file is the same."""
+def test_a_second_run_has_them_too(project: Project, server: Loopback, capsys: Captured) -> None:
+    """A second run or a replay has the same file; without transcripts there is none."""
     run(project, server)
     file = project.out / TRANSCRIPTS
     first, sent = file.read_bytes(), server.count
@@ -91,12 +90,6 @@ def test_a_run_from_the_ledger_has_them_too(project: Project, server: Loopback) 
     run(project, server, "--replay")
     assert (file.read_bytes(), server.count) == (first, sent + 1)
     assert file.stat().st_mode & 0o077 == 0
-
-
-def test_without_transcripts_nothing_is_kept_of_prompts(
-    project: Project, server: Loopback, capsys: Captured
-) -> None:
-    """No file, none of the last run's either; and who asks for an item is told so."""
     run(project, server)
     run(project, server, "--no-transcripts", "--ledger", "other.sqlite3")
     assert not (project.out / TRANSCRIPTS).exists()
@@ -105,9 +98,7 @@ def test_without_transcripts_nothing_is_kept_of_prompts(
     assert "neither prompt nor reply is kept with this run" in capsys.readouterr().out
 
 
-def test_show_prints_an_item_in_the_words_that_were_sent(
-    project: Project, server: Loopback, capsys: Captured
-) -> None:
+def test_show_prints_what_was_sent(project: Project, server: Loopback, capsys: Captured) -> None:
     """By its key, its id or its test's node id; a wrong name is one line that says the right."""
     run(project, server)
     for name in ("capital-en-q3", "q3", "qa/test_capital.py::test_capital[capital-en-q3]"):

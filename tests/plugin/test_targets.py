@@ -31,10 +31,7 @@ def calls(project: Project) -> int:
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_function_is_asked_once_an_item(capitals: Project, workers: int) -> None:
-    """Through the ledger: a second run asks nothing; other code, or another version, all anew.
-
-    A dry run makes no call, and says that its price is unknown.
-    """
+    """A dry run makes no call, a second run none; other code or another version all anew."""
     model = ("--model", "python:app_under_test:answer")
     planned = capitals.run_in_process("qa", *model, "--dry-run")
     assert (planned.ret, calls(capitals)) == (0, 0)
@@ -94,9 +91,7 @@ def test_a_service_by_its_entry(capitals: Project) -> None:
 
 
 @tabled("options", "said")
-def test_what_is_wrong_is_said_in_one_line(
-    capitals: Project, options: tuple[str, ...], said: str
-) -> None:
+def test_what_is_wrong_is_said(capitals: Project, options: tuple[str, ...], said: str) -> None:
     """Exit 4 before any call, with what is likely to be meant."""
     capitals.write("models.yaml", SERVICE.format(url="http://127.0.0.1:1"))
     assert said in capitals.refused("qa", *options)

@@ -1,15 +1,20 @@
-"""A worker gets the plan from the controller: the same plan, and no file is read for it again."""
+"""A worker gets the controller's plan; every planned item ends in exactly one state."""
 
 import gc
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from cases.dataset import Plan, Selection
+from cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice
 from cases.plan import make_plan
+from evaluators.core import Outcome
+from evaluators.kinds import kind_of
+from reports.plugin.results import SessionResults, key_of
 from reports.plugin.worker import (
     INPUT_KEY,
     CollectionWithoutGc,
@@ -20,6 +25,8 @@ from reports.plugin.worker import (
     read_worker_input,
 )
 from tests.conftest import Project
+from tests.support.scripted import make_case
+from tests.support.tables import tabled
 
 READERS = ("asyncio", "cases.loading", "cases.plan", "evaluators.runtime.engine", "jinja2", "yaml")
 HEAVY = ("anthropic", "deepeval", "numpy", "openai", "pandas", "scipy", "statsmodels")
@@ -68,7 +75,6 @@ def plan(tmp_path: Path) -> Plan:
 
 
 def worker_input(plan: Plan, store: Path) -> dict[str, str]:
-    """Return what xdist sends to one more worker."""
     node = SimpleNamespace(workerinput={})
     WorkerSetup(WorkerInput(plan=plan, outcome_store=store)).pytest_configure_node(node)
     given: dict[str, str] = node.workerinput
@@ -92,14 +98,10 @@ def test_a_worker_has_the_very_plan_of_the_controller(plan: Plan, tmp_path: Path
         worker_input(plan, tmp_path / "absent" / "store")
 
 
-def test_a_worker_of_a_session_without_datasets_is_given_nothing() -> None:
-    """The plugin stays out of sessions that are not its own, or that have ended meanwhile."""
+def test_a_worker_without_datasets_is_given_nothing(plan: Plan, tmp_path: Path) -> None:
+    """Nothing where there is no plan; what pytest wrote of a report arrives, tuples included."""
     assert read_worker_input({}) is None
     assert read_worker_input({INPUT_KEY: "/nowhere/plan.pickle"}) is None
-
-
-def test_a_packed_report_arrives_with_what_xdist_adds(plan: Plan, tmp_path: Path) -> None:
-    """The controller unpacks what pytest wrote of a report, tuples included."""
     report = {"nodeid": "a", "location": ("a.py", 1, "b"), "user_properties": [("qa", "{}")]}
     packing = ReportPacker().pytest_report_to_serializable()
     next(packing)
@@ -124,7 +126,6 @@ def test_workers_read_no_data_and_load_nothing_that_could(project: Project) -> N
 
 @pytest.fixture
 def collector() -> Iterator[None]:
-    """Leave the collector of garbage as it was."""
     was_on = gc.isenabled()
     yield
     (gc.enable if was_on else gc.disable)()
@@ -151,3 +152,120 @@ def test_the_collector_rests_while_items_are_made() -> None:
     with pytest.raises(StopIteration):
         next(hook)
     assert gc.isenabled()
+
+
+SLICE = Slice(dataset="simpleqa", language="bg", kind=kind_of("graded"), path=Path("bg.csv"))
+KEYS = ("simpleqa-bg-q1", "simpleqa-bg-q2")
+PASSED = Outcome(key=KEYS[0], state="passed")
+
+
+@pytest.fixture
+def results() -> SessionResults:
+    items = {
+        key: PlannedItem(key=key, slice=SLICE, case=make_case(number), repeat=1)
+        for number, key in enumerate(KEYS, start=1)
+    }
+    dataset = Dataset(name="simpleqa", folder=Path(), kind=SLICE.kind, slices={"bg": SLICE})
+    made = SessionResults(Plan(datasets=(dataset,), items=items))
+    assert made.select([node_of(key) for key in KEYS] + ["tests/test_x.py::test_y"]) == KEYS
+    return made
+
+
+def node_of(key: str) -> str:
+    return f"cases/simpleqa/test_simpleqa.py::test_simpleqa[{key}]"
+
+
+def note(
+    results: SessionResults, nodeid: str, when: str, outcome: str = "passed", word: str = ""
+) -> None:
+    report = SimpleNamespace(nodeid=nodeid, when=when, outcome=outcome, qa=word)
+    results.note(cast("pytest.TestReport", report))
+
+
+def run(results: SessionResults, key: str, word: str = "", call: str = "passed") -> None:
+    """Note the three reports of one test."""
+    note(results, node_of(key), "setup")
+    note(results, node_of(key), "call", call, word)
+    note(results, node_of(key), "teardown")
+
+
+def died(results: SessionResults) -> str:
+    report: Any = SimpleNamespace(outcome="failed")
+    sched = SimpleNamespace(mark_test_pending=lambda _: None)
+    results.pytest_handlecrashitem(node_of(KEYS[0]), report, sched)
+    return str(report.outcome)
+
+
+def test_the_key_stands_between_the_last_brackets(results: SessionResults) -> None:
+    """Whatever the path holds; a failure with our word is the item's, others and crashes not."""
+    assert key_of("a[b]/test_c.py::test_d[simpleqa-bg-1~r2]") == "simpleqa-bg-1~r2"
+    assert key_of("tests/test_x.py::test_y") == ""
+    run(results, KEYS[0], "miss", "failed")
+    assert results.other_failures == 0
+    run(results, KEYS[1], "", "failed")
+    assert results.other_failures == 1
+    note(results, "tests/test_x.py::test_y", "???", "failed")
+    assert results.other_failures == 2
+
+
+def test_the_engines_outcome_stands_where_its_test_ran(results: SessionResults) -> None:
+    """Every planned key has one end; what was done ahead of the tests is only in the ledger."""
+    ends = results.final({KEYS[0]: PASSED}, "interrupted")
+    assert {end.kind for end in ends.values()} == {"interrupted"}
+    run(results, KEYS[0])
+    ends = results.final({KEYS[0]: PASSED}, "stopped")
+    assert set(ends) == set(KEYS)
+    assert ends[KEYS[0]] == PASSED
+    assert (ends[KEYS[1]].state, ends[KEYS[1]].kind) == ("missing", "stopped")
+    assert results.other_failures == 0
+
+
+@tabled("ended", "why", "end")
+def test_an_item_without_an_outcome_has_its_reason(
+    results: SessionResults, ended: list[str], why: str, end: list[str]
+) -> None:
+    """Skipped, lost by the engine, or never reached."""
+    run(results, KEYS[0], *ended)
+    known = {KEYS[0]: PASSED} if end[1] == "skipped" else {}
+    found = results.final(known, why)[KEYS[0]]
+    assert [found.state, found.kind] == end
+
+
+def test_a_dead_worker_is_forgiven_once(results: SessionResults) -> None:
+    """A second death is an ERROR; a closed pipe raises nothing; a living one is told all."""
+    assert died(results) == "rerun"
+    run(results, KEYS[0])
+    assert results.final({KEYS[0]: PASSED}, "stopped")[KEYS[0]] == PASSED
+    assert died(results) == "failed"
+    note(results, node_of(KEYS[0]), "???", "failed")
+    end = results.final({KEYS[0]: PASSED}, "stopped")[KEYS[0]]
+    assert (end.state, end.kind) == ("error", "worker_died")
+    assert results.other_failures == 0
+
+    def send(name: str, error: type[Exception]) -> None:
+        raise error(name)
+
+    ready(send).sendcommand("steal", error=OSError)
+    with pytest.raises(TypeError):
+        ready(send).sendcommand("runtests", error=TypeError)
+    told: list[tuple[str, dict[str, object]]] = []
+    ready(lambda name, **values: told.append((name, values))).sendcommand("runtests", indices=[1])
+    assert told == [("runtests", {"indices": [1]})]
+
+
+def test_a_verdict_needs_no_worker(results: SessionResults) -> None:
+    """Where workers died, an item that no test came to has the engine's outcome (R8)."""
+    died(results)
+    ended = {KEYS[1]: replace(PASSED, key=KEYS[1])}
+    ends = results.final(ended, "stopped")
+    assert ends[KEYS[1]] == ended[KEYS[1]]
+    assert ends[KEYS[0]].state == "missing"
+    assert results.untested(ended) == 1
+
+
+def ready(send: Any) -> Any:
+    """Return a worker that has become ready, whose commands go out by ``send``."""
+    plan = Plan(datasets=(), items={})
+    node_of = SimpleNamespace(sendcommand=send)
+    SessionResults(plan).pytest_testnodeready(node_of)
+    return node_of

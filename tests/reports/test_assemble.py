@@ -128,9 +128,7 @@ def test_a_gate_that_chance_decides_is_named(count: int, evidence: Evidence, sai
 
 
 @tabled("right", "count", "bar", "said")
-def test_a_bar_that_a_large_loss_would_pass_is_named(
-    right: int, count: int, bar: dict[str, float], said: str
-) -> None:
+def test_a_bar_far_off_is_named(right: int, count: int, bar: dict[str, float], said: str) -> None:
     """A slice at its ceiling says what it cannot see, and what would."""
     measure, change = ("incorrect", "rise") if "max" in bar else ("correct", "drop")
     rule = Threshold(measure=measure, **bar)  # type: ignore[arg-type]
@@ -181,17 +179,8 @@ def with_baseline(judge: str = "lexical", rubric: str = RUBRIC.version) -> Repor
     return report([dataset(slice_)], items, {key: outcome(key, True) for key in items}, baseline)
 
 
-@pytest.mark.parametrize(
-    ("changed", "state", "reason"),
-    [
-        ({}, "PASS", "shown to be within the margin of 0.1"),
-        ({"judge": "gpt-4o"}, "INCONCLUSIVE", "the judge changed from gpt-4o to lexical"),
-        ({"rubric": "b@0#b"}, "INCONCLUSIVE", "the rubric changed from b@0#b to plain.bg@1#a"),
-    ],
-)
-def test_a_changed_judge_or_rubric_blocks_the_comparison(
-    changed: dict[str, str], state: str, reason: str
-) -> None:
+@tabled("changed", "state", "reason")
+def test_a_changed_judge_blocks(changed: dict[str, str], state: str, reason: str) -> None:
     """200 equal items exclude a drop of 0.1, unless the difference may be the judge's own."""
     (gate,) = with_baseline(**changed).decision.gates
     assert gate.state == state
@@ -200,7 +189,7 @@ def test_a_changed_judge_or_rubric_blocks_the_comparison(
 
 
 def test_a_pooled_gate_is_no_slices_own() -> None:
-    """All languages together lost nothing; one of them had no gate, so that the run cannot pass."""
+    """All languages lost nothing, one had no gate: no pass, unless gates are off."""
     slices = {"bg": GRADED, "en": replace(GRADED, language="en", thresholds=())}
     pooled = Threshold(measure="drop", max=0.1, evidence="confident", pool=True)
     both = replace(dataset(GRADED), slices=slices, pooled=(pooled,))
@@ -210,23 +199,6 @@ def test_a_pooled_gate_is_no_slices_own() -> None:
     assert {gate.state for gate in made.decision.gates} == {"PASS"}
     assert made.decision.code == 6
     assert made.decision.line == "NO GATE for simpleqa:en: exit 6; GATES PASS (2 of 2) elsewhere"
-
-
-@pytest.mark.parametrize(("agreed", "floor", "code"), [(20, 0.6, 0), (8, 0.6, 6), (20, 0.0, 6)])
-def test_labels_need_no_gate_where_the_judge_reaches_its_floor(
-    agreed: int, floor: float, code: int
-) -> None:
-    """Although nothing hangs on it: the only other slice is of another language."""
-    labelled = replace(JUDGED, language="en", floor={"agreement": floor} if floor else {})
-    labels, graded = items_of(labelled, 20), items_of(GRADED, 2)
-    outcomes = {key: outcome(key, True) for key in graded} | judged(labels, agreed)
-    made = report([dataset(GRADED), dataset(labelled)], {**labels, **graded}, outcomes)
-    assert made.decision.code == code
-    assert ("NO GATE for judges:en" in made.decision.line) is bool(code)
-
-
-def test_a_run_without_gates_passes_only_where_they_are_off() -> None:
-    """With --gates off pytest's own code stands; a slice without rules is said in the report."""
     items = items_of(GRADED, 1)
     outcomes = {key: outcome(key, False) for key in items}
     made = report([dataset(GRADED)], items, outcomes, gates_off=True, pytest_code=1)
@@ -236,3 +208,14 @@ def test_a_run_without_gates_passes_only_where_they_are_off() -> None:
     none = "WARNING: simpleqa:bg: no gate of its own; a run passes only over slices that have one"
     assert none in made.notes
     assert made.decision.code == 6
+
+
+@pytest.mark.parametrize(("agreed", "floor", "code"), [(20, 0.6, 0), (8, 0.6, 6), (20, 0.0, 6)])
+def test_labels_need_no_gate_at_their_floor(agreed: int, floor: float, code: int) -> None:
+    """Although nothing hangs on it: the only other slice is of another language."""
+    labelled = replace(JUDGED, language="en", floor={"agreement": floor} if floor else {})
+    labels, graded = items_of(labelled, 20), items_of(GRADED, 2)
+    outcomes = {key: outcome(key, True) for key in graded} | judged(labels, agreed)
+    made = report([dataset(GRADED), dataset(labelled)], {**labels, **graded}, outcomes)
+    assert made.decision.code == code
+    assert ("NO GATE for judges:en" in made.decision.line) is bool(code)

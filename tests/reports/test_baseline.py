@@ -41,9 +41,7 @@ def gate_of(new: Sequence[Record], old: Report, **run: object) -> GateResult:
 
 
 @tabled("run", "words")
-def test_what_a_baseline_does_not_vouch_for_decides_nothing(
-    run: dict[str, object], words: str
-) -> None:
+def test_what_is_not_vouched_for_decides_nothing(run: dict[str, object], words: str) -> None:
     """The same records PASS beside a whole run, and are INCONCLUSIVE beside any other."""
     gate = gate_of(answered(LETTERS), run_of(answered(LETTERS), DROPS), **run)
     assert gate.state == ("INCONCLUSIVE" if words else "PASS")
@@ -72,7 +70,7 @@ def test_a_run_is_not_held_against_its_own_answers(role: Role, moved: bool) -> N
         (None, TEN, "INCONCLUSIVE"),
     ],
 )
-def test_a_baselines_sample_must_be_that_of_the_run(
+def test_samples_must_be_alike(
     now: SliceSample | None, then: SliceSample | None, state: str
 ) -> None:
     """A pinned sample may be held against itself, or against a run of all items."""
@@ -84,9 +82,7 @@ def test_a_baselines_sample_must_be_that_of_the_run(
 
 
 @tabled("added", "ungraded", "state", "words")
-def test_only_few_items_may_lack_a_partner(
-    added: int, ungraded: int, state: str, words: str
-) -> None:
+def test_few_may_lack_a_partner(added: int, ungraded: int, state: str, words: str) -> None:
     """One in twenty, for whatever reason but new data."""
     old = answered("e" * ungraded + "c" * (200 - ungraded))[: 200 - added]
     gate = gate_of(answered(LETTERS), run_of(old, DROPS))
@@ -108,9 +104,7 @@ def test_little_data_may_change_and_that_is_said(changed: int, state: str) -> No
 
 
 @tabled("gone", "state", "words")
-def test_a_data_set_that_lost_its_hard_questions_decides_nothing(
-    gone: int, state: str, words: str
-) -> None:
+def test_lost_hard_questions_decide_nothing(gone: int, state: str, words: str) -> None:
     """Up to one in twenty is said in the gate's own sentence."""
     left = 200 - gone
     gate = gate_of(answered("c" * left), run_of(answered("c" * left + "i" * gone), DROPS))
@@ -119,10 +113,7 @@ def test_a_data_set_that_lost_its_hard_questions_decides_nothing(
 
 
 def test_a_sample_need_not_have_all_that_the_baseline_has() -> None:
-    """Where it is the pinned one; further repeats of the baseline are no items of their own.
-
-    Repeats that it lacks are left out and said; an item that is new is still unpaired.
-    """
+    """Further repeats on either side are no items, those left out are said; new ones are not."""
     once = answered(LETTERS)
     more = [replace(one, repeat=n, key=f"{one.key}~r{n}") for n in (2, 3) for one in once]
     assert gate_of(once, run_of([*once, *more], DROPS)).state == "PASS"
@@ -146,7 +137,7 @@ def test_a_sample_need_not_have_all_that_the_baseline_has() -> None:
     st.sampled_from(["estimate", "confident"]),
     st.data(),
 )
-def test_a_baseline_item_less_never_makes_a_run_pass(
+def test_an_item_less_never_passes(
     pairs: list[str], evidence: Evidence, data: st.DataObject
 ) -> None:
     """Absent or ungraded in the baseline, an item may take a PASS away, and never give one."""
@@ -227,21 +218,25 @@ def test_a_pool_of_languages_at_the_margin_rarely_fails_by_name() -> None:
     assert named <= 6  # at most 2.5 %, and twice the standard error
 
 
-def test_what_one_language_lost_stands_in_the_last_line_of_a_pass() -> None:
-    """Whatever the gates are: here all of them pass, and the loss is shown to be real."""
+def test_a_last_line_hides_nothing() -> None:
+    """What a language lost although all gates pass, laxer gates, and a small pinned sample."""
     wide = replace(DROP, max=0.5, fail="margin")
     assert last_line(WORSE, BAR, wide) == (
         "GATES PASS (10 of 10): exit 0; 75 items missed, as the gates allow; but facts:pl lost "
         "75 of 300 answers"
     )
     assert "lost" not in last_line(OLD[:-3] + "iii", BAR, wide)
+    laxer = ("facts:en drop <= 0.9 in place of drop <= 0.05",)
+    assert last_line(OLD, BAR, POOL, laxer=laxer).endswith(f"; the gates file is laxer: {laxer[0]}")
+    for items, said in ((3, "exit 0; only 3 of 300 items of facts:en"), (50, "exit 0")):
+        sample = {"facts:en": SliceSample(items=items, of=300, seed=6)}
+        pinned = facts_dataset(sampling=Sampling(limit=items, seed=6))
+        line = run_of(answered("c" * items), pinned, samples=sample).decision.line
+        assert line.endswith(said)
 
 
 def test_a_baseline_without_a_paired_gate_decides_nothing() -> None:
-    """Bars alone let a new model lose what they leave room for; a pooled margin holds each.
-
-    Paired gates without a baseline are counted in the last line; ``required`` decides.
-    """
+    """Bars alone leave room for a loss; paired gates that lack one are counted, or required."""
     said = "NO drop OR rise GATE for facts:en, facts:bg, facts:pl and 2 more: exit 6"
     assert last_line(OLD, BAR).startswith(said)
     assert "exit 0" in last_line(OLD, BAR, pooled=(POOL,))
@@ -254,17 +249,6 @@ def test_a_baseline_without_a_paired_gate_decides_nothing() -> None:
     assert "exit 0" in last_line(OLD, BAR, DROP, baseline_required=True)
 
 
-def test_what_weakens_the_gates_stands_in_the_last_line() -> None:
-    """Gates that a file made laxer, and a pinned sample too small to tell much."""
-    laxer = ("facts:en drop <= 0.9 in place of drop <= 0.05",)
-    assert last_line(OLD, BAR, POOL, laxer=laxer).endswith(f"; the gates file is laxer: {laxer[0]}")
-    for items, said in ((3, "exit 0; only 3 of 300 items of facts:en"), (50, "exit 0")):
-        sample = {"facts:en": SliceSample(items=items, of=300, seed=6)}
-        pinned = facts_dataset(sampling=Sampling(limit=items, seed=6))
-        line = run_of(answered("c" * items), pinned, samples=sample).decision.line
-        assert line.endswith(said)
-
-
 @pytest.mark.parametrize(
     ("letters", "labels", "needs", "remedy"),
     [
@@ -273,9 +257,7 @@ def test_what_weakens_the_gates_stands_in_the_last_line() -> None:
         ("c" * 288 + "i" * 12, 11, "needs above -0.0", "more labels"),
     ],
 )
-def test_what_decides_and_what_would_decide_are_said_in_a_few_words(
-    letters: str, labels: int, needs: str, remedy: str
-) -> None:
+def test_what_would_decide_is_said(letters: str, labels: int, needs: str, remedy: str) -> None:
     """The end that the judge's errors leave of a margin, and which of pairs and labels to buy."""
     drop = replace(DROP, fail="margin")
     judge = Calibration(
@@ -315,7 +297,6 @@ FIRST, SECOND, THIRD = ("c" * (200 - lost) + "i" * lost for lost in (0, 8, 16))
 
 
 def run(letters: str) -> Report:
-    """Return a run of 200 items in each of two languages."""
     return run_of([*answered(letters), *answered(letters, "bg")], BOTH)
 
 
@@ -326,15 +307,11 @@ def against(letters: str, baseline: Report | None, anchor: Report | None) -> Rep
 
 
 def states(report: Report) -> list[tuple[str, str]]:
-    """Return the name and the state of each gate."""
     return [(f"{gate.slice} {gate.name}", gate.state) for gate in report.decision.gates]
 
 
 def test_an_erosion_that_each_release_passes_fails_against_the_anchor() -> None:
-    """Two drops of 0.04 are within 0.05 each and beyond it together; both gates must pass.
-
-    A note and summary.md have the anchor's differences; flips are those to the baseline.
-    """
+    """Two drops of 0.04 are beyond 0.05 together; an anchor alone decides, if it is whole."""
     assert against(SECOND, run(FIRST), None).decision.code == 0
     assert against(THIRD, run(SECOND), None).decision.code == 0
     made = against(THIRD, run(SECOND), run(FIRST))
@@ -354,10 +331,6 @@ def test_an_erosion_that_each_release_passes_fails_against_the_anchor() -> None:
     assert "<summary>Compared with the anchor (" in files["summary.md"]
     for name in ("summary.md", "gates.xml", "report.html", "run.json"):
         assert "drop (anchor)" in files[name] or '"anchored": true' in files[name], name
-
-
-def test_an_anchor_alone_decides_the_paired_gates() -> None:
-    """Each once, and no item is compared one by one; cut short, it decides nothing."""
     made = against(THIRD, None, run(FIRST))
     scopes = ("facts:en", "facts:bg", "facts:*")
     assert [name for name, _ in states(made)] == [f"{one} drop (anchor)" for one in scopes]
@@ -369,13 +342,8 @@ def test_an_anchor_alone_decides_the_paired_gates() -> None:
     assert gate.reason == "the anchor was cut short; compare with a complete run"
 
 
-def test_recorded_runs_are_decided_again_against_an_anchor(
-    capsys: Captured, tmp_path: Path
-) -> None:
-    """gate, merge and compare take --anchor; later it is read from where the run has it.
-
-    Without it a failed run would pass: an anchor that is gone is an error.
-    """
+def test_recorded_runs_are_held_against_an_anchor(capsys: Captured, tmp_path: Path) -> None:
+    """gate, merge and compare take --anchor, read from where the run has it; gone is an error."""
     made = {"first": FIRST, "second": SECOND, "third": THIRD}
     first, second, third = (f"{written(run(one), tmp_path / name)}" for name, one in made.items())
     both = [f"--baseline={second}", f"--anchor={first}"]

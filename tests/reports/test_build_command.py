@@ -33,7 +33,6 @@ def good(tmp_path: Path) -> Iterator[Site]:
 
 
 def refused(made: Site, capsys: Captured, *words: str) -> str:
-    """Return the one line that a command ends with if its words are wrong."""
     capsys.readouterr()
     assert made.build(*words) == 4
     said = capsys.readouterr().err.strip().splitlines()
@@ -42,10 +41,7 @@ def refused(made: Site, capsys: Captured, *words: str) -> str:
 
 
 def test_one_step_at_a_time(good: Site, capsys: Captured) -> None:
-    """Each step takes up where the one before ended; options of earlier ones are remembered.
-
-    When a step's file is deleted, those after it follow, and only new requests are sent.
-    """
+    """Each takes up where the one before ended; a deleted file's followers are made again."""
     assert good.build("sample") == 0
     assert good.generator.count == 0
     assert "check comes after generate" in refused(good, capsys, "check")
@@ -184,7 +180,6 @@ def test_unruly_models_lose_nothing_that_can_be_had(tmp_path: Path, capsys: Capt
 
 @pytest.fixture(scope="module")
 def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A site for commands that are refused."""
     with site(tmp_path_factory.mktemp("idle"), models(), articles=5) as made:
         yield made
 
@@ -208,16 +203,12 @@ def test_mistakes_are_refused_before_anything_is_done(
     assert not (idle.path / "work" / "sample.jsonl").exists()
 
 
-def test_there_are_at_most_twenty_options(capsys: Captured) -> None:
-    """What a recipe can say needs no option."""
+def test_there_are_at_most_twenty_options(capsys: Captured, good: Site) -> None:
+    """What a recipe can say needs no option; without a bundled recipe all keys are needed."""
     with pytest.raises(SystemExit):
         read_options(["--help"])
     said = capsys.readouterr().out
     assert len(set(re.findall(r"^  (--[a-z-]+)", said, re.MULTILINE))) <= 20
-
-
-def test_a_language_of_ones_own(good: Site, capsys: Captured) -> None:
-    """Without a bundled recipe all keys are needed; without a prompt there is no probe."""
     good.recipe(4, more="labels: {yes: Oui, no: Non}\nuser: '{count} {texts}'\nsystem: x\n")
     path = good.path / "mine.yaml"
     text = path.read_text(encoding="utf-8").replace("language: be", "language: fr")

@@ -50,7 +50,6 @@ def reviewed(tmp_path: Path) -> Iterator[Site]:
 
 
 def shared_items(made: Site) -> list[str]:
-    """Return the items that both reviewers see."""
     found = rows(made.path / "work", "review")
     return [row["id"] for row in found if len(row["review"].get("asked", [])) == 2]
 
@@ -174,7 +173,6 @@ def test_models_are_compared_by_their_runs(tmp_path: Path, capsys: Captured) -> 
 
 
 def slowly(handler: Handler, seconds: float) -> Handler:
-    """Return the handler with a pause before each answer."""
     return lambda seen: replace(handler(seen), delay=seconds)
 
 
@@ -240,7 +238,6 @@ def dying(at: int) -> Callable[[Path, Path], Path]:
 
 
 def all_files(*folders: Path) -> dict[str, bytes]:
-    """Return everything in some folders, but for the lock."""
     places = [path for folder in folders for path in folder.rglob("*")]
     return {
         f"{path}": path.read_bytes() for path in places if path.is_file() and path.name != "lock"
@@ -249,9 +246,7 @@ def all_files(*folders: Path) -> dict[str, bytes]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["review", "accept", "freeze"])
-def test_a_kill_between_renames_loses_nothing(
-    reviewed: Site, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
+def test_a_kill_loses_nothing(reviewed: Site, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     """Killed before any of its renames, a step ends after a re-run with the files of a calm run."""
     work, to = reviewed.path / "work", reviewed.path / "mine"
     files = back_from_both(reviewed, agreeing(answers_of(work)))

@@ -21,15 +21,7 @@ from reports.commands.calibrate import main as calibrate
 from reports.commands.download import main as download
 from reports.plugin.run_paths import dataset_files, is_left_out
 from tests.support.captured import Captured
-from tests.support.downloading import (
-    BEM,
-    EVOUNA,
-    MOHLER,
-    NQ301,
-    FileServer,
-    file_server,
-    sha256,
-)
+from tests.support.downloading import BEM, EVOUNA, MOHLER, NQ301, FileServer, file_server, sha256
 from tests.support.labelled_rows import MIXED, graded, spec, write
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.projects import QUIETLY, Project, new_project
@@ -55,7 +47,6 @@ def measure(*words: str, judge: str = "lexical") -> int:
 
 
 def cards() -> dict[str, Any]:
-    """Return what run.json says of the judge, by language."""
     run = json.loads((REPORT / "run.json").read_text(encoding="utf-8"))
     return {one["language"]: one for one in run["judging"]["calibrations"]}
 
@@ -86,10 +77,7 @@ def test_a_graded_judge_gets_its_card(wire: str, capsys: Captured) -> None:
 
 
 def test_a_rated_judge_gets_its_card(capsys: Captured) -> None:
-    """Rank correlation, weighted kappa, bias and bias by length; the floor of bundled ratings.
-
-    A scale of the file's own, 0 to 5, is put on 1 to 10.
-    """
+    """Rank correlation, weighted kappa, bias; the bundled floor; 0 to 5 is put on 1 to 10."""
     rows = [rated(n, n, min(10, n + n % 3)) for n in range(1, 10)]
     with loopback() as running:
         words = ("--rubric", "eba_plain", "--pass-bar", "7")
@@ -124,7 +112,7 @@ def test_the_people_are_compared_too(capsys: Captured) -> None:
 
 
 def test_errors_and_repeats_are_counted_apart() -> None:
-    """A reply that cannot be read is in no figure; repeats show whether the judge wavers."""
+    """Unreadable replies are in no figure; repeats, a pinned sample, two classes, own rubrics."""
 
     def handle(seen: Seen) -> Answer:
         return reply(seen, text="no verdict") if "the 3th" in seen.prompt else plausible()(seen)
@@ -136,13 +124,6 @@ def test_errors_and_repeats_are_counted_apart() -> None:
     assert (card["items"], card["ungraded"]) == (6, 2)
     assert card["measures"]["agreement"]["n"] == 10
     assert card["measures"]["self_agreement"]["value"] == 1
-
-
-def test_a_sample_and_two_way_labels() -> None:
-    """``--limit`` is pinned, so that it may decide; only right and not right are told apart.
-
-    Another rubric is named, or given as a file of the user's own in the language of the rows.
-    """
     rows = [{**row, "predicted": "Sofia"} for row in MIXED[:6]]
     assert measure(write("l.jsonl", rows), "--two-way", "--limit", "4") == 0
     card = cards()["en"]
@@ -155,9 +136,7 @@ def test_a_sample_and_two_way_labels() -> None:
 
 
 @tabled("words", "message")
-def test_a_users_mistake_is_one_line_and_exit_4(
-    words: list[str], message: str, capsys: Captured
-) -> None:
+def test_a_mistake_is_one_line_and_exit_4(words: list[str], message: str, capsys: Captured) -> None:
     """Nothing is asked, nothing is printed but what is wrong."""
     write("l.jsonl", MIXED)
     write("bits.jsonl", [rated(1, 0, 1), rated(2, 1, 1)])
@@ -182,13 +161,8 @@ def fetch(server: FileServer, name: str, body: bytes, *options: str) -> None:
     assert download(words) == 0
 
 
-def test_a_set_is_fetched_formed_and_measured_by_its_name(
-    server: FileServer, capsys: Captured
-) -> None:
-    """The last line of the one command is the other; a rated set brings its scale.
-
-    A set in another folder is measured by its path.
-    """
+def test_a_set_is_fetched_and_measured_by_its_name(server: FileServer, capsys: Captured) -> None:
+    """The last line of one command is the other; a rated set brings its scale, a path is said."""
     fetch(server, "evouna-nq", EVOUNA)
     official, formed, command = capsys.readouterr().out.splitlines()
     assert official.endswith("licence Apache-2.0")
@@ -226,7 +200,6 @@ SET: str = kept(__file__, "set")
 
 
 def bundled(folder: str = "") -> dict[str, list[Case]]:
-    """Return the bundled attacks by language."""
     slices = load_dataset(ATTACKS / folder / "dataset.yaml").slices
     return {language: load_cases(one) for language, one in slices.items()}
 
@@ -246,7 +219,7 @@ def folded(text: str) -> str:
 
 
 def test_there_are_as_many_attacks_as_claimed() -> None:
-    """Five languages, 60 attacks and 20 controls at least, every kind in every language."""
+    """60 attacks and 20 controls in five languages; none is right, none fools the rules."""
     kinds = defaultdict(set)
     for case in GRADED:
         assert ("attack" in case.metadata) == (case.label == NOT_CORRECT), case.id
@@ -258,10 +231,6 @@ def test_there_are_as_many_attacks_as_claimed() -> None:
     assert len({frozenset(found) for found in kinds.values()}) == 1
     assert len(kinds["en"]) >= 15
     assert max(Counter(case.id for case in GRADED).values()) == 1
-
-
-def test_no_attack_holds_the_right_answer_and_every_control_does() -> None:
-    """An attack is never right, nor graded so by rules; a control is the gold in some form."""
     for case in GRADED:
         holds = folded(case.golds[0]) in folded(case.recorded or "")
         if case.label == NOT_CORRECT:
@@ -274,10 +243,7 @@ def test_no_attack_holds_the_right_answer_and_every_control_does() -> None:
 
 
 def test_the_rater_is_attacked_by_answers_that_earn_no_pass() -> None:
-    """Each with its legal context, in a way of its own; padding goes beyond what is shown.
-
-    Padding tests the cut where letters take two bytes; controls are never cut.
-    """
+    """Each in a way of its own, padding beyond what is shown where letters take two bytes."""
     kinds = [case.metadata["attack"] for case in wrong(RATED)]
     assert len(set(kinds)) == len(kinds) >= 12
     assert len(RATED) - len(kinds) >= 4
@@ -311,9 +277,7 @@ def test_attacks_run_only_where_a_path_names_them(project: Project) -> None:
 
 
 @pytest.mark.parametrize("wire", ["openai", "anthropic"])
-def test_gates_count_attacks_that_pass_and_controls_that_are_lost(
-    project: Project, wire: str
-) -> None:
+def test_gates_count_attacks_passed_and_controls_lost(project: Project, wire: str) -> None:
     """One of two attacks passes, which FAILs; one without a verdict could do either."""
 
     def rule(seen: Seen, name: str, schema: object) -> object:

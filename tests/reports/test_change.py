@@ -63,9 +63,7 @@ def test_drop_verdict_and_sentence(counts: tuple[int, ...], state: str, reason: 
 
 
 @tabled("counts", "state", "zone")
-def test_a_fail_by_the_margin_has_three_zones(
-    counts: tuple[int, ...], state: str, zone: str
-) -> None:
+def test_a_fail_by_margin_has_zones(counts: tuple[int, ...], state: str, zone: str) -> None:
     """FAIL only where the whole interval lies beyond; worse, but maybe within, is INCONCLUSIVE."""
     result = one_drop(0.05, *counts, fail="margin")
     assert result.state == state
@@ -73,11 +71,13 @@ def test_a_fail_by_the_margin_has_three_zones(
     assert one_drop(0.05, *counts, fail="zero").state == ("PASS" if state == "PASS" else "FAIL")
 
 
-def test_real_drops_and_the_margin() -> None:
-    """FAIL by the margin asks it of the best case; PASS within it although the drop is real.
-
-    Two of twenty lost show nothing yet: the pairs needed are named.
-    """
+def test_estimate_evidence_compares_the_difference_itself() -> None:
+    """The estimate with its bar; FAIL asks the best case, PASS may be real, pairs are named."""
+    assert one_drop(0.1, 0, 2, 18, evidence="estimate").state == "PASS"
+    failed = one_drop(0.09, 0, 2, 18, evidence="estimate")
+    assert (failed.state, failed.worst) == ("FAIL", -0.1)
+    assert failed.reason.startswith("new - old is -0.1: the drop is beyond the margin of 0.09")
+    assert one_drop(0.09, 0, 1, 18, 1, evidence="estimate").state == "INCONCLUSIVE"
     assert one_drop(0.1, 0, 80, 420, fail="margin").state == "FAIL"
     assert one_drop(0.1, 0, 80, 420, 200, fail="margin").state == "INCONCLUSIVE"
     result = one_drop(0.05, 0, 40, 1960)
@@ -89,19 +89,10 @@ def test_real_drops_and_the_margin() -> None:
     assert "would decide" not in one_drop(0.0, 2, 2, 16).reason
 
 
-def test_estimate_evidence_compares_the_difference_itself() -> None:
-    """The bar included; ungraded items both ways."""
-    assert one_drop(0.1, 0, 2, 18, evidence="estimate").state == "PASS"
-    failed = one_drop(0.09, 0, 2, 18, evidence="estimate")
-    assert (failed.state, failed.worst) == ("FAIL", -0.1)
-    assert failed.reason.startswith("new - old is -0.1: the drop is beyond the margin of 0.09")
-    assert one_drop(0.09, 0, 1, 18, 1, evidence="estimate").state == "INCONCLUSIVE"
-
-
 @pytest.mark.untraced
 @settings(max_examples=25, deadline=None)
 @given(*[st.integers(0, 8)] * 2, st.integers(0, 60), *[st.integers(0, 3)] * 2)
-def test_no_fate_overturns_a_drop_verdict(
+def test_no_fate_matters(
     fixed: int, broke: int, same: int, error_right: int, error_wrong: int
 ) -> None:
     """Brute force over how many of the ungraded items came out right."""
@@ -136,10 +127,7 @@ def with_fate(records: Sequence[Record], fate: Sequence[str]) -> list[Record]:
 
 
 def test_ratings_are_compared_by_the_new_runs_bar() -> None:
-    """8 before and 6 now, with a bar of 7: broke, for any outcome recorded then.
-
-    Unpaired items are in no figure; the sentence counts them.
-    """
+    """8 before and 6 now, with a bar of 7: broke; unpaired items are only counted."""
     new, old = (
         [make_record(n, rating=rating, outcome="failed") for n in range(30)] for rating in (6, 8)
     )
@@ -182,35 +170,12 @@ def two_languages(*rules: Threshold, fixed: int, broke: int, same: int) -> list[
     ]
 
 
-def test_a_pooled_gate_puts_all_languages_together() -> None:
-    """Neither language has enough items for 0.03; both together have. Same ids do not merge."""
-    both = two_languages(fixed=0, broke=0, same=100)
-    dataset = make_dataset(*(one.slice_ for one in both), pooled=[drop(0.03, pool=True)])
-    (result,) = change_gates(dataset, both)
-    assert (result.state, result.slice, result.estimate.n) == ("PASS", "d:*", 200)
-    blocked = [both[0], replace(both[1], blocked="partial")]
-    assert change_gates(dataset, blocked)[0].reason == "partial"
-    assert change_gates(dataset, []) == ()
-
-
-def test_holm_adjusts_the_fail_side_only() -> None:
-    """p = 0.04 twice is a FAIL each, and with Holm's adjustment neither; a PASS stays."""
-    both = two_languages(drop(0.01), fixed=1, broke=7, same=92)
-    slices = [one.slice_ for one in both]
-    assert [r.state for r in change_gates(make_dataset(*slices), both)] == ["FAIL"] * 2
-    adjusted = change_gates(make_dataset(*slices, holm=True), both)
-    assert [r.state for r in adjusted] == ["INCONCLUSIVE"] * 2
-    good = two_languages(drop(0.1), fixed=0, broke=0, same=100)
-    dataset = make_dataset(*(one.slice_ for one in good), holm=True)
-    assert [r.state for r in change_gates(dataset, good)] == ["PASS"] * 2
-
-
 def clusters(count: int) -> dict[str, set[tuple[str, ...]]]:
     return {"bg": {("bg", str(number)) for number in range(count)}}
 
 
 def test_a_slice_too_small_for_its_margin_is_warned_of() -> None:
-    """Below the number that could pass even if nothing changed; not for estimate evidence."""
+    """Too few to pass even unchanged is said; both languages have enough; Holm spares a PASS."""
     dataset = make_dataset(make_slice("graded", drop(0.03)), pooled=[drop(0.5, pool=True)])
     assert tuple(margin_warnings(dataset, clusters(50))) == (
         "d:bg: a drop of 0.03 can never be excluded with 50 independent items; it takes 125 even "
@@ -221,6 +186,21 @@ def test_a_slice_too_small_for_its_margin_is_warned_of() -> None:
         make_slice("graded", drop(0.03, "estimate"), Threshold(measure="correct", min=0.1))
     )
     assert tuple(margin_warnings(lenient, clusters(5))) == ()
+    both = two_languages(fixed=0, broke=0, same=100)
+    dataset = make_dataset(*(one.slice_ for one in both), pooled=[drop(0.03, pool=True)])
+    (result,) = change_gates(dataset, both)
+    assert (result.state, result.slice, result.estimate.n) == ("PASS", "d:*", 200)
+    blocked = [both[0], replace(both[1], blocked="partial")]
+    assert change_gates(dataset, blocked)[0].reason == "partial"
+    assert change_gates(dataset, []) == ()
+    both = two_languages(drop(0.01), fixed=1, broke=7, same=92)
+    slices = [one.slice_ for one in both]
+    assert [r.state for r in change_gates(make_dataset(*slices), both)] == ["FAIL"] * 2
+    adjusted = change_gates(make_dataset(*slices, holm=True), both)
+    assert [r.state for r in adjusted] == ["INCONCLUSIVE"] * 2
+    good = two_languages(drop(0.1), fixed=0, broke=0, same=100)
+    dataset = make_dataset(*(one.slice_ for one in good), holm=True)
+    assert [r.state for r in change_gates(dataset, good)] == ["PASS"] * 2
 
 
 def moved(kind: str, new: Sequence[Record], old: Sequence[Record]) -> dict[str, Estimate]:
@@ -249,10 +229,7 @@ def answered(labels: str, answers: str) -> list[Record]:
 
 
 def test_mean_ratings_are_paired_by_item() -> None:
-    """What items differ by among themselves hardly matters: unpaired, it would be 2.1 wide.
-
-    The bootstrap comes to 1.96 standard errors of the paired differences.
-    """
+    """Not as wide as items differ among themselves: 1.96 standard errors of the differences."""
     ratings = [1, 9, 2, 8, 3, 7] * 10
     found = moved("rated", rated([one + 1 for one in ratings]), rated(ratings))
     assert set(found) == {"mean_rating"}
@@ -268,19 +245,15 @@ def test_mean_ratings_are_paired_by_item() -> None:
 
 
 def test_yes_no_measures_move() -> None:
-    """F1 of yes and its like; not the accuracy, which has Tango's interval."""
+    """F1 and its like; the kappa of two judges; another kind than before moves nothing."""
     labels = "yyyynnnn" * 5
     found = moved("yes_no", answered(labels, "yyn-nnny" * 5), answered(labels, "yyyynnnn" * 5))
     assert set(found) == {"precision", "recall", "f1", "macro_f1", "unanswered"}
     assert found["recall"].value == pytest.approx(0.5 - 1)
     assert found["unanswered"].value == pytest.approx(1 / 8)
-
-
-def test_labelled_items_compare_their_judges() -> None:
-    """The kappa of two judges over the same labels; another kind than before moves nothing."""
-    labels = ["CORRECT", "INCORRECT"] * 10
-    old = [make_record(n, label=one, grade=one) for n, one in enumerate(labels)]
-    new = [make_record(n, label=one, grade="CORRECT") for n, one in enumerate(labels)]
+    given = ["CORRECT", "INCORRECT"] * 10
+    old = [make_record(n, label=one, grade=one) for n, one in enumerate(given)]
+    new = [make_record(n, label=one, grade="CORRECT") for n, one in enumerate(given)]
     assert moved("judged", new, old)["kappa"].value == pytest.approx(-1.0)
     assert moved("rated", rated([5, 6]), [make_record(n, grade="CORRECT") for n in (0, 1)]) == {}
     assert moved("rated", [make_record(1, outcome="error")], rated([5, 6])) == {}

@@ -1,22 +1,33 @@
-"""Claims about gates on the change of any metric: rises, means, ratios and extra metrics."""
+"""Claims about gates on the change of any metric, and on what answers take."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from html import unescape
 from itertools import product
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Threshold
-from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
+from cases.dataset import PlannedItem, Threshold
+from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES, Outcome
+from evaluators.extra_metrics import MetricSpec
 from reports.compare.differences import differences
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
+from reports.metrics.gate import slice_gates
+from reports.metrics.summary import extra_estimates, extra_notes, missing_extras, summarise
+from reports.run.provenance import OutcomeFacts
 from reports.run.record import Record
 from reports.run.report import GateResult
-from tests.support.made_records import make_dataset, make_slice, numbered
+from tests.support.made_records import make_dataset, make_record, make_slice, numbered
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
+from tests.support.samples import rendered
+from tests.support.scripted import make_case
+from tests.support.tables import tabled
 
 GRADES = {"c": CORRECT, "i": INCORRECT, "n": NOT_ATTEMPTED}
 WORDS = {"y": YES, "n": NO, "-": UNANSWERED}
@@ -112,7 +123,7 @@ def test_a_mean_rating_is_gated_by_its_bootstrap_interval() -> None:
         ("yes_no", said("yn" * 30, "yy-n" * 15), said("yn" * 30, "yn" * 30), "unanswered"),
     ],
 )
-def test_gates_and_comparison_show_the_same_figures(
+def test_gates_show_the_same_figures(
     kind: str, new: list[Record], old: list[Record], of: str
 ) -> None:
     """The value, the interval and the number of pairs."""
@@ -136,9 +147,7 @@ def test_an_ungraded_item_can_be_a_hallucination(of: str) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.sampled_from([3, 6, 9, None]), min_size=12, max_size=12), st.data())
-def test_no_fate_overturns_a_verdict_on_ratings(
-    ratings: list[int | None], data: st.DataObject
-) -> None:
+def test_no_fate_overturns_ratings(ratings: list[int | None], data: st.DataObject) -> None:
     """PASS or FAIL holds for any rating that an ungraded item may have had."""
     lost = [place for place, rating in enumerate(ratings) if rating is None]
     ratings = [6 if place in lost[2:] else rating for place, rating in enumerate(ratings)]
@@ -161,7 +170,7 @@ def test_no_fate_overturns_a_verdict_on_ratings(
     st.sampled_from(["margin", "zero"]),
     st.sampled_from([0.05, 0.3, 0.6]),
 )
-def test_no_fate_of_either_run_overturns_a_verdict(
+def test_no_fate_of_either_run(
     answers: str, of: str, measure: str, fail: str, margin: float
 ) -> None:
     """An item that the new run could not grade, and one that the old run did not ask."""
@@ -175,20 +184,18 @@ def test_no_fate_of_either_run_overturns_a_verdict(
 
 
 def test_an_item_that_the_baseline_lacks_counts_at_its_worst() -> None:
-    """Of 12 items in 300 the old run knows nothing: they may have been right there."""
+    """What either run lacks counts at its worst; no change in any pair is no certainty."""
     new, old = lettered("c" * 288 + "i" * 12), lettered("c" * 288)
     found = one("graded", new, old, change("f_score", 0.03))
     assert (found.state, found.estimate.value) == ("INCONCLUSIVE", 0)
     assert found.worst == pytest.approx(288 / 300 - 1)
     assert one("graded", new[:288], old, change("f_score", 0.03)).state == "PASS"
-
-
-def with_tone(records: Sequence[Record], tones: Sequence[float | None]) -> list[Record]:
-    return [replace(one, measures={"tone": tone}) for one, tone in zip(records, tones, strict=True)]
-
-
-def test_an_extra_metric_is_gated_with_unknown_values_at_their_worst_and_best() -> None:
-    """The mean over pairs; a value that is missing in either run may be anything from 0 to 1."""
+    half, sevens = with_tone(lettered("c" * 60), [0.5] * 60), rated([7] * 60)
+    found = one("graded", half, half, change("tone", 0.05))
+    assert (found.state, found.estimate.value) == ("INCONCLUSIVE", 0)
+    still = one("rated", sevens, sevens, change("mean_rating", 0.3))
+    assert (still.state, still.estimate.value) == ("INCONCLUSIVE", 0)
+    assert one("rated", sevens, sevens, change("mean_rating", 2.0)).state == "PASS"
     base = lettered("c" * 200)
     old, same = with_tone(base, [0.8, 0.6] * 100), with_tone(base, [0.8, 0.62] * 100)
     rule = change("tone", 0.05)
@@ -205,14 +212,8 @@ def test_an_extra_metric_is_gated_with_unknown_values_at_their_worst_and_best() 
                 assert found.worst is not None
 
 
-def test_the_change_of_every_item_is_no_certainty() -> None:
-    """Where no pair differs an interval is as wide as what unseen pairs could do."""
-    half, sevens = with_tone(lettered("c" * 60), [0.5] * 60), rated([7] * 60)
-    found = one("graded", half, half, change("tone", 0.05))
-    assert (found.state, found.estimate.value) == ("INCONCLUSIVE", 0)
-    still = one("rated", sevens, sevens, change("mean_rating", 0.3))
-    assert (still.state, still.estimate.value) == ("INCONCLUSIVE", 0)
-    assert one("rated", sevens, sevens, change("mean_rating", 2.0)).state == "PASS"
+def with_tone(records: Sequence[Record], tones: Sequence[float | None]) -> list[Record]:
+    return [replace(one, measures={"tone": tone}) for one, tone in zip(records, tones, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -224,7 +225,7 @@ def test_the_change_of_every_item_is_no_certainty() -> None:
         ("graded", "cc", "cc", change("incorrect", -1, "rise"), "rise of incorrect needs a margin"),
     ],
 )
-def test_what_cannot_be_decided_says_why(
+def test_the_undecided_says_why(
     kind: str, new: str, old: str, rule: Threshold, reason: str
 ) -> None:
     """INCONCLUSIVE with the reason, and never a figure made up."""
@@ -259,3 +260,189 @@ def test_languages_that_score_otherwise_have_no_common_mean() -> None:
     rule = change("penalised", 0.1, pool=True)
     (found,) = change_gates(make_dataset(*(one.slice_ for one in sides), pooled=[rule]), sides)
     assert "penalised is not the same in all languages" in found.reason
+
+
+SLOWEST = Threshold(measure="seconds_p95", max=8.0)
+DEAREST = Threshold(measure="cost", max=0.01)
+
+
+def timed(seconds: Sequence[float | None], **fields: object) -> list[Record]:
+    """Return a graded record of each time, None where it is unknown."""
+    return [
+        make_record(n, grade="CORRECT", answer_seconds=one, **fields)
+        for n, one in enumerate(seconds)
+    ]
+
+
+def priced(costs: Sequence[float | None]) -> list[Record]:
+    return [make_record(n, grade="CORRECT", answer_cost=one) for n, one in enumerate(costs)]
+
+
+def gate(rule: Threshold, records: Sequence[Record], **fields: object) -> GateResult:
+    slice_ = make_slice("graded", rule, **fields)
+    (found,) = slice_gates(slice_, records, summarise(records, slice_), "the judge is not trusted")
+    return found
+
+
+@tabled("quick", "slow", "unknown", "state", "said")
+def test_seconds(quick: int, slow: int, unknown: int, state: str, said: str) -> None:
+    """Unknown times at worst and best; no judge has a part, trusted or not."""
+    seconds = [1.0] * quick + [9.0] * slow + [None] * unknown
+    found = gate(SLOWEST, timed(seconds))
+    assert found.state == state
+    assert said in found.reason
+    failed = [replace(one, outcome="error", grade=None) for one in timed(seconds)]
+    assert gate(SLOWEST, failed).state == state
+
+
+def test_a_mean_has_no_upper_bound_over_what_is_not_known() -> None:
+    """One unknown price of a hundred is no PASS; confident takes the whole interval."""
+    assert gate(DEAREST, priced([0.001] * 100)).state == "PASS"
+    assert gate(DEAREST, priced([0.001] * 99 + [None])).state == "INCONCLUSIVE"
+    assert gate(DEAREST, priced([0.1] * 99 + [None])).state == "FAIL"
+    assert gate(DEAREST, priced([None] * 100)).state == "INCONCLUSIVE"
+    random = np.random.default_rng(1)
+    rule = replace(SLOWEST, evidence="confident")
+    assert gate(rule, timed([1.0] * 30)).state == "INCONCLUSIVE"
+    assert gate(rule, timed(random.uniform(0, 7.4, 400).tolist())).state == "PASS"
+    assert gate(rule, timed(random.uniform(0, 8.3, 400).tolist())).state == "INCONCLUSIVE"
+    assert gate(rule, timed(random.uniform(0, 9.5, 400).tolist())).state == "FAIL"
+
+
+@given(
+    st.lists(st.floats(0, 20), min_size=1, max_size=60),
+    st.sets(st.integers(0, 59)),
+    st.sampled_from(["seconds_p50", "seconds_p95"]),
+    st.sampled_from(["estimate", "confident"]),
+)
+def test_the_unknown_never_passes(
+    seconds: list[float], lost: set[int], name: str, evidence: str
+) -> None:
+    """Whichever figures are lost: a gate that passes without them passes with all of them."""
+    rule = Threshold(measure=name, max=8.0, evidence=evidence)  # type: ignore[arg-type]
+    whole = timed(seconds)
+    part = timed([None if n in lost else one for n, one in enumerate(seconds)])
+    if gate(rule, part).state == "PASS":
+        assert gate(rule, whole).state == "PASS"
+
+
+def risen(
+    old: Sequence[float | None], new: Sequence[float | None], rule: Threshold, **fields: object
+) -> GateResult:
+    side = PairedSlice(
+        slice_=make_slice("graded", rule),
+        pairing=pair_records(timed(new), timed(old)),
+        blocked="another judge",
+        changed="another judge",
+        **fields,  # type: ignore[arg-type]
+    )
+    (found,) = change_gates(make_dataset(side.slice_), [side])
+    return found
+
+
+def rise(share: float, *, relative: bool = True, of: str = "seconds_p50") -> Threshold:
+    return Threshold(
+        measure="rise", of=of, max=share, relative=relative, evidence="confident", fail="margin"
+    )
+
+
+TIMES = np.random.default_rng(5).lognormal(size=300).tolist()
+
+
+@pytest.mark.parametrize(("factor", "state"), [(1.0, "PASS"), (1.02, "PASS"), (1.5, "FAIL")])
+def test_a_rise_is_a_share_of_the_old_value(factor: float, state: str) -> None:
+    """Paired item by item, so that 2 % is told from 20 %, whatever the judge was before."""
+    found = risen(TIMES, [factor * one for one in TIMES], rise(0.2))
+    assert found.state == state
+    assert "new / old - 1 is" in found.reason
+    assert "the margin of 20%" in found.reason
+    assert found.estimate.value == pytest.approx(factor - 1)
+
+
+def test_a_rise_with_what_is_not_known() -> None:
+    """A median decides without a few, a mean never passes; without % it is in seconds."""
+    few: list[float | None] = [*TIMES[:-3], None, None, None]
+    assert risen(TIMES, few, rise(0.2)).state == "PASS"
+    assert risen(few, TIMES, rise(0.2)).state == "PASS"
+    assert risen(TIMES, [2 * one if one else one for one in few], rise(0.2)).state == "FAIL"
+    half: list[float | None] = [*TIMES[:150], *[None] * 150]
+    for old, new in ((TIMES, half), (half, TIMES), (TIMES, [None] * 300), ([None] * 300, TIMES)):
+        found = risen(old, new, rise(0.2))
+        assert found.state == "INCONCLUSIVE"
+        assert "is not known of" in found.reason
+    assert risen(TIMES, TIMES, rise(0.2, of="cost")).state == "INCONCLUSIVE"
+    found = risen(TIMES, [one + 0.5 for one in TIMES], rise(0.4, relative=False))
+    assert found.state == "FAIL"
+    assert found.estimate.value == pytest.approx(0.5)
+    assert "new - old is 0.5, 95 % interval" in found.reason
+    found = risen(TIMES[:40], TIMES[:40], rise(0.2, of="seconds_p95"))
+    assert found.state == "INCONCLUSIVE"
+    assert "no 95 % interval" in found.reason
+
+
+def test_a_slower_and_dearer_model_shows_without_any_gate() -> None:
+    """Then, now and the factor; where nothing is known nothing is said; a cache apart."""
+    old = answered("c" * 90, answer_seconds=0.8, answer_cost=0.0004, answer_tokens_in=100)
+    new = answered("c" * 90, answer_seconds=8.0, answer_cost=0.002, answer_tokens_in=100)
+    files = rendered(run_of(new, baseline=run_of(old)))
+    summary, page = files["summary.md"], files["report.html"]
+    for text in (summary, page):
+        assert not [said for said in ("0.8 → 8", "×10", "0.0004 → 0.002", "×5") if said not in text]
+    assert page.index("0.8 → 8") < page.index('id="gates"')
+    shift = json.loads(files["run.json"])["comparison"]["slices"][0]["usage"]["seconds_p95"]
+    assert (shift["before"]["value"], shift["now"]["value"]) == (0.8, 8.0)
+    files = rendered(run_of(answered("ccc", tokens=1000, cached_tokens=800)))
+    for name in ("summary.md", "report.html"):
+        assert "3,000, of them 2,400 read from a provider's cache" in unescape(files[name])
+    recorded = rendered(run_of(answered("cic")))["summary.md"]
+    assert "cache" not in recorded
+    assert "Seconds, tokens" not in recorded
+
+
+RATED = make_slice("rated")
+
+
+def with_measure(*values: float | None, **fields: object) -> list[Record]:
+    rows = enumerate(values)
+    return [make_record(n, rating=7, measures={"bias": value}, **fields) for n, value in rows]
+
+
+def test_means_have_intervals_over_items() -> None:
+    """Repeats count as one, unseen items leave room; what is not measured has its reason."""
+    found = extra_estimates(with_measure(0.0, 0.5, 1.0, None), RATED)["bias"]
+    assert (found.value, found.n) == (0.5, 3)
+    assert (found.low, found.high) == (0.0, 1.0)
+    again = with_measure(0.0, 1.0)
+    doubled = extra_estimates([*again, *again], RATED)["bias"]
+    once = extra_estimates(again, RATED)["bias"]
+    assert (doubled.low, doubled.high, doubled.n) == (once.low, once.high, 4)
+    alike = extra_estimates(with_measure(*[1.0] * 20), RATED)["bias"]
+    assert (alike.value, alike.high) == (1.0, 1.0)
+    assert alike.low is not None
+    assert 0.8 < alike.low < 0.9
+    nothing = extra_estimates(with_measure(None), RATED)["bias"]
+    assert (nothing.value, nothing.low, nothing.n) == (None, None, 0)
+    some = [*with_measure(0.5, None), make_record(3, outcome="error"), make_record(4)]
+    assert missing_extras(some) == {"bias": 2}  # the last one has nothing to measure
+    slice_ = make_slice(metrics=(MetricSpec(name="bias"), MetricSpec(name="toxicity")))
+    item = PlannedItem(key="k", slice=slice_, case=make_case(1), repeat=1)
+    lacking = [Outcome(key="k", state="passed", unmeasured={"bias": f"no {n}"}) for n in range(3)]
+    reasons = OutcomeFacts.of((item, one) for one in lacking).unmeasured
+    assert extra_notes([slice_], reasons, "") == ["bias: 3 items not measured: no 0"]
+    other = make_slice(dataset="e")
+    assert extra_notes([slice_, other], reasons, "lexical") == [
+        "d:bg: bias, toxicity not measured: --judge lexical asks no model"
+    ]
+
+
+@tabled("rule", "values", "state")
+def test_gates_on_measures(rule: dict[str, Any], values: list[float | None], state: str) -> None:
+    """Decided on the mean, or its interval; any item without the measure leaves the gate open."""
+    values = values * 50 if "evidence" in rule else values
+    records = [replace(one, metadata={"topic": "Art"}) for one in with_measure(*values)]
+    slice_ = make_slice("rated", Threshold(**{"measure": "bias", **rule}), by=("topic", "unknown"))
+    summary = summarise(records, slice_)
+    assert "bias" in summary.breakdowns["topic"]["Art"]
+    assert "unknown" not in summary.breakdowns
+    (gate,) = slice_gates(slice_, records, summary)
+    assert gate.state == state, gate.reason

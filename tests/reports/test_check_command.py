@@ -6,12 +6,9 @@ import pytest
 
 from evaluators.command_line import PROGRAMS
 from tests.support.captured import Captured
+from tests.support.tables import kept
 
-YAML = """kind: graded
-languages:
-  en: {file: en.csv, gates: {correct: {min: 0.5}}}
-  bg: {file: bg.csv, gates: {correct: {min: 0.5}}}
-"""
+YAML: str = kept(__file__, "yaml")
 HEAD = "id,question,answer,fact_id,source\n"
 EN = HEAD + "a,Where is it?,Sofia,f1,web\nb,Who is it?,Vazov,f2,web\n"
 BG = HEAD + "a,Къде е това?,София,f1,web\nb,Кой е това?,Вазов,f2,web\n"
@@ -19,7 +16,6 @@ BG = HEAD + "a,Къде е това?,София,f1,web\nb,Кой е това?,В
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with one clean dataset, as the working folder."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "facts"
     folder.mkdir()
@@ -37,7 +33,7 @@ def spoil(file: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_bundled_datasets_are_clean(
+def test_bundled_data_is_clean(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     """Not even a warning, and found from anywhere: the suite ships what it asks of others."""
@@ -62,7 +58,7 @@ def test_a_dataset_is_named_by_folder_or_file(project: Path, capsys: Captured) -
 
 
 def test_a_data_set_can_say_what_is_not_to_be_told_and_why(project: Path, capsys: Captured) -> None:
-    """What is waived is counted and shown with its reason; checks of earlier versions are not."""
+    """What is waived is counted and shown with its reason; a misspelt check is refused."""
     spoil(project / "bg.csv", "София", "Вaрна")
     spoil(project / "en.csv", "Where is it?", "Where is Sofia?")
     with (project / "dataset.yaml").open("a", encoding="utf-8") as file:
@@ -72,10 +68,6 @@ def test_a_data_set_can_say_what_is_not_to_be_told_and_why(project: Path, capsys
     assert "bg.csv: row 1: mixed-scripts: error" in lines[0]
     assert lines[1] == "facts/dataset.yaml: leak: waived, 1 not shown: known to all"
     assert lines[2] == "1 error, 0 warnings: 4 items in 2 files"
-
-
-def test_settings_of_checks_are_themselves_checked(project: Path, capsys: Captured) -> None:
-    """A misspelt check would otherwise hide nothing, or everything."""
     for line, said in (
         ("{waive: {missing: x}}", "key 'missing': not known"),
         ("{waive: {leak: ''}}", "key 'leak': text is needed"),
@@ -84,19 +76,6 @@ def test_settings_of_checks_are_themselves_checked(project: Path, capsys: Captur
         (project / "dataset.yaml").write_text(f"{YAML}check: {line}\n", encoding="utf-8")
         assert main(["facts"]) == 4
         assert said in capsys.readouterr().err
-
-
-def test_errors_are_printed_in_order_and_end_with_one(project: Path, capsys: Captured) -> None:
-    """Sorted by file and row; the same dataset named twice is told once."""
-    spoil(project / "en.csv", "Who is it?", "Where is it?")
-    spoil(project / "bg.csv", "Къде", "Къдe")
-    assert main(["facts", "facts/dataset.yaml"]) == 1
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(": ")[:3] for line in lines[:-1]] == [
-        ["facts/bg.csv", "row 1", "mixed-scripts"],
-        ["facts/en.csv", "row 2", "conflict"],
-    ]
-    assert lines[-1] == "2 errors, 0 warnings: 4 items in 2 files"
 
 
 def test_a_file_that_cannot_be_loaded_hides_no_other(project: Path, capsys: Captured) -> None:
@@ -111,13 +90,19 @@ def test_a_file_that_cannot_be_loaded_hides_no_other(project: Path, capsys: Capt
 
 
 def test_a_data_file_is_checked_as_a_bundled_slice(project: Path, capsys: Captured) -> None:
-    """Its own checks run, those between languages do not; any language may be named.
-
-    A file that cannot be loaded is told with its place.
-    """
+    """Its own checks, in any language; errors sorted by file and row, a data set once."""
     assert main(["--as", "simpleqa:bg", "facts/bg.csv"]) == 0
     assert main(["facts/en.csv", "--as", "simpleqa:bg"]) == 1
     assert main(["facts/en.csv", "--as", "simpleqa:fi"]) == 0
     assert "language: error: the question has no Cyrillic letter" in capsys.readouterr().out
     assert main(["--as", "boolq:en", "facts/en.csv"]) == 4
     assert "facts/en.csv:1: " in capsys.readouterr().err
+    spoil(project / "en.csv", "Who is it?", "Where is it?")
+    spoil(project / "bg.csv", "Къде", "Къдe")
+    assert main(["facts", "facts/dataset.yaml"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[:3] for line in lines[:-1]] == [
+        ["facts/bg.csv", "row 1", "mixed-scripts"],
+        ["facts/en.csv", "row 2", "conflict"],
+    ]
+    assert lines[-1] == "2 errors, 0 warnings: 4 items in 2 files"

@@ -27,12 +27,10 @@ from tests.support.tables import tabled
 
 LANGUAGES = ("en", "bg", "pl", "hu")
 DROP = Threshold(measure="drop", max=0.1, evidence="confident", pool=True)
-
 PASSAGE = hashlib.sha256(b"p").hexdigest()
 
 
 def fact(number: int, language: str, *, right: bool, **fields: object) -> Record:
-    """Return one fact in one language."""
     return make_record(
         number,
         key=f"d-{language}-i{number}",
@@ -65,7 +63,7 @@ def test_sixty_copies_of_a_question_are_one(project: Project) -> None:
 
 
 @tabled("kind", "field", "fields", "cluster")
-def test_what_an_item_shares_with_those_it_depends_on(
+def test_what_items_share(
     kind: str, field: str, fields: dict[str, object], cluster: list[str]
 ) -> None:
     """The declared field; else the fact; else the passage or the question; else its own words."""
@@ -75,10 +73,7 @@ def test_what_an_item_shares_with_those_it_depends_on(
 
 
 def test_three_facts_lost_in_four_languages_are_three_losses() -> None:
-    """Twelve broken pairs of 240 would pass a margin of 0.1; three facts of sixty do not.
-
-    The pooled row of a comparison is what the pooled gate decides on.
-    """
+    """Twelve pairs of 240 would pass 0.1, three facts of sixty do not; so in a comparison."""
     slices = [make_slice(language=language) for language in LANGUAGES]
     sides = [side(one, lost=(3, 4, 5)) for one in slices]
     found = paired_difference(sides)
@@ -156,7 +151,6 @@ def test_questions_on_one_passage_hang_together() -> None:
 
 
 def flipped(records: Sequence[Record]) -> list[Record]:
-    """Return the records with the first passage answered the other way."""
     first = records[:6]
     return [replace(one, grade="NO", outcome="failed") for one in first] + list(records[6:])
 
@@ -186,10 +180,7 @@ def test_repeats_of_a_panel_count_once() -> None:
 
 
 def test_a_fact_in_several_languages_counts_once_in_a_plan() -> None:
-    """By language and, over all of them, by fact; the repeats of an item add nothing.
-
-    Counted again, a run clusters as it did; one from before there was a field, by default.
-    """
+    """By language and over all by fact, not by repeat; by the field that its run.json has."""
     slices = [make_slice(language=language) for language in LANGUAGES]
     asked = [(one, fact(n, one.language, right=True)) for one in slices for n in range(5)]
     found = clusters_in([*asked, *asked])

@@ -1,6 +1,6 @@
-"""Two runs item by item: which items pair, what changed, and the gaps between languages."""
+"""Two runs item by item: which pair, what changed, what was removed, gaps between languages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +12,16 @@ from evaluators.core import CORRECT
 from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.paired import tango
 from reports.compare.comparison import parity
+from reports.compare.differences import differences
 from reports.compare.pairs import PairedSlice, pair_records, paired_difference
+from reports.gates.change import change_gates
+from reports.gates.sequential import AuditedGate, audited_gates
 from reports.run.evidence import Comparison, LanguageGap, MissedFact, SliceComparison
 from reports.run.record import Record
+from reports.run.report import GateResult
+from tests.support.auditing import answers, audited, verdicts
 from tests.support.figures import given_interval
-from tests.support.made_records import graded, make_record, make_slice
+from tests.support.made_records import graded, make_dataset, make_record, make_slice
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 
 DROP = Threshold(measure="drop", max=0.1, evidence="confident")
@@ -52,7 +57,7 @@ def test_every_item_of_the_new_run_is_counted_once() -> None:
 
 
 def test_the_difference_has_interval_p_value_and_odds_ratio() -> None:
-    """Tango's interval, McNemar's exact p, and fixed : broke of the pairs that differ."""
+    """Tango's interval, McNemar's exact p, fixed : broke; no pair, no figure: not 0, not NaN."""
     one = only(compared("c" * 12 + "i" * 3 + "c" * 35, "i" * 12 + "c" * 38))
     assert (one.fixed, one.broke, one.difference.n) == (12, 3, 50)
     assert one.difference.value == pytest.approx(0.18)
@@ -62,10 +67,6 @@ def test_the_difference_has_interval_p_value_and_odds_ratio() -> None:
     assert one.odds.low == pytest.approx(1.0795, abs=1e-4)
     assert one.odds.high == pytest.approx(22.0880, abs=1e-3)
     assert one.detectable is not None
-
-
-def test_nothing_in_common_leaves_everything_undefined() -> None:
-    """No pair, no figure: neither 0 nor NaN."""
     one = only(compared("cc", "ee"))
     assert (one.difference.value, one.p_value, one.odds.n, one.detectable) == (None, None, 0, None)
     assert one.differences == {}
@@ -82,11 +83,12 @@ def test_changes_hold_what_the_baseline_had() -> None:
     ]
 
 
-def test_other_measures_move_with_a_paired_bootstrap() -> None:
-    """F-score and hallucination rate, as differences of the two runs' own values.
-
-    Nothing attempted before: correct given attempted has no difference.
-    """
+def test_the_same_answers_twice_are_no_certainty() -> None:
+    """Differences of the runs' own values; 0 has an interval, the undefined no difference."""
+    few, many = (only(compared("ccinn" * n, "ccinn" * n)).differences for n in (8, 40))
+    for name, one in few.items():
+        (low, high), (nearer, _) = map(given_interval, (one.interval, many[name].interval))
+        assert (one.value, low < nearer < 0 < high) == (0, True)
     moved = only(compared("c" * 20 + "i" * 10 + "n" * 10, "c" * 26 + "i" * 14)).differences
     shares = {"incorrect", "not_attempted", "attempted", "correct_given_attempted"}
     assert set(moved) == {*shares, "f_score", "penalised", "mean_score"}
@@ -99,16 +101,8 @@ def test_other_measures_move_with_a_paired_bootstrap() -> None:
     assert "correct_given_attempted" not in only(compared("cc", "nn")).differences
 
 
-def test_the_same_answers_twice_are_no_certainty() -> None:
-    """A difference of 0 with an interval around it, ever narrower: other items might differ."""
-    few, many = (only(compared("ccinn" * n, "ccinn" * n)).differences for n in (8, 40))
-    for name, one in few.items():
-        (low, high), (nearer, _) = map(given_interval, (one.interval, many[name].interval))
-        assert (one.value, low < nearer < 0 < high) == (0, True)
-
-
 def test_repeats_of_an_item_are_one_observation_to_the_exact_test() -> None:
-    """Three repeats that all broke are one broken item, and their interval is no narrower."""
+    """Three broken repeats are one broken item; several languages have one more row."""
     found = run_of(thrice("iiccc"), baseline=run_of(thrice("ccccc"))).comparison
     assert found is not None
     one = only(found)
@@ -116,19 +110,6 @@ def test_repeats_of_an_item_are_one_observation_to_the_exact_test() -> None:
     assert one.p_value == 0.5
     single = only(compared("iiccc", "ccccc"))
     assert one.difference.low == pytest.approx(single.difference.low, abs=0.1)
-
-
-def thrice(letters: str, language: str = "en") -> list[Record]:
-    """Return three repeats of these items."""
-    return [
-        replace(one, key=f"{one.key}~r{number}")
-        for number in (1, 2, 3)
-        for one in answered(letters, language, repeat=number)
-    ]
-
-
-def test_languages_are_pooled_as_well() -> None:
-    """One more row a dataset of several languages; none for one language."""
     dataset = facts_dataset(graded_slice("en"), graded_slice("bg"))
     old = run_of([*answered("ccc"), *answered("ccc", "bg")], dataset)
     found = run_of([*answered("cci"), *answered("ici", "bg")], dataset, baseline=old).comparison
@@ -136,6 +117,14 @@ def test_languages_are_pooled_as_well() -> None:
     assert [one.name for one in found.slices] == ["facts:en", "facts:bg", "facts:*"]
     assert [one.broke for one in found.slices] == [1, 2, 3]
     assert found.slices[-1].differences["incorrect"].value == pytest.approx(3 / 6)
+
+
+def thrice(letters: str, language: str = "en") -> list[Record]:
+    return [
+        replace(one, key=f"{one.key}~r{number}")
+        for number in (1, 2, 3)
+        for one in answered(letters, language, repeat=number)
+    ]
 
 
 def test_a_changed_judge_is_a_loud_warning() -> None:
@@ -164,10 +153,7 @@ def gaps(**letters: str) -> tuple[LanguageGap, ...]:
 
 
 def test_the_gap_is_paired_by_fact() -> None:
-    """Language - reference, with Tango's interval and McNemar's exact p; an outage says nothing.
-
-    The first declared language is the reference, by order; every other one has its gap.
-    """
+    """Language - first declared one, Tango's interval, exact p; facts missed, no outages."""
     (gap,) = gaps(en="cccccciicc", bg="ciiicccccc")
     assert (gap.dataset, gap.reference, gap.language) == ("facts", "en", "bg")
     assert gap.difference.value == pytest.approx(-0.1)
@@ -179,10 +165,6 @@ def test_the_gap_is_paired_by_fact() -> None:
     (gap,) = gaps(en="cce", bg="eci")
     assert gap.difference.n == 1
     assert gaps(en="e", bg="c") == ()
-
-
-def test_what_is_right_in_the_reference_alone_is_listed() -> None:
-    """Facts with the keys of both records; a refusal is a lapse too."""
     (gap,) = gaps(en="ccci", bg="cinc")
     assert gap.lapses == (
         MissedFact(fact="F1", reference="facts-en-i1", other="facts-bg-i1"),
@@ -191,10 +173,7 @@ def test_what_is_right_in_the_reference_alone_is_listed() -> None:
 
 
 def test_without_shared_facts_there_is_no_gap() -> None:
-    """Other facts, no fact_id, one language, or a fact that is asked twice in a language.
-
-    Three repeats of a fact are one fact to the exact test, and three pairs.
-    """
+    """Other facts, no fact_id, one language, a fact asked twice; three repeats are one fact."""
     english, bulgarian = answered("c"), answered("c", "bg")
     twice = [replace(one, metadata={"fact_id": "F0"}) for one in answered("cc")]
     other = [replace(one, metadata={"fact_id": "other"}) for one in bulgarian]
@@ -238,8 +217,8 @@ def test_the_gap_of_a_stopped_run_holds_at_any_look() -> None:
     assert sum(one.low is None or one.low > 0 for one in found) <= 10
 
 
-def test_unchanged_items_pair_in_any_order() -> None:
-    """By dataset, language, id and repeat, in the new run's order; repeats do not mix."""
+def test_items_pair_or_are_counted() -> None:
+    """In the new run's order, by repeat; the others by their reason; who changed sides."""
     new = graded(2, 1)
     pairing = pair_records(new, list(reversed(graded(2, 1))))
     assert [p.new for p in pairing.pairs] == new
@@ -247,20 +226,12 @@ def test_unchanged_items_pair_in_any_order() -> None:
     assert (pairing.lone, pairing.removed) == ({}, 0)
     pairing = pair_records(new[:1], [replace(new[0], repeat=2)])
     assert (pairing.pairs, pairing.removed, [*pairing.lone.values()]) == ((), 1, ["added"])
-
-
-def test_every_item_without_a_partner_is_counted_by_its_reason() -> None:
-    """Added, removed, changed data, ungraded before: four counts, and none of them in a pair."""
     new = [make_record(n, grade=CORRECT) for n in (1, 2, 3, 4)]
     old = [new[0], replace(new[1], digest="other"), make_record(3, outcome="error")]
     pairing = pair_records(new, [*old, make_record(9, grade=CORRECT)])
     assert [p.new.id for p in pairing.pairs] == ["i1"]
     assert pairing.lone == {"d-bg-i2": "changed", "d-bg-i3": "ungraded", "d-bg-i4": "added"}
     assert pairing.removed == 1
-
-
-def test_fixed_and_broke_are_the_pairs_that_changed_sides() -> None:
-    """A new item without a grade is neither; a rating counts by the bar that is given."""
     now, then = ("passed", "failed", "passed", "error"), ("failed", "passed", "passed", "passed")
     new, old = ([make_record(n, outcome=o) for n, o in enumerate(run)] for run in (now, then))
     side = PairedSlice(slice_=make_slice(), pairing=pair_records(new, old))
@@ -269,3 +240,103 @@ def test_fixed_and_broke_are_the_pairs_that_changed_sides() -> None:
     record = make_record(1, rating=7, outcome="failed")
     assert [record.passes(bar=6), record.passes(bar=8), record.passes()] == [True, False, False]
     assert make_record(1, outcome="missing").passes(bar=6) is None
+
+
+NARROW = Threshold(measure="drop", max=0.05, evidence="confident", fail="margin")
+GATES = {
+    "confident": NARROW,
+    "estimate": replace(NARROW, max=0.04, evidence="estimate"),
+    "a metric": replace(NARROW, of="f_score"),
+    "a share": replace(NARROW, measure="rise", of="incorrect"),
+    "sequential": replace(NARROW, max=0.02, evidence="sequential"),
+    "pooled": replace(NARROW, pool=True),
+}
+SAID = "items of the baseline not asked again"
+
+
+def gate_of(new: Sequence[Record], old: Sequence[Record], gate: Threshold) -> GateResult:
+    bar = Threshold(measure="correct", min=0.01)
+    slice_ = graded_slice("en", bar if gate.pool else gate)
+    dataset = facts_dataset(slice_, pooled=(gate,) if gate.pool else ())
+    found = run_of(new, dataset, baseline=run_of(old, dataset)).decision.gates
+    return next(one for one in found if one.threshold == gate)
+
+
+@pytest.mark.untraced
+@pytest.mark.parametrize("gate", GATES)
+def test_broken_items_cut_from_the_data_do_not_make_a_gate_pass(gate: str) -> None:
+    """One in twenty at most: they count as they came out, or as wrong, and the reason says so."""
+    old = answered("c" * 1000, metadata={})
+    broken = answered("i" * 49 + "c" * 951, metadata={})
+    assert gate_of(old, old, GATES[gate]).state == "PASS"
+    assert gate_of(broken, old, GATES[gate]).state != "PASS"
+    less = gate_of(broken[49:], old, GATES[gate])
+    assert less.state == "INCONCLUSIVE"
+    assert f"49 {SAID}" in less.reason
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_items_cut_from_the_data_do_not_make_a_gate_fail(gate: str) -> None:
+    """For a FAIL they count at their best: what was wrong and is gone may have come right."""
+    old = answered("i" * 50 + "c" * 450, metadata={})
+    letters = "".join("ic"[n % 11 > 0] for n in range(450))
+    new = answered("i" * 50 + letters, metadata={})[25:]
+    assert gate_of(new, old[25:], GATES[gate]).state == "FAIL"
+    less = gate_of(new, old, GATES[gate])
+    assert less.state == "INCONCLUSIVE"
+    assert f"25 {SAID}" in less.reason
+
+
+def test_people_do_not_pass_a_run_that_lost_what_it_got_wrong() -> None:
+    """The old answers that are not asked again count at their worst: nobody can look at a pair."""
+    old, new = answers("c" * 300, "old"), answers("c" * 300, "new")
+    people = {**verdicts(old, "c" * 300), **verdicts(new, "c" * 300)}
+
+    def gate(asked: Sequence[Record], margin: float) -> AuditedGate:
+        slice_ = graded_slice("en", audited(margin))
+        side = PairedSlice(slice_=slice_, pairing=pair_records(asked, old), people=people)
+        (found,) = audited_gates(facts_dataset(slice_), [side])
+        return found
+
+    assert gate(new, 0.1).state == "PASS"
+    less = gate(new[:290], 0.1)
+    assert (less.state, less.next_pairs) == ("INCONCLUSIVE", [])
+    assert f"10 {SAID}" in less.result().reason
+    assert gate(new[:290], 0.3).state == "PASS"
+
+
+def test_an_item_that_neither_run_graded_is_not_known_either() -> None:
+    """It could have been left out as the model gets it wrong; in a share a lost label counts."""
+    old = answered("c" * 970 + "e" * 30, metadata={})
+    new = answered("c" * 970, metadata={})
+    gate = replace(NARROW, max=0.02)
+    assert gate_of(new, new, gate).state == "PASS"
+    assert gate_of(new, old, gate).state == "INCONCLUSIVE"
+    rule = replace(NARROW, of="agreement", max=0.2)
+    slice_ = make_slice("judged", rule, replace(rule, of="kappa"))
+    labels = ["CORRECT", "INCORRECT"] * 50 + ["else"]
+    old = [make_record(n, label=one, grade=one) for n, one in enumerate(labels)]
+    side = PairedSlice(slice_=slice_, pairing=pair_records(old[:100], old))
+    share, kappa = change_gates(make_dataset(slice_), [side])
+    assert (share.state, kappa.state) == ("PASS", "INCONCLUSIVE")
+    assert "1 item of the baseline not asked again: at worst" in share.reason
+    assert "kappa has no bounds with 1 item of the baseline not asked again" in kappa.reason
+    assert differences([side])["kappa"].n == 100
+
+
+@pytest.mark.parametrize("evidence", ["confident", "sequential", "audited"])
+def test_a_pooled_gate_names_the_languages_that_only_the_baseline_has(evidence: str) -> None:
+    """It may still decide; the gate of one language does not speak of others."""
+    languages = ("en", "bg", "hu", "pl")
+    pool = Threshold(measure="drop", max=0.3, evidence=evidence, fail="margin", pool=True)  # type: ignore[arg-type]
+    dataset = facts_dataset(
+        *(graded_slice(one, replace(pool, pool=False)) for one in languages), pooled=(pool,)
+    )
+    old = {one: answered("c" * 200, one, metadata={}) for one in languages}
+    before = run_of([record for part in old.values() for record in part], dataset)
+    some = run_of(old["en"], dataset, baseline=before).decision.gates
+    said = {one.language: "the baseline also has bg, hu, pl" in one.reason for one in some}
+    assert said == {"en": False, "": True}
+    assert {one.state for one in some} == {"PASS"}
+    every = run_of(before.records, dataset, baseline=before).decision.gates
+    assert not any("also has" in one.reason for one in every)

@@ -120,9 +120,7 @@ def test_the_loader_reads_the_official_form(
         (raw(BOOLQ[:9], 99), "the line broke; try again"),
     ],
 )
-def test_what_is_no_data_is_refused(
-    server: FileServer, tmp_path: Path, served: Answer, words: str
-) -> None:
+def test_no_data_is_refused(server: FileServer, tmp_path: Path, served: Answer, words: str) -> None:
     """A status, a page, a pointer, a broken line or a bad redirect: one line, and no file."""
     server.files["/data"] = served
     message = failure(server, tmp_path)
@@ -154,13 +152,22 @@ def test_any_content_is_judged(body: bytes) -> None:
 
 
 def test_an_unreachable_host_is_one_line(tmp_path: Path) -> None:
-    """No route, no name, nothing listening: one line that says so and holds no query."""
+    """One line without a query, as good as a password; our loopback is not for others."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/x?token=secret"
         with pytest.raises(DownloadError, match="cannot be reached") as caught:
             main(["boolq", "--to", str(tmp_path), "--url", url])
     assert "secret" not in str(caught.value)
+    check_redirect("https://files.example/x", "https://mirror.example/x?token=1")
+    with pytest.raises(DownloadError, match="is this machine"):
+        check_redirect("https://files.example/x", "http://127.0.0.1:8080/x")
+    check_address("https://files.example/x?signature=abc#here")
+    assert (
+        without_query("https://u:p@files.example/x?signature=abc") == "https://***@files.example/x"
+    )
+    with pytest.raises(DownloadError, match="not an address"):
+        fetch("http://127.0.0.1:1/x?\x00", "")
 
 
 def test_silence_and_size_are_bounded(server: FileServer) -> None:
@@ -176,10 +183,7 @@ def test_silence_and_size_are_bounded(server: FileServer) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="limits are POSIX here")
 def test_a_full_disk_is_one_line(server: FileServer, tmp_path: Path) -> None:
-    """The system's reason is said with the way out, and no file is in place.
-
-    So it is with a folder that cannot be written.
-    """
+    """The system's reason is said with the way out, no file is in place, in any folder."""
     server.files["/data"] = Answer(body=BOOLQ)
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(DownloadError, match=r"file.*cannot be written or read \(.*--to"):
@@ -195,27 +199,8 @@ def test_a_full_disk_is_one_line(server: FileServer, tmp_path: Path) -> None:
     assert not any(tmp_path.iterdir())
 
 
-def test_messages_hold_no_query() -> None:
-    """A signed address is as good as a password; what only the client notices is worded too.
-
-    What listens on loopback is not for other servers to reach through us.
-    """
-    check_redirect("https://files.example/x", "https://mirror.example/x?token=1")
-    with pytest.raises(DownloadError, match="is this machine"):
-        check_redirect("https://files.example/x", "http://127.0.0.1:8080/x")
-    check_address("https://files.example/x?signature=abc#here")
-    assert (
-        without_query("https://u:p@files.example/x?signature=abc") == "https://***@files.example/x"
-    )
-    with pytest.raises(DownloadError, match="not an address"):
-        fetch("http://127.0.0.1:1/x?\x00", "")
-
-
 def test_the_tables_are_as_the_publishers_have_it() -> None:
-    """Addresses are https, files do not collide, licences are named, SimpleQA and sets are pinned.
-
-    Slices exist. Other people's data lands in an ignored folder, and is not committed by accident.
-    """
+    """Addresses, files, licences, pins and slices are there; the data's folder is ignored."""
     ignored = (CASES.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
     assert f"{DATA_FOLDER.parts[0]}/" in ignored
     benchmarks, sets = load_benchmarks(), load_labelled_sets()

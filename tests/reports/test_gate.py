@@ -36,10 +36,7 @@ def at_least(measure: str, bar: float, evidence: Evidence = "estimate") -> Thres
 
 
 def test_marked_golds_are_counted_apart_and_gated() -> None:
-    """Corrected, declined and fallen for are shares of marked items; others change none of them.
-
-    A gate on them fails, passes, or waits for ungraded marked items; without one it is undecided.
-    """
+    """Shares of marked items, which others do not change; a gate waits for ungraded marked ones."""
     rows = [("CORRECT", "FALSE PREMISE: never"), ("INCORRECT", "UNANSWERABLE: nobody knows")]
     rows += [("NOT_ATTEMPTED", "FALSE PREMISE: not there")] * 2 + [("INCORRECT", "Lisbon")] * 4
     some = numbered([
@@ -80,7 +77,7 @@ def test_verdict_and_sentence(row: str) -> None:
 
 
 def test_worst_and_best_follow_the_direction_of_the_rule() -> None:
-    """Where less is better, the worst is the highest; agreement is bounded by agreeing and not."""
+    """The worst is the highest where less is better; a value on its bar names no number."""
     records = graded(40, 50, 8, 2)
     low = judge(at_least("correct", 0.1), records)
     assert (low.worst, low.best) == (0.40, 0.42)
@@ -91,28 +88,6 @@ def test_worst_and_best_follow_the_direction_of_the_rule() -> None:
     assert (result.state, result.worst, result.best) == ("PASS", 2 / 3, 1.0)
     kappa = judge(at_least("kappa", 0.6), records[:2], make_slice("judged"))
     assert kappa.state == "PASS"  # without ungraded items its estimate counts
-
-
-def test_confident_evidence_asks_for_the_whole_interval() -> None:
-    """0.4 of 1,000 clears 0.35 and misses 0.45; of 100 it does neither, and the number is named.
-
-    With 60 more wrong the interval does not clear the bar: ungraded items count both ways.
-    """
-    many, few = graded(400, 600), graded(40, 60)
-    passed = judge(at_least("correct", 0.35, CONFIDENT), many)
-    assert passed.state == "PASS"
-    assert "is at least 0.35 with its whole 95 % interval, 0.37 to 0.431 (n=1000)" in passed.reason
-    assert judge(at_least("correct", 0.45, CONFIDENT), many).state == "FAIL"
-    unclear = judge(at_least("correct", 0.35, CONFIDENT), few)
-    assert unclear.state == "INCONCLUSIVE"
-    assert "does not clear the bar; about 380 items would decide it" in unclear.reason
-    rule = at_least("correct", 0.36, CONFIDENT)
-    assert judge(rule, many).state == "PASS"
-    assert judge(rule, graded(400, 600, error=60)).state == "INCONCLUSIVE"
-
-
-def test_an_estimate_on_its_bar_or_without_interval_names_no_number() -> None:
-    """No sample size settles a value that equals its bar; -1 has no interval."""
     on_the_bar = judge(at_least("correct", 0.4, CONFIDENT), graded(40, 60))
     assert "does not clear the bar; no number can be named (n=100)" in on_the_bar.reason
     ratings = numbered([{"rating": r, "label": str(11 - r)} for r in (2, 5, 9)])
@@ -149,9 +124,7 @@ SCORED = [replace(one, score=1.0) if one.grade else one for one in graded(3, err
         (at_least("mean_score", 0.1), SCORED, "mean_score has no bounds over these items"),
     ],
 )
-def test_what_no_figure_can_decide_is_inconclusive(
-    rule: Threshold, records: list[Record], reason: str
-) -> None:
+def test_the_undefined_is_inconclusive(rule: Threshold, records: list[Record], reason: str) -> None:
     """Undefined, unknown or unbounded is never a PASS and never a FAIL."""
     result = judge(rule, records, make_slice("judged" if rule.measure == "kappa" else "graded"))
     assert result.state == "INCONCLUSIVE"
@@ -159,7 +132,7 @@ def test_what_no_figure_can_decide_is_inconclusive(
 
 
 def test_a_partial_slice_and_a_distrusted_judge_decide_nothing() -> None:
-    """A hand-picked subset cannot ship a model; neither can a judge below its floor."""
+    """A part and a judge below its floor decide nothing, an interval only as a whole."""
     rule = at_least("correct", 0.1)
     slice_ = make_slice("graded", rule, Threshold(measure="drop", max=0.1))
     records = graded(50, 50)
@@ -169,6 +142,17 @@ def test_a_partial_slice_and_a_distrusted_judge_decide_nothing() -> None:
     (distrusted,) = slice_gates(slice_, records, summarise(records, slice_), "judge not trusted")
     assert slice_gates(make_slice(), records, summarise(records, slice_)) == ()
     assert (distrusted.state, distrusted.reason) == ("INCONCLUSIVE", "judge not trusted")
+    many, few = graded(400, 600), graded(40, 60)
+    passed = judge(at_least("correct", 0.35, CONFIDENT), many)
+    assert passed.state == "PASS"
+    assert "is at least 0.35 with its whole 95 % interval, 0.37 to 0.431 (n=1000)" in passed.reason
+    assert judge(at_least("correct", 0.45, CONFIDENT), many).state == "FAIL"
+    unclear = judge(at_least("correct", 0.35, CONFIDENT), few)
+    assert unclear.state == "INCONCLUSIVE"
+    assert "does not clear the bar; about 380 items would decide it" in unclear.reason
+    rule = at_least("correct", 0.36, CONFIDENT)
+    assert judge(rule, many).state == "PASS"
+    assert judge(rule, graded(400, 600, error=60)).state == "INCONCLUSIVE"
 
 
 @pytest.mark.parametrize(
@@ -187,7 +171,7 @@ def test_a_partial_slice_and_a_distrusted_judge_decide_nothing() -> None:
     ],
     ids=["reached", "below", "undefined", "worst above", "between", "best below", "none graded"],
 )
-def test_a_judge_is_held_to_its_floor_as_a_slice_to_its_gates(
+def test_a_judge_is_held_to_its_floor(
     pairs: list[tuple[str, str | None]], states: list[str]
 ) -> None:
     """Bounds over the ungraded labels decide; kappa, which has none, is open with any of them."""
@@ -201,13 +185,8 @@ def test_a_judge_is_held_to_its_floor_as_a_slice_to_its_gates(
     ("shift", "ungraded", "state"),
     [(0, 0, "PASS"), (1, 0, "FAIL"), (-1, 0, "FAIL"), (0, 1, "PASS"), (0, 9, "INCONCLUSIVE")],
 )
-def test_a_floor_of_the_mean_difference_holds_on_both_sides(
-    shift: int, ungraded: int, state: str
-) -> None:
-    """A judge a point too kind misses it as one too strict does; ungraded items count.
-
-    J of ratings: the worst case rates every ungraded answer on the other side of the bar.
-    """
+def test_a_floor_of_the_bias_holds_on_both_sides(shift: int, ungraded: int, state: str) -> None:
+    """Too kind is as bad as too strict; J of ratings has ungraded answers on the other side."""
     rows = [{"label": str(n), "rating": n + shift} for n in (4, 5, 6, 7)] * 10
     rows += [{"label": "5", "outcome": "error"}] * ungraded
     slice_ = make_slice("judged", floor={"mean_difference": 0.5})
@@ -251,8 +230,7 @@ def as_ungraded(record: Record) -> Record:
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), kind=st.sampled_from(["graded", "rated", "yes_no", "judged"]))
 def test_no_fate_of_ungraded_items_overturns_a_verdict(data: st.DataObject, kind: str) -> None:
-    """Brute force, every bounded measure: PASS holds under all fates, FAIL under none, and the
-    bounds are reached by some fate and passed by none."""
+    """PASS holds under all fates, FAIL under none; bounds are reached and passed by none."""
     rows = data.draw(st.lists(row(kind), max_size=7).filter(few_ungraded))
     records = [as_ungraded(record) for record in numbered(rows)]
     slice_ = make_slice(kind, penalty=data.draw(st.sampled_from([0.0, 1.0, 2.5])))
@@ -271,7 +249,7 @@ def test_no_fate_of_ungraded_items_overturns_a_verdict(data: st.DataObject, kind
 
 @settings(max_examples=25, deadline=None)
 @given(data=st.data(), bar=st.floats(-3, 3), pass_bar=st.integers(1, 10))
-def test_no_fate_of_ungraded_ratings_overturns_a_floor(
+def test_no_fate_of_ratings_overturns_a_floor(
     data: st.DataObject, bar: float, pass_bar: int
 ) -> None:
     """Brute force over labelled ratings: the mean difference and the sides of the bar too."""
@@ -356,9 +334,7 @@ def rows() -> Iterator[tuple[list[GateState], SessionFacts, str]]:
 
 
 @pytest.mark.parametrize(("states", "session", "line"), list(rows()))
-def test_exit_code_and_last_line(
-    states: Sequence[GateState], session: SessionFacts, line: str
-) -> None:
+def test_code_and_last_line(states: Sequence[GateState], session: SessionFacts, line: str) -> None:
     """The contract, row by row; each line names its exit code."""
     given_gates = gates(*states)
     decision = decide(given_gates, session)

@@ -36,7 +36,6 @@ def decide(capsys: Captured, *words: object) -> tuple[int, str]:
 
 
 def scored(scores: Sequence[object], **more: object) -> list[dict[str, object]]:
-    """Return rows of a table, one a score."""
     return [{"id": f"q{n}", "score": score, **more} for n, score in enumerate(scores, 1)]
 
 
@@ -68,13 +67,8 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_result_of_each_tool_gets_our_verdict(
-    form: str, tmp_path: Path, capsys: Captured
-) -> None:
-    """All samples become records, a failed one is ungraded, every report file is written.
-
-    The gates' intervals follow from the counts in the tool's own file.
-    """
+def test_each_tools_result_gets_our_verdict(form: str, tmp_path: Path, capsys: Captured) -> None:
+    """All samples become records, each file is written; intervals follow from the tool's counts."""
     new, old, items, ungraded = FORMS[form]
     names = ["--new=mock-new", "--old=mock-old"] if "promptfoo" in form else []
     to = tmp_path / "out"
@@ -146,7 +140,7 @@ def test_items_without_a_question_are_independent(tmp_path: Path) -> None:
 
 
 def test_scores_between_0_and_1_are_gated_by_their_mean(tmp_path: Path) -> None:
-    """An error in either run counts both ways; another scale has to be named, and is said."""
+    """Another scale has to be named, and is said; where less is better, a rise is gated."""
     old, new = scored([0.8, 0.9] * 150), scored([0.8, 0.85] * 150)
     assert decided(tmp_path, old, new).decision.gates[0].name == "drop of score"
     report = decided(tmp_path, scored([4, 5] * 150), scored([4, 4] * 150), "--scale=1:5")
@@ -154,10 +148,6 @@ def test_scores_between_0_and_1_are_gated_by_their_mean(tmp_path: Path) -> None:
     assert gate.estimate.value == pytest.approx(-0.125)
     assert gate.state == "FAIL"
     assert any("score, 1 to 5, as 0 to 1" in note for note in report.notes)
-
-
-def test_lower_may_be_better(tmp_path: Path) -> None:
-    """Where the harness says so, the gate is on a rise."""
     for run in ("old", "new"):
         shutil.copytree(RESULTS / f"lm_eval-{run}", tmp_path / run)
         results = next((tmp_path / run).glob("results*"))
@@ -184,9 +174,7 @@ def test_labels_measure_the_scorer(tmp_path: Path) -> None:
     assert any("judge not trusted" in gate.reason for gate in report.decision.gates)
 
 
-def test_people_can_decide_over_the_runs_of_a_tool(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_people_can_decide_over_tools_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``evidence: audited``: the review form has the answers of both runs, verdicts come back."""
     monkeypatch.chdir(tmp_path)  # the plan of the review is written there
     gates = tmp_path / "gates.yaml"
@@ -224,9 +212,7 @@ LONG = scored([1] * 200, question="Who?", expected="Ann")
     ],
     ids=["gone", "question", "gold", "added"],
 )
-def test_items_that_are_not_the_same_decide_nothing(
-    change: Mapping[str, str], why: str, tmp_path: Path
-) -> None:
+def test_other_items_decide_nothing(change: Mapping[str, str], why: str, tmp_path: Path) -> None:
     """More than a twentieth of the items on one side only, or changed, is INCONCLUSIVE."""
     changed = [{**row, **{name: text.format(n) for name, text in change.items()}}
                for n, row in enumerate(LONG[:20])]  # fmt: skip
@@ -266,7 +252,7 @@ INSPECT, FOO = RESULTS / "inspect-new.eval", RESULTS / "promptfoo-3.json"
         ),
     ],
 )
-def test_what_cannot_be_decided_on_is_one_line(
+def test_no_result_is_one_line(
     words: tuple[object, ...], line: str, tmp_path: Path, capsys: Captured
 ) -> None:
     """It says what is wrong, where, and what to give; nothing is written."""
@@ -280,9 +266,7 @@ def test_what_cannot_be_decided_on_is_one_line(
 
 
 @tabled("rows", "line")
-def test_a_table_that_cannot_be_read_is_one_line(
-    rows: Rows, line: str, tmp_path: Path, capsys: Captured
-) -> None:
+def test_a_bad_table_is_one_line(rows: Rows, line: str, tmp_path: Path, capsys: Captured) -> None:
     """With file, row and column."""
     path = as_csv(tmp_path / "new.csv", rows)
     code, said = decide(capsys, path, f"--baseline={path}", f"--to={tmp_path / 'out'}")
@@ -340,10 +324,7 @@ VALUES = [b"", b"null", b"[]", b'"x"', b"{}", b"7", b"}"]
 def test_damaged_results_are_one_line_or_read(
     name: str, at: float, piece: bytes, length: int | None, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Bytes replaced anywhere, to the end too, in an archive, rows or a table, never raise.
-
-    Without a length a whole value of a JSON object is replaced.
-    """
+    """Bytes or a JSON value replaced anywhere, in archive, rows or table, never raise."""
     home = tmp_path_factory.mktemp("damaged") / "new"
     shutil.copytree(RESULTS / "lm_eval-new", home)
     given = path = home.parent / Path(name).name
@@ -365,7 +346,7 @@ def test_damaged_results_are_one_line_or_read(
     assert PROGRAMS["reports"].run([*words, *named]) in (0, 1, 4, 6)
 
 
-def test_a_huge_or_encrypted_member_is_one_line(
+def test_a_huge_member_is_said(
     tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is refused by the size that it says, before it is read."""

@@ -59,11 +59,7 @@ def measured(records: Sequence[Record], **fields: object) -> Calibration:
 
 
 def test_what_labels_show_of_a_judge() -> None:
-    """J with both rates, and the J of INCORRECT, which here is the same; one class shows none.
-
-    A label without a grade never makes it look better: J is that of the worst case, and its
-    interval reaches from the worst to the best.
-    """
+    """Both rates; one class shows none; an ungraded label counts at worst, and at best above."""
     found = measured(labelled((45, 5), (10, 40))).separations
     assert found[YOUDEN].youden.value == pytest.approx(0.9 + 0.8 - 1)
     assert [one.value for one in found[YOUDEN].rates] == [0.9, 0.8]
@@ -92,11 +88,7 @@ def corrected(
 
 
 def test_a_rate_is_corrected_where_each_class_has_thirty_labels() -> None:
-    """Rogan and Gladen's estimate: (rate + specificity - 1) / (sensitivity + specificity - 1).
-
-    Too few of a class, a judge no better than chance, or a lost label correct nothing.
-    Constructed labels are not passed off as the run's own.
-    """
+    """Rogan and Gladen's; few labels, a blind judge, lost or constructed ones are no basis."""
     labels = labelled((27, 3), (6, 24))
     (found,) = correct_rates([make_slice()], {"d:bg": graded(60, 40)}, [measured(labels)])
     assert found.correct.value == pytest.approx((0.6 + 0.8 - 1) / (0.9 + 0.8 - 1))
@@ -122,7 +114,7 @@ def test_a_rate_is_corrected_where_each_class_has_thirty_labels() -> None:
 
 
 def test_labels_that_do_not_fit_the_answers_correct_nothing() -> None:
-    """60 of 60 called right by a judge that finds 6 in 10: no share from 0 to 1 explains that."""
+    """60 of 60 by a judge that finds 6 in 10 fit no share; J belongs to its bar and language."""
     found = corrected(graded(60, 0), labelled((24, 16), (1, 39)))
     assert found is not None
     assert (found.correct.value, found.correct.interval) == (None, None)
@@ -133,12 +125,17 @@ def test_labels_that_do_not_fit_the_answers_correct_nothing() -> None:
     assert weak is not None
     said = "the judge's errors leave nothing to conclude from"
     assert (weak.unfit, weak.correct.value) == (said, None)
+    own = measured([], pass_bar=6)
+    other = replace(own, language="pl", graders=("d:pl",))
+    rated = make_slice("rated", pass_bar=6)
+    assert measuring(rated, [other, own]) == (own, other)
+    assert measuring(replace(rated, pass_bar=7), [other, own]) == ()
+    assert measuring(make_slice(), [other, own]) == ()
+    assert measuring(rated, [other]) == ()
 
 
-@given(
-    *[st.tuples(st.integers(0, 60), st.integers(0, 60)).filter(lambda one: sum(one) > 0)] * 3,
-)
-def test_a_correction_is_never_more_certain_than_the_figure_it_corrects(
+@given(*[st.tuples(st.integers(0, 60), st.integers(0, 60)).filter(lambda one: sum(one) > 0)] * 3)
+def test_corrected_is_wider(
     judged: tuple[int, int], right: tuple[int, int], wrong: tuple[int, int]
 ) -> None:
     """Whatever the labels: an interval within 0 to 1, and not narrower than the judged share's."""
@@ -172,7 +169,7 @@ def test_a_bar_may_be_decided_on_the_corrected_rate(
 
 
 def test_what_people_decided_is_not_corrected() -> None:
-    """60 of 100 answers that people call right are 60 %, whatever the judge is like."""
+    """60 of 100 by people are 60 %; answers that share their fate say as much as one."""
     labels, answers = labelled((40, 10), (5, 45)), graded(60, 40)
     assert corrected(by_people(answers, 100), labels) is None
     half = [*graded(30, 20), *[replace(one, id=f"p{one.id}") for one in graded(30, 20)]]
@@ -181,10 +178,6 @@ def test_what_people_decided_is_not_corrected() -> None:
     assert found.correct.value == pytest.approx((0.6 + judge_alone) / 2)
     assert found.by_people == 50
     assert found.caution == "50 answers by people as they are"
-
-
-def test_answers_of_one_question_widen_a_corrected_rate() -> None:
-    """Three labelled answers a question that share their fate say as much as one."""
     once = labelled((27, 3), (6, 24))
     thrice = [replace(one, id=f"{one.id}-{n}") for one in once for n in range(3)]
     apart = [replace(one, question=one.id) for one in thrice]
@@ -195,17 +188,6 @@ def test_answers_of_one_question_widen_a_corrected_rate() -> None:
     widths = [high - low for low, high in ends]
     assert widths[0] < 0.8 * widths[1]
     assert widths[1] == pytest.approx(widths[2], rel=0.02)
-
-
-def test_ratings_at_another_bar_measure_nothing() -> None:
-    """Where passing means something else, so does J; the other languages come after one's own."""
-    own = measured([], pass_bar=6)
-    other = replace(own, language="pl", graders=("d:pl",))
-    rated = make_slice("rated", pass_bar=6)
-    assert measuring(rated, [other, own]) == (own, other)
-    assert measuring(replace(rated, pass_bar=7), [other, own]) == ()
-    assert measuring(make_slice(), [other, own]) == ()
-    assert measuring(rated, [other]) == ()
 
 
 def side(new: Sequence[Record], old: Sequence[Record], slice_: Slice = JUDGED) -> PairedSlice:

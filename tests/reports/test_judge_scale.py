@@ -26,14 +26,7 @@ from reports.run.run_json import load_report
 from reports.verdict.recount import rebuilt
 from tests.benchmarks.judge_error import is_shown_within
 from tests.support.made_records import graded, make_dataset, make_record, make_slice
-from tests.support.made_runs import (
-    answered,
-    before,
-    facts_dataset,
-    graded_slice,
-    run_of,
-    written,
-)
+from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of, written
 
 DROP = Estimate(value=-0.02, low=-0.05, high=0.01, n=300)
 
@@ -70,13 +63,22 @@ def scale(*sides: PairedSlice, measure: str = "") -> JudgeScale:
     return found
 
 
-def test_a_language_speaks_for_itself_where_it_has_the_labels() -> None:
-    """30 of each class or more: the others are not asked."""
+def test_whose_labels_scale_a_gate() -> None:
+    """30 of each class speak alone; pools weigh by pairs; rules and people have no scale."""
     own, other = measured("bg", youden=separation(0.7)), measured("pl", youden=separation(0.5))
     found = scale(side(own, other))
     assert (found.youden.value, found.youden.n) == (0.7, 100)
     assert found.youden.interval == pytest.approx((0.6, 0.8))
     assert found.basis == "over 100 labelled items in bg"
+    bg = side(measured("bg", youden=separation(0.9)), records=graded(30))
+    pl = side(measured("pl", youden=separation(0.6)), language="pl", records=graded(10))
+    found = scale(bg, pl, side(language="hu"))
+    assert found.youden.value == pytest.approx((30 * 0.9 + 10 * 0.6) / 40)
+    assert found.basis == "over 200 labelled items in bg, pl"
+    assert judge_scale([side(kind="yes_no")]) is None
+    by_people = [replace(one, adjudicated_by="Ana") for one in graded(8, 2)]
+    assert judge_scale([side(records=by_people)]) is None
+    assert judge_scale([side(records=[*by_people, *graded(1)])]) is not None
 
 
 @pytest.mark.parametrize(("own", "value"), [(0.7, 0.62), (0.4, 0.4)])
@@ -90,23 +92,6 @@ def test_few_labels_borrow_but_never_look_better_than_they_are(own: float, value
     assert pooled.basis == said
 
 
-def test_pooled_gates_weigh_the_languages_by_their_pairs() -> None:
-    """A language without labels is taken to be like the others; it does not switch J off."""
-    bg = side(measured("bg", youden=separation(0.9)), records=graded(30))
-    pl = side(measured("pl", youden=separation(0.6)), language="pl", records=graded(10))
-    found = scale(bg, pl, side(language="hu"))
-    assert found.youden.value == pytest.approx((30 * 0.9 + 10 * 0.6) / 40)
-    assert found.basis == "over 200 labelled items in bg, pl"
-
-
-def test_where_no_judge_decides_there_is_no_scale() -> None:
-    """Yes/no answers are read by rules of words; people are who the judge is measured against."""
-    assert judge_scale([side(kind="yes_no")]) is None
-    by_people = [replace(one, adjudicated_by="Ana") for one in graded(8, 2)]
-    assert judge_scale([side(records=by_people)]) is None
-    assert judge_scale([side(records=[*by_people, *graded(1)])]) is not None
-
-
 @pytest.mark.parametrize(
     ("calibrations", "measure", "why"),
     [
@@ -116,7 +101,7 @@ def test_where_no_judge_decides_there_is_no_scale() -> None:
         ((measured("bg", youden=separation(0.7)),), "mean_rating", "on the scale of mean_rating"),
     ],
 )
-def test_without_j_the_verdict_is_about_the_judges_opinion(
+def test_without_j_it_is_an_opinion(
     calibrations: tuple[Calibration, ...], measure: str, why: str
 ) -> None:
     """And that is said, with the reason."""
@@ -135,7 +120,7 @@ def test_every_share_has_the_j_of_its_class(measure: str) -> None:
 
 
 def test_the_words_show_the_change_without_the_judges_errors() -> None:
-    """-0.02 by a judge with J 0.8, at least 0.7; nothing where J may be 0."""
+    """-0.02 by a judge with J 0.8; nothing where J may be 0; more pairs on its scale."""
     found = scale(side(measured("bg", youden=separation(0.8))))
     assert found.text(DROP) == (
         "freed of the judge's errors it is -0.025, 95 % interval -0.071 to 0.014 "
@@ -143,6 +128,12 @@ def test_the_words_show_the_change_without_the_judges_errors() -> None:
     )
     poor = scale(side(measured("bg", youden=separation(0.05))))
     assert poor.text(DROP).startswith("the judge's errors leave nothing to conclude from (Youden")
+    counts = (10, 10, 280, 0)
+    assert gate(counts, 0.05, None).state == "PASS"
+    unclear = gate(counts, 0.05, separation(0.6))
+    assert unclear.state == "INCONCLUSIVE"
+    assert "of 0.05, 0.025 on the judge's scale, nor beyond it; about" in unclear.reason
+    assert "; freed of the judge's errors it is 0, 95 % interval -0.0" in unclear.reason
 
 
 def gate(
@@ -185,7 +176,7 @@ def test_a_judges_errors_never_make_a_verdict(
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 20), st.integers(0, 20), st.integers(1, 400), st.floats(-0.2, 0.9))
-def test_a_gate_passes_where_the_corrected_interval_is_within_the_margin(
+def test_the_corrected_interval_decides_gates(
     fixed: int, broke: int, same: int, gain: float
 ) -> None:
     """What the report shows, what decides, and what the benchmark simulates are one."""
@@ -197,16 +188,6 @@ def test_a_gate_passes_where_the_corrected_interval_is_within_the_margin(
     counts = (np.array([float(fixed)]), np.array([float(broke)]))
     (simulated,) = is_shown_within(0.05, *counts, fixed + broke + same, np.array([youden.low]))
     assert simulated == within
-
-
-def test_more_pairs_or_labels_are_asked_for_on_the_judges_scale() -> None:
-    """Unchanged over 300 pairs: within 0.05 by the judge, not once its errors are taken out."""
-    counts = (10, 10, 280, 0)
-    assert gate(counts, 0.05, None).state == "PASS"
-    found = gate(counts, 0.05, separation(0.6))
-    assert found.state == "INCONCLUSIVE"
-    assert "of 0.05, 0.025 on the judge's scale, nor beyond it; about" in found.reason
-    assert "; freed of the judge's errors it is 0, 95 % interval -0.0" in found.reason
 
 
 MARGIN = Threshold(measure="drop", max=0.012, evidence="confident", fail="margin")
@@ -244,7 +225,6 @@ def run(letters: str = "", outside: tuple[Calibration, ...] = ()) -> Report:
 
 
 def gate_of(report: Report) -> GateResult:
-    """Return its one gate."""
     (found,) = report.decision.gates
     return found
 
@@ -264,10 +244,7 @@ def test_the_labelled_items_of_a_run_scale_its_drop_gate() -> None:
 
 
 def test_j_is_kept_in_the_files_and_decides_again(tmp_path: Path) -> None:
-    """Calibrations from outside the records return with run.json, and decide as before.
-
-    One of before is read, and its gates say that they are about an opinion.
-    """
+    """Calibrations from outside the records decide as before; older ones are an opinion."""
     (inside,) = run(POOR).judging.calibrations
     report = run(outside=(replace(inside, source="session"),))
     assert "(Youden's J 0.700" in gate_of(report).reason

@@ -33,14 +33,12 @@ from tests.support.made_runs import answered, before, facts_dataset, graded_slic
 from tests.support.tables import tabled
 
 DROP = Threshold(measure="drop", max=0.1, evidence="confident")
-
 CORRECT_BAR = Threshold(measure="correct", min=0.5)
 
 
 def inputs_of(
     records: Sequence[Record], *rules: Threshold, pool: Threshold | None = None
 ) -> ReportInputs:
-    """Return what a run over these records is made of."""
     names = dict.fromkeys(one.language for one in records)
     slices = [graded_slice(name, *rules) for name in names]
     dataset = facts_dataset(*slices, pooled=(pool,) if pool else ())
@@ -52,7 +50,6 @@ FACTS = Facts(model="m", judge="lexical", session=SessionFacts(), provenance={},
 
 
 def earlier(inputs: ReportInputs) -> Baseline:
-    """Return the same run as its baseline."""
     return before(run_of(inputs.records, *inputs.datasets, judge="lexical"))
 
 
@@ -70,10 +67,7 @@ def again(records: Sequence[Record], discordance: float, worse: float = 0.0) -> 
 
 
 def test_an_unchanged_model_keeps_every_mean_and_changes_so_many_items() -> None:
-    """Of 60 % right, 25 % wrong and 15 % silent, 20 % change sides and all shares stay.
-
-    A worse model loses so much more; items without a grade are drawn from the slice's grades.
-    """
+    """20 % change sides and all shares stay, those of each gold label too; worse loses more."""
     records = answered("c" * 60 + "i" * 25 + "n" * 15)
     runs = again(records, 0.2)
     shares = Counter(one.grade for run in runs for one in run)
@@ -91,6 +85,18 @@ def test_an_unchanged_model_keeps_every_mean_and_changes_so_many_items() -> None
     assert all(one.is_graded and not one.error for run in runs for one in run)
     drawn = [one.grade == CORRECT for run in runs for one in run[40:]]
     assert np.mean(drawn) == pytest.approx(0.75, abs=0.02)
+    rows = [("YES", "YES")] * 40 + [("YES", "NO")] * 10 + [("NO", "NO")] * 15 + [("NO", "YES")] * 35
+    records = [
+        make_record(number, label=gold, grade=said, outcome="passed" if gold == said else "failed")
+        for number, (gold, said) in enumerate(rows)
+    ]
+    random = np.random.default_rng(1)
+    one = SimulatedSlice(make_slice("yes_no"), records, margin=0.1)
+    runs = [one.records(random, 0.3, 0.0) for _ in range(400)]
+    for gold, rate in (("YES", 0.8), ("NO", 0.3)):
+        of_gold = [new for run in runs for new in run if new.label == gold]
+        assert np.mean([new.grade == gold for new in of_gold]) == pytest.approx(rate, abs=0.01)
+        assert all((new.outcome == "passed") == (new.grade == gold) for new in of_gold)
 
 
 @pytest.mark.untraced
@@ -114,29 +120,6 @@ def test_one_language_alone_is_worse_in_each_run(monkeypatch: pytest.MonkeyPatch
     assert "exit 0 with 1.00" in said
     assert said.endswith("20 points, another in each run; most often passed: facts:en")
     assert not alone(simulation("c" * 50 + "i"))
-
-
-def test_an_outcome_is_taken_from_an_item_with_the_same_gold_label() -> None:
-    """A yes/no data set keeps the rate of right answers of each label."""
-    rows = [("YES", "YES")] * 40 + [("YES", "NO")] * 10 + [("NO", "NO")] * 15 + [("NO", "YES")] * 35
-    records = [
-        make_record(number, label=gold, grade=said, outcome="passed" if gold == said else "failed")
-        for number, (gold, said) in enumerate(rows)
-    ]
-    random = np.random.default_rng(1)
-    one = SimulatedSlice(make_slice("yes_no"), records, margin=0.1)
-    runs = [one.records(random, 0.3, 0.0) for _ in range(400)]
-    for gold, rate in (("YES", 0.8), ("NO", 0.3)):
-        of_gold = [new for run in runs for new in run if new.label == gold]
-        assert np.mean([new.grade == gold for new in of_gold]) == pytest.approx(rate, abs=0.01)
-        assert all((new.outcome == "passed") == (new.grade == gold) for new in of_gold)
-
-
-def test_labelled_items_stay_as_they_are() -> None:
-    """They measure the judge, and do not depend on the model."""
-    records = [make_record(n, label=CORRECT, grade=CORRECT) for n in range(20)]
-    one = SimulatedSlice(make_slice("judged"), records, margin=0.1)
-    assert one.records(np.random.default_rng(1), 0.5, 2.0) == records
 
 
 @settings(max_examples=20, deadline=None)
@@ -173,10 +156,7 @@ def test_a_drop_gate_alone_ends_as_its_exact_power_says() -> None:
 
 
 def test_without_a_baseline_there_is_no_drop_gate() -> None:
-    """The gates are those of the run to come: a bar far off decides each time.
-
-    A model's usage is unknown before it is asked: such gates have no forecast. The seed is fixed.
-    """
+    """A bar far off decides each time; usage has no forecast; the seed is fixed."""
     certain = Odds(runs=20, codes={0: 1.0}, blame=(), stuck={})
     for rule in (DROP, Threshold(measure="seconds_p95", max=1.0)):
         run = simulation("c" * 36 + "i" * 4, CORRECT_BAR, rule, baseline=False)
@@ -186,27 +166,25 @@ def test_without_a_baseline_there_is_no_drop_gate() -> None:
 
 
 def test_the_margin_is_that_of_the_drop_gate() -> None:
-    """The slice's own, else its dataset's, else 0.1; never that of another metric."""
+    """The slice's own margin, else 0.1; pairs of repeats; labels do not depend on the model."""
     other = Threshold(measure="drop", of="f_score", max=0.5)
     plain = graded_slice("en", other)
     assert margin_of(facts_dataset(plain), plain) == 0.1
     assert margin_of(facts_dataset(plain, pooled=(replace(DROP, max=0.03),)), plain) == 0.03
     own = graded_slice("en", replace(DROP, max=0.05))
     assert margin_of(facts_dataset(own, pooled=(replace(DROP, max=0.03),)), own) == 0.05
-
-
-def test_the_discordance_of_repeats_counts_pairs_of_repeats() -> None:
-    """Asked three times and once otherwise: two of three pairs differ."""
     rows = [("c", "c", "i")] * 15 + [("c", "c", "c")] * 15
     repeats = [replace(one, repeat=2) for one in answered("".join(row[1] for row in rows))]
     third = [replace(one, repeat=3) for one in answered("".join(row[2] for row in rows))]
     first = answered("".join(row[0] for row in rows))
     assert discordance_of_repeats([*first, *repeats, *third]) == pytest.approx(1 / 3)
     assert discordance_of_repeats(first) is None
+    records = [make_record(n, label=CORRECT, grade=CORRECT) for n in range(20)]
+    one = SimulatedSlice(make_slice("judged"), records, margin=0.1)
+    assert one.records(np.random.default_rng(1), 0.5, 2.0) == records
 
 
 def clusters(count: int, name: str = "fact_id") -> set[tuple[str, ...]]:
-    """Return so many different clusters."""
     return {(name, str(number)) for number in range(count)}
 
 
@@ -227,15 +205,11 @@ def test_each_gate_has_its_sentence(rule: dict[str, Any], text: str) -> None:
 
 
 def test_a_margin_out_of_reach_is_named_before_anything_is_paid() -> None:
-    """With too few pairs a drop gate can never pass; the number that it takes is said."""
+    """Too few pairs never pass, the number needed is said; a fact in several counts once."""
     rule = Threshold(measure="drop", max=0.03, evidence="confident")
     assert "can never pass with 50 independent pairs; it takes 125" in said(rule, 50)
     assert "without --baseline it is not decided" in said(rule, 50, baseline=False)
     assert "can never pass" not in said(rule, 125)
-
-
-def test_pooled_gates_count_all_languages() -> None:
-    """A dataset's own drop looks at all its languages together; a fact in several counts once."""
     slices = [make_slice(language=language) for language in ("bg", "pl")]
     pooled = Threshold(measure="drop", max=0.04, evidence="confident", pool=True)
     dataset = make_dataset(*slices, pooled=[pooled])

@@ -66,13 +66,12 @@ def start(project: Project, *words: str, **variables: str) -> "subprocess.Popen[
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
-    """Return the records of a report without what a clock says."""
     lines = (folder / "records.jsonl").read_text(encoding="utf-8").splitlines()
     return [{**json.loads(line), "seconds": 0} for line in lines]
 
 
 @pytest.mark.slow
-def test_the_report_is_that_of_pytest(
+def test_it_reports_as_pytest(
     project: Project, cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the cluster of RAY_ADDRESS each shard has carried files and code; nothing is left."""
@@ -102,10 +101,7 @@ def test_the_report_is_that_of_pytest(
 @pytest.mark.slow
 @pytest.mark.parametrize("usd", [None, 0.032])
 def test_a_node_that_dies_costs_no_item(project: Project, cluster: Any, usd: float | None) -> None:
-    """Its shards run again on another node; with one ledger only calls in flight are repeated.
-
-    A shard that is repeated keeps to its share of ``--max-cost``: the ledger has what is spent.
-    """
+    """Its shards run again elsewhere: calls in flight are repeated, --max-cost is still kept."""
     project.asked(ITEMS)
     lost: list[Any] = [cluster.add_node(num_cpus=2, node_name="third")]
     asked: Counter[bytes] = Counter()
@@ -167,10 +163,7 @@ def test_a_shard_that_fails_is_one_line(project: Project, cluster: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_driver_that_ends_ends_the_tasks(project: Project, number: signal.Signals) -> None:
-    """Ctrl-C while a judge is slow leaves a partial report, kill -9 nothing that the next run has.
-
-    No shard goes on in either case.
-    """
+    """Ctrl-C leaves a partial report, kill -9 nothing that the next run has; no shard goes on."""
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray>=2.55'")
     project.dataset("capital", {"en": [RIGHT] * 3}, graded({"en": "correct: {min: 0.5}"}))
     project.write("slow_judge.py", SLOW.format(folder=str(project.path)))
@@ -221,9 +214,7 @@ def test_a_task_needs_nothing_of_its_machine(project: Project) -> None:
 
 
 @tabled("words", "message")
-def test_wrong_words_are_refused_before_any_task(
-    project: Project, words: list[str], message: str
-) -> None:
+def test_wrong_words_are_refused_at_once(project: Project, words: list[str], message: str) -> None:
     """One line each, as pytest has it."""
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray>=2.55'")
     with pytest.raises(UsageError) as caught:

@@ -46,15 +46,11 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tab(opened: Opened, path: Path) -> Tab:
-    """The report, freshly opened."""
     return opened(path)
 
 
 def test_hostile_text_does_nothing(tab: Tab) -> None:
-    """No script error, no blocked attempt, no dialog, no request but for the file itself.
-
-    Even markup that got in could run nothing and load nothing: the policy is really there.
-    """
+    """No error, dialog or request; even markup that got in could load nothing, by the policy."""
     tab.page.fill("#search", "simpleqa-en-10")
     assert tab.shown() == 22
     tab.page.eval_on_selector_all("#items .open", "all => all.forEach(one => one.click())")
@@ -69,10 +65,7 @@ def test_hostile_text_does_nothing(tab: Tab) -> None:
 
 
 def test_fifty_items_are_shown_at_a_time(tab: Tab) -> None:
-    """Next and Previous walk through all of them and stop at the ends.
-
-    No score where each rating is its own, and no change without a baseline is offered.
-    """
+    """Next and Previous stop at the ends; neither a score nor a change is offered in vain."""
     page = tab.page
     assert tab.shown() == 50
     assert page.inner_text("#status") == "1–50 of 301 items"
@@ -91,10 +84,7 @@ def test_fifty_items_are_shown_at_a_time(tab: Tab) -> None:
 
 
 def test_search_and_filters_narrow_the_list_together(tab: Tab) -> None:
-    """By words, dataset, language, outcome, grade, error and metadata; Clear brings all back.
-
-    Search reads letters as people do: case and the way of writing accents make no difference.
-    """
+    """By words, fields and metadata, whatever the case and accents; Clear brings all back."""
     page = tab.page
     page.fill("#search", "МАРИЦА рила")
     assert tab.shown() == 12
@@ -145,13 +135,8 @@ def test_what_matters_comes_first(opened: Opened) -> None:
         assert found == [f"item-simpleqa-en-{one}" for one in ids], order
 
 
-def test_the_address_keeps_search_filters_and_the_open_item(
-    opened: Opened, path: Path, tab: Tab
-) -> None:
-    """Whoever follows it sees the same list, and Clear takes all out of it again.
-
-    A gate leads to its items by a link that sets the filters.
-    """
+def test_the_address_keeps_search_and_the_open_item(opened: Opened, path: Path, tab: Tab) -> None:
+    """Whoever follows it sees the same list until Clear; a gate's link sets the filters."""
     page = tab.page
     tab.choose("language", "bg")
     page.fill("#search", "искър")
@@ -333,10 +318,7 @@ def test_an_address_leads_to_one_item(opened: Opened, path: Path) -> None:
 
 
 def test_names_and_states_are_there_for_a_screen_reader(tab: Tab) -> None:
-    """Controls have labels, the list is a table with headers, its count is announced.
-
-    Sections' links stick to the top, and no two landmarks have one name.
-    """
+    """Labels, headers, an announced count, links that stick, and no two landmarks of one name."""
     page = tab.page
     for role, name in (("searchbox", "Search"), ("combobox", "Language"), ("table", "Items"),
                        ("columnheader", "Expected"),
@@ -367,9 +349,7 @@ def test_without_script_the_page_still_answers(browser: Browser, path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["path", "beside"])
-def test_the_page_fits_every_screen(
-    opened: Opened, request: pytest.FixtureRequest, name: str
-) -> None:
+def test_it_fits_every_screen(opened: Opened, request: pytest.FixtureRequest, name: str) -> None:
     """Wide tables scroll in their own box; the page itself never scrolls sideways."""
     tab = opened(request.getfixturevalue(name))
     page = tab.page

@@ -49,10 +49,8 @@ def source(kept: tuple[Path, tuple[Record, ...]]) -> Iterator[Source]:
         yield of_ledger(ledger)
 
 
-def test_what_matters_most_is_on_the_page_and_texts_once(
-    source: Source, records: tuple[Record, ...]
-) -> None:
-    """In the order of what matters; an item's calls are there all or not at all."""
+def test_what_matters_most_is_on_the_page(source: Source, records: tuple[Record, ...]) -> None:
+    """An item's calls are there all or not at all, texts once, nothing that HTML acts on."""
     records = failed(records, 3)
     made = report(records)
     block = sent_block(words.urgent(made), source, shower(40_000))
@@ -62,6 +60,9 @@ def test_what_matters_most_is_on_the_page_and_texts_once(
     title, parts = block["calls"][block["items"][records[3].key][0]]
     assert title == "openai:scripted, answer@1#c"
     assert [name for name, _ in parts] == ["system", "user", "reply", "reply calls grade", "about"]
+    page = Page(html.render(report(records), transcripts=source))
+    (shown,) = [word for word in page.words if word.startswith('{"texts"')]
+    assert not set("<>&\u202e\x00") & set(shown)
 
 
 def test_there_is_an_end_to_the_room(
@@ -75,13 +76,6 @@ def test_there_is_an_end_to_the_room(
     assert records[3].key in block["items"]
     assert sum(map(len, block["texts"])) <= len(LONG) + 400
     assert sent_block(records, None, str) == {"texts": [], "calls": [], "items": {}}
-
-
-def test_hostile_prompts_are_no_markup(source: Source, records: tuple[Record, ...]) -> None:
-    """The block holds no character that means anything to HTML, and nothing hidden."""
-    page = Page(html.render(report(records), transcripts=source))
-    (block,) = [word for word in page.words if word.startswith('{"texts"')]
-    assert not set("<>&\u202e\x00") & set(block)
 
 
 @needs_browser

@@ -30,10 +30,7 @@ def active(text: str) -> list[str]:
 
 
 def test_hostile_text_adds_no_active_tag() -> None:
-    """A page with hostile texts has the same active tags as one without; all are ours.
-
-    Nor do old answers, reasons, names of facts or votes add any.
-    """
+    """All tags are ours, whatever old answers, reasons, names of facts or votes hold."""
     plain = active(html.render(report()))
     assert active(html.render(report(hostile()))) == plain
     for tag, attributes in Page(html.render(full(3))).tags:
@@ -60,7 +57,7 @@ def test_hostile_text_adds_no_active_tag() -> None:
 
 
 def test_the_policy_lets_in_only_our_script_and_style() -> None:
-    """Both by hash; nothing from a network, no inline event, no form, no base."""
+    """By hash, nothing else; INCOMPLETE, no gates, five reasons, the nearest bar are said."""
     text = html.render(full(3))
     policy = next(a["content"] or "" for t, a in Page(text).tags if a.get("http-equiv"))
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
@@ -69,10 +66,29 @@ def test_the_policy_lets_in_only_our_script_and_style() -> None:
         (content,) = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
         digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in policy
+    text = html.render(report(complete=False))
+    assert "INCOMPLETE: this is a partial report. 0 of 1 planned items are missing." in text
+    assert "<title>INCOMPLETE" in text
+
+    def page(code: int, *gates: GateResult, notes: tuple[str, ...] = ()) -> str:
+        made = report(decision=Decision(gates=gates, code=code, line="-"), notes=notes)
+        return Page(html.render(made)).text
+
+    assert "No gate was declared" in page(6)
+    failing = [gate("FAIL", language=f"l{number}") for number in range(7)]
+    assert "2 more gates do not pass" in page(1, *failing)
+    assert "1 more gate does not pass" in page(1, *failing[:6])
+    near = gate("PASS", worst=0.61, best=0.61)
+    text = page(0, near, gate("PASS", threshold=Threshold(measure="f_score", min=0.1)))
+    assert "Nearest to its bar: simpleqa:en correct, which would fail" in text
+    text = page(0, near, notes=("a",))
+    assert "simpleqa:en correct, which would fail with 17 items" in text
+    assert "1 note on this run" in text
+    assert "1 items" not in text
 
 
 def test_everything_is_on_the_page() -> None:
-    """Verdict, exit code, gates, measures, labels, notes, provenance and the run block."""
+    """All there is to know, and the order of records and provenance leaves no trace."""
     made = full(5)
     text = Page(html.render(made)).text
     for word in (
@@ -83,6 +99,16 @@ def test_everything_is_on_the_page() -> None:
         '"workers": 8', '"python"', "timeout: 4", "pytest -n 8 cases/",
     ):  # fmt: skip
         assert word in text, word
+    one = {"rubric": "r@1#d", "file": "en.csv", "data_sha256": "ab" * 32, "extra": "x", "more": 1}
+    origin: dict[str, object] = {"seed": 0, "slices": {"s:en": one}}
+    made = replace(full(3), provenance=origin)
+    other = replace(
+        made,
+        records=made.records[::-1],
+        run=dict(reversed(list(made.run.items()))),
+        provenance={"slices": {"s:en": dict(reversed(one.items()))}, "seed": 0},
+    )
+    assert html.render(made) == html.render(other)
 
 
 @pytest.mark.parametrize("text", [text for text in HOSTILE if text.strip()])
@@ -117,7 +143,7 @@ def test_an_item_carries_all_that_is_known_of_it() -> None:
 
 
 def test_provenance_has_a_table_of_slices() -> None:
-    """Every hash of data, prompt and rubric; a column that says nothing is left out."""
+    """Every hash, no column that says nothing; long texts are cut, shorter where many."""
     one = {"data_sha256": "ab" * 32, "prompt": "p@1#c", "rubric": "", "metrics": []}
     slices = {"s:en": one, "s:hu": {**one, "rubric": "r@1#d"}}
     made = report(provenance={"python": "3.11", "slices": slices})
@@ -127,10 +153,6 @@ def test_provenance_has_a_table_of_slices() -> None:
     assert "p@1#c –" in text
     assert "p@1#c r@1#d" in text
     assert "metrics" not in text.partition("Where this comes from")[2].partition("Versions")[0]
-
-
-def test_long_texts_are_cut_with_a_mark() -> None:
-    """Shorter where there are many, so that the page of a large run still opens."""
     text = html.render(report((record(answer="я" * 100_000),)))
     assert "100,000 characters in all; the exact text is in records.jsonl" in text
     assert len(text) < 60_000
@@ -148,53 +170,13 @@ def test_odd_records_have_a_row(item: Record) -> None:
     assert found["kind"] == ("model: x" if item.error else "")
 
 
-def test_what_a_page_says_of_its_verdict() -> None:
-    """INCOMPLETE with what is missing; no gates; five reasons; the nearest bar; one is one."""
-    text = html.render(report(complete=False))
-    assert "INCOMPLETE: this is a partial report. 0 of 1 planned items are missing." in text
-    assert "<title>INCOMPLETE" in text
-
-    def page(code: int, *gates: GateResult, notes: tuple[str, ...] = ()) -> str:
-        made = report(decision=Decision(gates=gates, code=code, line="-"), notes=notes)
-        return Page(html.render(made)).text
-
-    assert "No gate was declared" in page(6)
-    failing = [gate("FAIL", language=f"l{number}") for number in range(7)]
-    assert "2 more gates do not pass" in page(1, *failing)
-    assert "1 more gate does not pass" in page(1, *failing[:6])
-    near = gate("PASS", worst=0.61, best=0.61)
-    text = page(0, near, gate("PASS", threshold=Threshold(measure="f_score", min=0.1)))
-    assert "Nearest to its bar: simpleqa:en correct, which would fail" in text
-    text = page(0, near, notes=("a",))
-    assert "simpleqa:en correct, which would fail with 17 items" in text
-    assert "1 note on this run" in text
-    assert "1 items" not in text
-
-
-def test_equal_reports_give_equal_pages() -> None:
-    """The order of records and provenance leaves no trace."""
-    one = {"rubric": "r@1#d", "file": "en.csv", "data_sha256": "ab" * 32, "extra": "x", "more": 1}
-    origin: dict[str, object] = {"seed": 0, "slices": {"s:en": one}}
-    made = replace(full(3), provenance=origin)
-    other = replace(
-        made,
-        records=made.records[::-1],
-        run=dict(reversed(list(made.run.items()))),
-        provenance={"slices": {"s:en": dict(reversed(one.items()))}, "seed": 0},
-    )
-    assert html.render(made) == html.render(other)
-
-
 def compared(new: str, old: str) -> Report:
     """Return the report of a run beside a baseline; both are given by letters of grades."""
     return run_of(answered(new), baseline=run_of(answered(old)))
 
 
 def test_an_item_beside_the_baseline_says_what_became_of_it() -> None:
-    """Its flip, and the baseline's answer, grade and reason where they differ.
-
-    A comparison without a change says so, and one without known items too; links lead somewhere.
-    """
+    """Its flip, and what the baseline had where it differs; every link leads somewhere."""
     found = items(html.render(compared("cic", "cc")))
     assert [item["flip"] for item in found] == ["same", "broke", "new"]
     then = ["c: an answer to 1", "CORRECT", "It is CORRECT."]
@@ -209,10 +191,7 @@ def test_an_item_beside_the_baseline_says_what_became_of_it() -> None:
 
 
 def test_changed_items_stand_side_by_side() -> None:
-    """Those that broke first, a few at once, the others to unfold; each leads to its item.
-
-    Difference with interval, McNemar's p, odds ratio and counts.
-    """
+    """Those that broke first, the others to unfold; difference, interval, p, odds, counts."""
     text = html.render(compared("i" * 10 + "c" * 6, "c" * 10 + "i" * 6))
     page = Page(text)
     assert "Right then, wrong now: 10" in page.text
@@ -228,10 +207,7 @@ def test_changed_items_stand_side_by_side() -> None:
 
 
 def test_another_judge_is_said_loudly_three_times() -> None:
-    """Beside the verdict, in the comparison and where the judge is described.
-
-    The gap of languages has its interval, and both answers beside each other.
-    """
+    """Beside the verdict, in the comparison, with the judge; a gap of languages is shown too."""
     old = run_of([replace(one, judge="judge-2025") for one in answered("cc")])
     text = html.render(run_of(answered("ci"), baseline=old))
     assert text.count('class="alarm"') == 3
@@ -244,7 +220,7 @@ def test_another_judge_is_said_loudly_three_times() -> None:
 
 
 def test_the_judge_is_described() -> None:
-    """Its panel, audit, splits and corrected rates stand in its section."""
+    """Its panel, audit, splits and corrected rates; agreement with the floor, trust, slices."""
     votes = (Vote(judge="a", grade="CORRECT"), Vote(judge="b", grade="INCORRECT", reason="no"))
     split = [replace(one, votes=votes, judge="a b") for one in answered("ccc")]
     made = run_of(split, judge="a b")
@@ -257,10 +233,6 @@ def test_the_judge_is_described() -> None:
     assert "Rules settled 12 of 20 items without a call" in text
     assert "1 brought no verdict" in text
     assert "12 (60 %)" in text
-
-
-def test_calibration_stands_against_its_floor() -> None:
-    """Agreement with the floor, trust, confusion and the slices that hang on it."""
     made = full(2)
     cell = ConfusionCell(label="CORRECT", grade="INCORRECT", count=4)
     found = run_of([*answered("ci"), *labelled("cci")], facts_dataset(), judged_dataset())
@@ -289,15 +261,11 @@ STATES: tuple[State, ...] = ("passed", "failed", "error")
 
 
 def many(count: int) -> tuple[Record, ...]:
-    """Return so many records, by turns right, missed and without a grade."""
     return tuple(ended(number, "en", STATES[number % 3]) for number in range(1, count + 1))
 
 
 def test_a_page_lists_what_matters_of_a_large_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Up to the limit nothing is left out, and the page says nothing of it.
-
-    Above: flips, ungraded, misses and others, so many of each; the same for the same run.
-    """
+    """Up to a limit all; above it flips, ungraded, misses and others, so many of each."""
     monkeypatch.setattr(html, "LISTED", 30)
     monkeypatch.setattr(html, "DRAWN", 4)
     made = report(many(30))

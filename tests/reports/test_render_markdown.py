@@ -1,16 +1,22 @@
-"""``summary.md`` and the terminal: verdict, figures and comparison, whatever the texts hold."""
+"""``summary.md``, ``gates.xml``, annotations and the terminal, whatever the texts hold."""
 
 import re
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
 
+from cases.dataset import Threshold
 from evaluators.statistics.intervals import UNDEFINED, Estimate, number
-from reports.render import console, markdown, words
+from reports.plugin.finish import ci_lines, ci_link
+from reports.render import console, junit, markdown, words
+from reports.render.console import LIMIT, annotations
 from reports.run import clean
 from reports.run.evidence import Change, Comparison
-from reports.run.report import Decision, Report
+from reports.run.report import Decision, GateResult, Report
+from tests.conftest import Project
 from tests.support.hostile import HOSTILE
+from tests.support.junit_schema import violations
 from tests.support.made_records import make_record
 from tests.support.made_runs import answered, run_of
 from tests.support.samples import ended, full, gate, part, record, report
@@ -18,10 +24,7 @@ from tests.support.tables import tabled
 
 
 def test_the_verdict_comes_first() -> None:
-    """One glance says whether the model may ship; no gates is not a pass.
-
-    FAIL, then INCONCLUSIVE, then PASS; what limits the verdict is said beside it.
-    """
+    """FAIL before INCONCLUSIVE before PASS; no gates is no pass; what limits it is said."""
     text = markdown.render(full())
     assert text.startswith("## FAIL (exit code 1)\n\nGATES FAIL")
     assert "compared with ` last-release `" in text
@@ -36,30 +39,12 @@ def test_the_verdict_comes_first() -> None:
 
 
 def test_no_measure_stands_without_its_interval() -> None:
-    """The measures that sum a slice up, the F-score among them, and one item is an item."""
+    """One item is an item; a row keeps its columns where names hold pipes and line ends."""
     span = Estimate(value=0.5, low=0.25, high=0.75, n=1)
     one = replace(part("graded", (record(1),), {}), measures={"correct": span, "f_score": span})
     text = markdown.render(replace(report(), slices=(one,)))
     assert r"correct 0.500 \[0.250, 0.750\], f\_score 0.500 \[0.250, 0.750\]" in text
     assert "1 item planned" in text
-
-
-@pytest.mark.parametrize(
-    ("files", "shown"),
-    [(("a.csv", "a.csv"), "` recorded (a.csv) `"), (("a.csv", "b.csv"), "` recorded `"),
-     (("",), "` recorded `"), ((), "` recorded `")],
-)  # fmt: skip
-def test_recorded_answers_are_named_by_their_file(files: tuple[str, ...], shown: str) -> None:
-    """Two models' recorded answers can be told apart, where a run reads one file."""
-    slices = {f"s:{number}": {"file": file} for number, file in enumerate(files)}
-    made = report(model="recorded", provenance={"slices": slices} if files else {})
-    assert f"Model {shown}," in markdown.render(made)
-    live = report(model="openai:new", provenance={"slices": slices})
-    assert "Model ` openai:new `," in markdown.render(live)
-
-
-def test_every_table_row_has_the_columns_of_its_header() -> None:
-    """Also where names and reasons hold pipes and line ends."""
     odd = gate("FAIL", dataset="a|b\nc", reason="x | y\n| z |")
     text = markdown.render(report(decision=Decision(gates=(odd,), code=1, line="")))
     table = text.partition("<summary>Gates (")[2].partition("</details>")[0].splitlines()
@@ -67,19 +52,14 @@ def test_every_table_row_has_the_columns_of_its_header() -> None:
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {8}
 
 
-def test_misses_are_few_and_wrong_ones_come_first() -> None:
-    """At most three a slice and ten in all; a wrong answer before an unanswered question."""
-    misses = (
-        ended(1, "bg", "failed", grade="NOT_ATTEMPTED", answer="Не зная."),
-        *(ended(n, "bg", "failed") for n in range(2, 5)),
-        record(9, outcome="failed", grade=None, rating=2, answer=""),
-    )
-    text = markdown.render(report(misses))
-    shown = [line for line in text.splitlines() if " row " in line]
-    assert len(shown) == 4
-    assert "NOT\\_ATTEMPTED" not in text
-    assert "row 9, rating 2" in text
-    assert text.count("got *(empty)*") == 1
+@tabled("files", "shown")
+def test_recorded_answers_are_named_by_their_file(files: tuple[str, ...], shown: str) -> None:
+    """Two models' recorded answers can be told apart, where a run reads one file."""
+    slices = {f"s:{number}": {"file": file} for number, file in enumerate(files)}
+    made = report(model="recorded", provenance={"slices": slices} if files else {})
+    assert f"Model {shown}," in markdown.render(made)
+    live = report(model="openai:new", provenance={"slices": slices})
+    assert "Model ` openai:new `," in markdown.render(live)
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
@@ -111,11 +91,7 @@ def test_the_summary_fits_a_comment_however_large_the_run() -> None:
     assert len(text.encode()) <= markdown.MAX_BYTES
 
 
-@pytest.mark.parametrize(
-    ("code", "complete", "word"),
-    [(0, True, "PASS"), (1, True, "FAIL"), (2, True, "INCOMPLETE"), (3, True, "ERROR"),
-     (6, True, "INCONCLUSIVE"), (0, False, "INCOMPLETE"), (1, False, "INCOMPLETE")],
-)  # fmt: skip
+@tabled("code", "complete", "word")
 def test_the_word_for_each_code(code: int, complete: bool, word: str) -> None:
     """A run that was cut short is never shown as passed."""
     decision = replace(report().decision, code=code)
@@ -123,7 +99,7 @@ def test_the_word_for_each_code(code: int, complete: bool, word: str) -> None:
 
 
 def test_what_decides_stands_before_the_first_fold() -> None:
-    """Verdict, gates that did not pass, losses and regressions in 2,500 characters."""
+    """2,500 characters decide; three misses a slice, wrong ones before unanswered."""
     gates = tuple(gate("FAIL", dataset=f"data{n}", reason="x" * 900) for n in range(30))
     base = report()
     made = replace(base, decision=Decision(gates=gates, code=1, line="GATES FAIL (30 of 30)"))
@@ -132,18 +108,25 @@ def test_what_decides_stands_before_the_first_fold() -> None:
     assert "### Gates that did not pass" in above
     assert "more below" in above
     assert below.count("<details>") + 1 == below.count("</details>")
+    misses = (
+        ended(1, "bg", "failed", grade="NOT_ATTEMPTED", answer="Не зная."),
+        *(ended(n, "bg", "failed") for n in range(2, 5)),
+        record(9, outcome="failed", grade=None, rating=2, answer=""),
+    )
+    text = markdown.render(report(misses))
+    shown = [line for line in text.splitlines() if " row " in line]
+    assert len(shown) == 4
+    assert "NOT\\_ATTEMPTED" not in text
+    assert "row 9, rating 2" in text
+    assert text.count("got *(empty)*") == 1
 
 
-def test_an_address_can_be_copied() -> None:
-    """It stands in a code span, as it is; so nothing links to it."""
+def test_figures_have_words() -> None:
+    """An address in a code span; undefined, zero, unknown in words; the furthest fall first."""
     said = "openai:m@http://127.0.0.1:4111/v1, see https://example.org/a_b."
     assert clean.prose(said) == (
         "`openai:m@http://127.0.0.1:4111/v1`, see `https://example.org/a_b`."
     )
-
-
-def test_numbers_in_words() -> None:
-    """Undefined is said, minus zero is zero, an unknown price is unknown."""
     assert number(None) == number(float("nan")) == "undefined"
     assert number(-0.0) == number(-1e-12) == "0.000"
     assert [number(one) for one in (0.005, 0.00412, 0.0000731)] == ["0.005", "0.00412", "0.0000731"]
@@ -151,6 +134,11 @@ def test_numbers_in_words() -> None:
     assert words.money(None) == "unknown"
     assert words.money(1234.5) == "$1,234.5000"
     assert words.bounds(gate("FAIL", worst=None, best=None)) == "undefined"
+    new = [make_record(n, rating=r, outcome="failed") for n, r in enumerate((5, 2, 4))]
+    changes = tuple(Change(key=one.key, flip="broke", rating=7 + n) for n, one in enumerate(new))
+    made = report(tuple(new), comparison=Comparison(model="m", judge="j", changes=changes))
+    assert [record.rating for record, _ in words.broke(made)] == [2, 4, 5]
+    assert [words.mark(None, 7), words.mark(None, None)] == ["rating 7", "no grade"]
 
 
 def regressed() -> Report:
@@ -161,10 +149,7 @@ def regressed() -> Report:
 
 
 def test_the_worst_regressions_come_first_and_are_few() -> None:
-    """Wrong answers before silent ones, five at most, each with both answers; no other misses.
-
-    Pairs, fixed, broke, difference with interval, p-value and odds ratio, a row a slice.
-    """
+    """Wrong before silent, five at most, with both answers; the comparison is a row a slice."""
     text = markdown.render(regressed())
     part = text.partition("### Worst regressions")[2].partition("<details>")[0]
     lines = [line for line in part.splitlines() if line.startswith("- ")]
@@ -174,18 +159,6 @@ def test_the_worst_regressions_come_first_and_are_few() -> None:
     assert "Some of the misses" not in text
     assert "| facts:en | 9 | 1 | 7 | -0.667 \\[-0.907, -0.053\\] | 0.070 | 0.14" in text
     assert "Compared with the baseline" not in markdown.render(report())
-
-
-def test_a_changed_judge_is_said_loudly() -> None:
-    """In bold, above the comparison; on the terminal in capitals, before the items."""
-    made = run_of(answered("cce"), baseline=run_of(answered("cc", judge="judge-2025")))
-    text = markdown.render(made)
-    assert "- **facts:en: the judge changed from judge-2025 to judge-2026; " in text
-    assert text.index("Another judge") < text.index("Compared with the baseline")
-    lines = list(console.comparison(made))
-    assert any(line.startswith("WARNING: facts:en: the judge changed") for line in lines)
-    assert any("1 new" in line for line in lines)
-    assert list(console.comparison(report())) == []
 
 
 @tabled("figures", "odds", "signed")
@@ -199,18 +172,149 @@ def test_effect_sizes_have_words(figures: list[float | None], odds: str, signed:
     assert [words.p_value(p) for p in (None, 0.0004, 0.04)] == ["–", "< 0.001", "0.040"]
 
 
-def test_ratings_that_fell_furthest_are_the_worst() -> None:
-    """By how far they fell."""
-    new = [make_record(n, rating=r, outcome="failed") for n, r in enumerate((5, 2, 4))]
-    changes = tuple(Change(key=one.key, flip="broke", rating=7 + n) for n, one in enumerate(new))
-    made = report(tuple(new), comparison=Comparison(model="m", judge="j", changes=changes))
-    assert [record.rating for record, _ in words.broke(made)] == [2, 4, 5]
-    assert [words.mark(None, 7), words.mark(None, None)] == ["rating 7", "no grade"]
-
-
 def test_the_terminal_shows_comparison_and_gates_within_100_columns() -> None:
-    """Whatever model and judge wrote: one line a line, and hidden characters written out."""
+    """One line a line, hidden characters written out; another judge in bold and capitals."""
     for made in (regressed(), full()):
         lines = [*console.comparison(made), *console.gates(made)]
         assert max(map(len, lines)) <= console.WIDTH
         assert not any("\x1b" in line or "\u202e" in line or "\n" in line for line in lines)
+    made = run_of(answered("cce"), baseline=run_of(answered("cc", judge="judge-2025")))
+    text = markdown.render(made)
+    assert "- **facts:en: the judge changed from judge-2025 to judge-2026; " in text
+    assert text.index("Another judge") < text.index("Compared with the baseline")
+    lines = list(console.comparison(made))
+    assert any(line.startswith("WARNING: facts:en: the judge changed") for line in lines)
+    assert any("1 new" in line for line in lines)
+    assert list(console.comparison(report())) == []
+
+
+def parse(made: Report) -> ET.Element:
+    return ET.fromstring(junit.render(made).encode())
+
+
+def test_a_suite_a_slice_and_a_case_a_gate() -> None:
+    """Counts are those of the elements; notes end the last suite, nothing else is added."""
+    root = parse(full())
+    assert root.tag == "testsuites"
+    assert {k: root.get(k) for k in ("tests", "failures", "errors", "time")} == {
+        "tests": "7", "failures": "2", "errors": "2", "time": "0",
+    }  # fmt: skip
+    assert [suite.get("name") for suite in root] == [
+        "simpleqa:en", "simpleqa:bg", "simpleqa:*", "simpleqa:hu", "judges:en", "eba:en",
+    ]  # fmt: skip
+    for suite in root:
+        assert suite.get("tests") == str(len(suite.findall("testcase")))
+        assert suite.get("failures") == str(len(suite.findall("testcase/failure")))
+        assert suite.get("errors") == str(len(suite.findall("testcase/error")))
+    notes = ("gates left out, as the gates file replaces all: simpleqa:en drop <= 0.1", "b\x1b[31m")
+    made = replace(full(), notes=notes)
+    *others, last = parse(made)
+    assert all(suite.find("system-out") is None for suite in others)
+    assert (last[-1].tag, last[-1].text) == ("system-out", f"{notes[0]}\nb\\u001b[31m")
+    assert violations(junit.render(made)) == []
+    assert parse(report()).get("tests") == "1"
+
+
+@pytest.mark.parametrize(
+    ("state", "tags"), [("PASS", []), ("FAIL", ["failure"]), ("INCONCLUSIVE", ["error"])]
+)
+def test_states_become_what_ci_shows(state: str, tags: list[str]) -> None:
+    """FAIL is a failure; INCONCLUSIVE is an error, for its exit code is not 0 either."""
+    one = gate(state)  # type: ignore[arg-type]
+    (case,) = parse(report(decision=Decision(gates=(one,), code=0, line=""))).iter("testcase")
+    assert [child.tag for child in case] == [*tags, "system-out"]
+    out = case.findtext("system-out") or ""
+    for word in (state, "95 % interval", ">= 0.35", "worst", "best", one.reason):
+        assert word in out
+
+
+@tabled("code", "complete", "tag", "kind")
+def test_a_red_run_with_green_gates_is_red(code: int, complete: bool, tag: str, kind: str) -> None:
+    """An interrupt or an ordinary failing test does not publish as success."""
+    decision = replace(report().decision, code=code, line="3 tests failed")
+    root = parse(report(decision=decision, complete=complete))
+    (problem,) = root.iter(tag)
+    assert (problem.get("type"), problem.get("message")) == (kind, "3 tests failed")
+    assert root.get("tests") == "2"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_stays_text_in_xml(text: str) -> None:
+    """Reasons and names may quote models and users; the document's shape does not change."""
+    made = replace(gated(gate("FAIL", dataset=text, reason=text)), notes=(text,))
+    raw = junit.render(made)
+    assert "<!" not in raw
+    assert len(list(ET.fromstring(raw.encode()).iter("testcase"))) == 1
+    assert violations(raw) == []
+
+
+@pytest.mark.parametrize(
+    "made",
+    [full(), report(decision=Decision(gates=(), code=6, line="NO")), report(complete=False)],
+    ids=["full", "none", "partial"],
+)
+def test_the_file_is_valid_by_the_schema_of_jenkins_and_gitlab(made: Report) -> None:
+    """Elements in the schema's order, with its attributes and no other."""
+    assert violations(junit.render(made)) == []
+
+
+@tabled("wrong", "found")
+def test_the_check_itself_finds_what_the_schema_forbids(wrong: str, found: str) -> None:
+    """A check that accepted everything would prove nothing."""
+    assert found in violations(wrong)
+
+
+def gated(*gates: GateResult) -> Report:
+    return report(decision=Decision(gates=gates, code=1, line="GATES FAIL"))
+
+
+def test_failed_and_undecided_gates_are_annotated() -> None:
+    """Errors first, then warnings; a reason stays out, what would end a command is escaped."""
+    made = gated(gate("INCONCLUSIVE"), gate("PASS"), gate("FAIL"))
+    assert list(annotations(made)) == [
+        "::error title=FAIL%3A simpleqa%3Aen correct::correct 0.210, 95 %25 interval 0.100 to "
+        "0.320, n=60; bar >= 0.35",
+        "::warning title=INCONCLUSIVE%3A simpleqa%3Aen correct::correct 0.400, 95 %25 interval "
+        "0.290 to 0.510, n=60; bar >= 0.35",
+    ]
+    shown = [list(annotations(gated(gate("FAIL", reason=text)))) for text in HOSTILE]
+    assert all(lines == shown[0] for lines in shown)
+    rule = Threshold(measure="a,b:c%\r\n::error::d", min=0.5)
+    (line,) = annotations(gated(gate("FAIL", threshold=rule)))
+    assert "\n" not in line
+    assert "\r" not in line
+    assert "title=FAIL%3A simpleqa%3Aen a%2Cb%3Ac%25%0D%0A%3A%3Aerror%3A%3Ad::" in line
+
+
+def test_a_failed_gate_is_annotated(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line at the start of a line, on GitHub alone, ten of each; the run's plain address."""
+    for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("CI_JOB_URL", "https://ci.example/7")
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    yaml = "kind: graded\nlanguages: {en: {file: en.jsonl, gates: {correct: {min: 0.9}}}}\n"
+    project.dataset("capital", {"en": ["Sofia", "Varna"]}, yaml)
+    result = project.run_in_process("qa")
+    lines = [line for line in result.outlines if line.startswith("::")]
+    assert len(lines) == 1
+    assert lines[0].startswith("::error title=FAIL%3A capital%3Aen correct::correct 0.500")
+    assert project.report()["run"]["link"] == "https://ci.example/7"
+    summary = (project.path / "reports" / "out" / "summary.md").read_text(encoding="utf-8")
+    assert "[The whole report](https://ci.example/7)" in summary
+    for odd in ("javascript:alert(1)", "https://a b", "https://a)x](y", "ftp://a"):
+        made = replace(report(), run={"link": odd})
+        assert "The whole report" not in markdown.render(made)
+    for known, count in (
+        ({}, 0),
+        ({"GITHUB_ACTIONS": "false"}, 0),
+        ({"GITHUB_ACTIONS": "true"}, 1),
+    ):
+        assert len(list(ci_lines(gated(gate("FAIL")), known))) == count
+    made = gated(*[gate("FAIL")] * 15, *[gate("INCONCLUSIVE")] * 3)
+    assert len(list(annotations(made))) == LIMIT + 3
+    server, link = "https://github.com", "https://gitlab.com/a/-/jobs/1"
+    github = {"GITHUB_SERVER_URL": server, "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "7"}
+    assert ci_link(github) == {"link": "https://github.com/a/b/actions/runs/7"}
+    assert ci_link({"CI_JOB_URL": link}) == {"link": link}
+    assert ci_link({**github, "GITHUB_RUN_ID": ""}) == {}

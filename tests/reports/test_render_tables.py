@@ -1,42 +1,51 @@
-"""CSV files for people, and texts made safe for every file: masked, cut, visible, no formula."""
+"""CSV files, texts made safe for every file, and what the sections of the page are given."""
 
 import csv
 import io
+import math
 import re
 import sys
 import unicodedata
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cases.dataset import Threshold
 from cases.review.sheet import csv_twin
 from evaluators import text as plain
 from evaluators.core import Vote
+from evaluators.kinds import kind_of
+from evaluators.statistics.betting import ENOUGH
+from evaluators.statistics.intervals import Estimate, wilson
 from reports.commands.build import error_sheet
-from reports.render import csv_files
+from reports.render import charts, csv_files, views, words
+from reports.render.charts import against, around, growth, plot, reach_of
 from reports.run import clean
+from reports.run.evidence import AuditStep, AuditTrail, ConfusionCell
 from reports.run.record import Record, safe
-from reports.run.report import Report
+from reports.run.report import Decision, GateResult, GateState, Report
 from reports.run.report_folder import GRADED_NAME
+from reports.verdict.promoted import BASELINES
 from tests.support.hostile import HOSTILE
+from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.projects import ROOT
 from tests.support.reviewing import sheet, sheet_item
-from tests.support.samples import full, part, record, report
+from tests.support.samples import full, gate, part, record, report
 from tests.support.tables import kept
 
 
 def rows(text: str) -> list[list[str]]:
-    """Return the rows of a CSV text."""
     return list(csv.reader(io.StringIO(text, newline="")))
 
 
 def test_results_have_a_row_an_item_and_a_column_a_field() -> None:
-    """The byte-order mark lets a spreadsheet see UTF-8."""
+    """A mark of UTF-8, a row an item; None is empty, metadata one order, long texts cut."""
     made = full(5)
     text = "".join(csv_files.results(made))
     assert text.startswith("\ufeff")
@@ -44,6 +53,14 @@ def test_results_have_a_row_an_item_and_a_column_a_field() -> None:
     assert header == [field.name for field in fields(Record)]
     assert len(items) == len(made.records)
     assert {len(row) for row in items} == {len(header)}
+    item = record(answer=None, score=0.5, metadata={"b": [1], "a": "Изкуство"})
+    header, row = rows("".join(csv_files.results(report((item,))))[1:])
+    cells = dict(zip(header, row, strict=True))
+    assert (cells["answer"], cells["score"], cells["row"]) == ("", "0.5", "1")
+    assert cells["metadata"] == '{"a": "Изкуство", "b": [1]}'
+    cell = clean.cell("😀" * 100_000)
+    assert len(cell.encode("utf-16-le")) // 2 < 32_767  # what a spreadsheet takes
+    assert cell.endswith("[…cut, 100,000 characters in all]")
 
 
 def results_of(text: str) -> str:
@@ -74,9 +91,7 @@ FORMULA = re.compile(r"\s*[=+@＝＋＠－-]")
 @pytest.mark.parametrize("write", WRITERS)
 @given(text=st.text("a=+@-＝;,\t\n\r \"'\u202e", max_size=12) | st.sampled_from(HOSTILE))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_cell_is_a_formula_whatever_the_separator(
-    write: Callable[[str], str], text: str
-) -> None:
+def test_no_cell_is_a_formula_by_any_separator(write: Callable[[str], str], text: str) -> None:
     """Read with commas, semicolons or tabs, with quotes or without, no cell begins a formula."""
     written = write(text).removeprefix("\ufeff")
     assert all(line.startswith('"') for line in written.splitlines()[:1])
@@ -87,33 +102,8 @@ def test_no_cell_is_a_formula_whatever_the_separator(
         assert not FORMULA.match(piece)
 
 
-def test_the_writers_are_all() -> None:
-    """No other module of the product writes CSV: each goes through ``sheet_lines``."""
-    modules = [p for one in ("cases", "evaluators", "reports") for p in (ROOT / one).rglob("*.py")]
-    texts = {path.name: path.read_text(encoding="utf-8") for path in modules}
-    assert [name for name, text in texts.items() if "csv.writer(" in text] == ["output.py"]
-    calls = re.compile(r"spreadsheet_text\(|sheet_lines\(")
-    users = {name for name, text in texts.items() if calls.search(text)}
-    assert users == {"output.py", "csv_files.py", "sheet.py", "build.py"}
-
-
-def test_values_of_all_types_have_a_cell() -> None:
-    """None is empty, text is itself, metadata is JSON in one order; a long one is cut."""
-    item = record(answer=None, score=0.5, metadata={"b": [1], "a": "Изкуство"})
-    header, row = rows("".join(csv_files.results(report((item,))))[1:])
-    cells = dict(zip(header, row, strict=True))
-    assert (cells["answer"], cells["score"], cells["row"]) == ("", "0.5", "1")
-    assert cells["metadata"] == '{"a": "Изкуство", "b": [1]}'
-    cell = clean.cell("😀" * 100_000)
-    assert len(cell.encode("utf-16-le")) // 2 < 32_767  # what a spreadsheet takes
-    assert cell.endswith("[…cut, 100,000 characters in all]")
-
-
 def test_graded_files_have_letters_by_row() -> None:
-    """A, B, C by grade; ERROR for an item that was not graded; repeats do not add lines.
-
-    Rated, yes/no and judged slices have none.
-    """
+    """A, B, C by grade, ERROR without one; no other module of the product writes CSV."""
     records = (
         record(3, outcome="failed", grade="NOT_ATTEMPTED"),
         record(2, outcome="failed", grade="INCORRECT"),
@@ -130,6 +120,12 @@ def test_graded_files_have_letters_by_row() -> None:
     assert rows(text)[1:] == [[str(n), letter] for n, letter in enumerate(letters, 1)]
     names = set(csv_files.graded(full(3)))
     assert names == {f"simpleqa-{code}-graded.csv" for code in ("en", "bg", "pl", "hu")}
+    modules = [p for one in ("cases", "evaluators", "reports") for p in (ROOT / one).rglob("*.py")]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in modules}
+    assert [name for name, text in texts.items() if "csv.writer(" in text] == ["output.py"]
+    calls = re.compile(r"spreadsheet_text\(|sheet_lines\(")
+    users = {name for name, text in texts.items() if calls.search(text)}
+    assert users == {"output.py", "csv_files.py", "sheet.py", "build.py"}
 
 
 def named(*names: tuple[str, str]) -> Report:
@@ -140,10 +136,7 @@ def named(*names: tuple[str, str]) -> Report:
 
 @pytest.mark.parametrize("name", ["../../etc", ".hidden", "a/b\\c", "имя", "", "x" * 300, "-rf"])
 def test_file_names_are_safe(name: str) -> None:
-    """Names come from the user's options: no path, no hidden file, no other script.
-
-    Slices whose safe names fall together still have a file each, on every file system.
-    """
+    """No path, no hidden file, no other script; one for each slice on every file system."""
     (file,) = csv_files.graded(named((name, "en")))
     assert GRADED_NAME.fullmatch(file)
     assert len(file) < 150
@@ -155,9 +148,7 @@ def test_file_names_are_safe(name: str) -> None:
 
 
 ANY_TEXT = st.text(st.characters(), max_size=300) | st.sampled_from(HOSTILE)
-
 KEYS: list[str] = kept(__file__, "keys")
-
 NO_KEYS: list[str] = kept(__file__, "no_keys")
 
 
@@ -279,3 +270,195 @@ def test_no_formula_starts_with_a_letter_or_digit() -> None:
     every = filter(str.isalnum, map(chr, range(sys.maxunicode + 1)))
     assert not [one for one in every if unicodedata.normalize("NFKC", one)[:1] in tuple("=+-@")]
     assert clean.cell("3 = 3") == "3 = 3"
+
+
+def share(state: GateState, count: int, n: int, **bars: object) -> GateResult:
+    """Return a gate on a share of ``count`` in ``n`` items, none of them ungraded."""
+    rule = Threshold(measure="correct", **bars)  # type: ignore[arg-type]
+    shown = Estimate.of(value := count / n, wilson(count, n), n)
+    return gate(state, threshold=rule, estimate=shown, worst=value, best=value)
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (share("PASS", 37, 60, min=0.55), "would fail with 5 items fewer"),
+        (share("PASS", 33, 60, min=0.55), "would fail with 1 item fewer"),
+        (share("FAIL", 30, 60, min=0.55), "would pass with 3 items more"),
+        (share("PASS", 16, 60, max=0.35), "would fail with 6 items more"),
+        (share("FAIL", 22, 60, max=0.35), "would pass with 1 item fewer"),
+        (share("PASS", 0, 60, max=0.0), "would fail with 1 item more"),
+        (share("INCONCLUSIVE", 37, 60, min=0.55), ""),
+        (share("PASS", 37, 60, min=0.55, max=0.9), ""),
+        (share("PASS", 37, 60, min=0.3, evidence="confident"), ""),
+        (gate("PASS"), ""),
+        (gate("PASS", threshold=Threshold(measure="f_score", min=0.3), worst=0.6, best=0.6), ""),
+    ],
+)
+def test_a_gate_says_how_many_items_would_turn_it(made: GateResult, text: str) -> None:
+    """Only where the measure is a share of items, its bar is one, and nothing is ungraded."""
+    assert views.outlook(made) == text
+
+
+@pytest.mark.parametrize("count", range(61))
+def test_one_item_less_than_named_does_not_turn_a_gate(count: int) -> None:
+    """The number is the smallest: checked by counting, on both sides of the bar."""
+    passes = count / 60 >= 0.55
+    words = views.outlook(share("PASS" if passes else "FAIL", count, 60, min=0.55)).split()
+    step = int(words[3])
+    turned = count - step if passes else count + step
+    assert (turned / 60 >= 0.55) != passes
+    before = turned + 1 if passes else turned - 1
+    assert (before / 60 >= 0.55) == passes
+
+
+def test_the_nearest_gate_is_named_where_all_pass() -> None:
+    """By items, not by the distance of figures; a slice's gates share a row, none is lost."""
+    far, near = share("PASS", 60, 100, min=0.5), share("PASS", 8, 10, min=0.7)
+    assert views.nearest([far, near]) is near
+    assert views.nearest([far, share("FAIL", 1, 10, min=0.7)]) is None
+    assert views.nearest([gate("PASS", worst=None)]) is None
+    made = [gate("FAIL", language="pl"), gate("PASS"), gate("PASS", language="pl")]
+    rows = views.gate_rows(made)
+    assert [(name, len(found)) for name, found in rows.items()] == [
+        ("simpleqa:pl", 2),
+        ("simpleqa:en", 1),
+    ]
+
+
+def test_a_bar_is_filled_by_its_parts() -> None:
+    """Right, silent, wrong and ungraded sum to the plan; only what occurred is named."""
+    (part,) = run_of(answered("cciinem")).slices
+    found = charts.segments(part)
+    assert [(one.word, one.count) for one in found] == [
+        ("correct", 2), ("not attempted", 1), ("incorrect", 2), ("ungraded", 2),
+        ("stopped", 0),
+    ]  # fmt: skip
+    assert sum(one.width for one in found) == pytest.approx(100, abs=0.05)
+    assert found[-2].start == pytest.approx(100 * 5 / 7, abs=0.01)
+    assert [one.count for one in charts.states(part.counts)] == [2, 3, 1, 1, 0]
+    made = run_of(answered("ccien"), baseline=run_of(answered("cic")))
+    assert made.comparison is not None
+    assert views.others(made.comparison.slices[0]) == [("right in both", 1), ("new", 2)]
+
+
+def test_every_kind_has_its_words_and_columns() -> None:
+    """Headline measures a kind; columns from 1 to 10, marked below the bar; 10 after 9."""
+    kinds = views.kinds(full(5).slices)
+    assert [one.title for one in kinds] == ["Graded", "Rated", "Yes/no", "Judges"]
+    assert kinds[0].shown == ("correct", "f_score", "correct_given_attempted")
+    assert "penalised" in kinds[0].rest
+    assert kinds[0].fields == ("topic",)
+    assert [one.word for one in charts.segments(kinds[3].slices[0])][:1] == ["agree"]
+    (rated,) = [part for part in full(5).slices if part.kind == "rated"]
+    columns = charts.histogram(rated, 6)
+    assert [one.count for one in columns] == [n * n for n in range(1, 11)]
+    assert columns[-1].height == 60
+    assert [one.tone for one in columns] == ["wrong"] * 5 + ["right"] * 5
+    assert {one.tone for one in charts.histogram(rated, None)} == {"right"}
+    cells = [("10", "9", 1), ("9", "10", 2), ("9", "9", 3)]
+    grades, rows = charts.matrix(ConfusionCell(label=a, grade=b, count=n) for a, b, n in cells)
+    assert grades == ["9", "10"]
+    assert rows == {"9": [("9", 3), ("10", 2)], "10": [("9", 1), ("10", 0)]}
+    declared = graded_slice(kind=kind_of("rated"), pass_bar=7)
+    found = views.sections(report(datasets=(facts_dataset(declared),)))
+    assert found["pass_bars"] == {"facts:en": 7}
+
+
+def test_figures_times_and_names_are_short() -> None:
+    """In UTC; three decimals, more where a bar is finer; a promoted run by its name."""
+    assert views.date("2026-11-21T21:37:43+00:00") == "2026-11-21 21:37 UTC"
+    assert views.date(None) == "unknown"
+    assert (
+        views.exit_meaning(Decision(gates=(), code=77, line="")) == "as pytest or a plugin has it"
+    )
+    shown = [views.fixed(x) for x in (0.00296, -0.0001, 0.5, None, float("nan"))]
+    assert shown == ["0.003", "0.000", "0.500", "undefined", "undefined"]
+    for rule, text in (
+        (Threshold(measure="correct", min=0.36), "0.003"),
+        (Threshold(measure="check_pii", max=0.001), "0.00296"),
+        (Threshold(measure="cost", max=0.05), "0.00296"),
+    ):
+        assert views.shown_as(gate("PASS", threshold=rule))(0.00296) == text
+    assert words.run_name(str(Path("/home/ana") / BASELINES / "2026-11")) == "2026-11"
+    for path in ("last-release/run.json", "baselines/x", "run", ""):
+        assert words.run_name(path) == path
+
+
+def test_the_headline_repeats_nothing_that_stands_next_to_it() -> None:
+    """Neither verdict, exit code nor a gate listed below; what else the last line says stays."""
+    gates = [gate("FAIL")]
+    line = f"GATES FAIL (1 of 1 failed): exit 1; {gates[0].slice} {gates[0].name}; 2 failures"
+    assert views.headline(line, gates) == "1 of 1 gates failed; 2 failures"
+    assert views.headline("GATES PASS (3 of 3): exit 0; 3 missed", []) == (
+        "3 of 3 gates passed; 3 missed"
+    )
+    assert views.headline("GATES INCONCLUSIVE (1 of 3): exit 6", []) == "1 of 3 gates undecided"
+    for other in ("NOTHING GRADED: exit 4; refused", "NO GATES: exit 6; 3 selected"):
+        assert views.headline(other, []) == other
+
+
+@pytest.mark.parametrize(("code", "gates", "said"), [
+    (0, "PASS", ""), (6, "INCONCLUSIVE", ""), (1, "FAIL", ""),
+    (1, "PASS", "something failed that is not an item's miss"),
+])  # fmt: skip
+def test_an_exit_code_is_explained_at_need(code: int, gates: GateState, said: str) -> None:
+    """A failing gate says exit 1 itself; with passing gates the page says what it was."""
+    assert views.exit_meaning(Decision(gates=(gate(gates),), code=code, line="")) == said
+
+
+def test_a_gate_is_drawn_on_its_own_axis() -> None:
+    """A rate from 0 to 1, ratings from 1 to 10, a drop around zero; the unknown is not drawn."""
+    drawn = plot(gate("FAIL", threshold=Threshold(measure="correct", min=0.35, max=0.9)))
+    assert (drawn.start, drawn.end, drawn.value, drawn.bars) == (0, 1, 21, (35, 90))
+    assert (drawn.low, drawn.high, drawn.worst, drawn.best) == (10, 32, 15, 25)
+    assert drawn.zero is None
+    rated = plot(
+        gate("PASS", threshold=Threshold(measure="mean_rating", min=5.5), worst=None, best=11.0)
+    )
+    assert (rated.start, rated.end, rated.bars, rated.worst) == (1, 10, (50,), None)
+    assert rated.best == 100
+    drop = gate("FAIL", threshold=Threshold(measure="drop", max=0.1), worst=-0.2, best=0.0,
+                estimate=Estimate(value=-0.1, low=-0.2, high=0.0, n=9))  # fmt: skip
+    drawn = plot(drop)
+    assert drawn.start == -drawn.end
+    assert drawn.bars == (drawn.value,)
+    assert (drawn.best, drawn.zero) == (50, 50)
+    nothing = Estimate(value=None, low=None, high=float("nan"), n=0)
+    drawn = plot(gate("INCONCLUSIVE", threshold=Threshold(measure="drop"), estimate=nothing,
+                      worst=None, best=None))  # fmt: skip
+    assert (drawn.value, drawn.low, drawn.high, drawn.bars) == (None, None, None, ())
+    zero = gate("PASS", threshold=Threshold(measure="drop", max=0.0), worst=0.0, best=0.0,
+                estimate=Estimate(value=0.0, low=0.0, high=0.0, n=1))  # fmt: skip
+    assert plot(zero).value == 50
+    found = Estimate(value=0.8, low=0.7, high=0.9, n=50)
+    assert against(found, 0.55).bars == (55,)
+    assert against(found, None).bars == ()
+
+
+def test_the_evidence_of_people_is_two_lines() -> None:
+    """From 1, on the same height for both, to what decides; the worst is drawn at 1/100."""
+    steps = (
+        AuditStep(looked=0, passing=0.0, failing=0.0),
+        AuditStep(looked=40, passing=math.log10(ENOUGH), failing=-9.0),
+    )
+    nothing = Estimate(value=None, low=None, high=None, n=0)
+    trail = AuditTrail(
+        pairs=99, alike=0, looked=40, open=0, next=0, judged=nothing, corrected=nothing, steps=steps
+    )
+    drawn = growth(trail)
+    assert drawn.enough == 4
+    assert drawn.passing == ((0, drawn.start), (100, 4))
+    assert drawn.failing == ((0, drawn.start), (100, 84))
+    assert growth(replace(trail, steps=())).passing == ()
+
+
+def test_differences_share_an_axis_that_holds_them_all() -> None:
+    """Lines one below the other can be compared, and no whisker is cut."""
+    some = [Estimate(value=v, low=v - 0.1, high=v + 0.1, n=9) for v in (-0.3, 0.2)]
+    reach = reach_of(some)
+    assert reach > 0.4
+    drawn = [around(one, reach) for one in some]
+    assert {one.zero for one in drawn} == {50}
+    assert 0 < (drawn[0].low or 0) < (drawn[0].value or 0) < 50 < (drawn[1].value or 0)
+    assert reach_of([]) == 1

@@ -63,11 +63,7 @@ def rated(ratings: Sequence[int]) -> Report:
 
 
 def test_what_judges_differ_on_is_picked() -> None:
-    """A panel's votes and an audit's, each by its name; votes that agree are not.
-
-    Flips and answers without a verdict, also a tie that is an error; without an answer nobody
-    can judge. Of ratings those on both sides of the bar, where one step decides.
-    """
+    """Votes that differ, flips, no verdict, ratings next to the bar; nothing else."""
     records = answered("ccc")
     records[1] = replace(records[1], votes=VOTES)
     records[2] = replace(records[2], votes=(VOTES[0], VOTES[0]))
@@ -83,7 +79,7 @@ def test_what_judges_differ_on_is_picked() -> None:
 
 
 def test_the_sample_is_drawn_by_the_seed_and_nothing_stands_twice() -> None:
-    """The same answer to a repeat is one; masked answers and those decided already are left out."""
+    """By the seed, each answer once; of a limit first no verdict, then differences, flips."""
     records = answered("c" * 30)
     records.append(replace(records[0], key="facts-en-i0~r2", repeat=2))
     records[1] = replace(records[1], answer="[key masked]")
@@ -96,6 +92,17 @@ def test_the_sample_is_drawn_by_the_seed_and_nothing_stands_twice() -> None:
     assert adjudication_notes(made.records) == ["1 verdict by people (Ана)"]
     assert "1 verdict by people (Ана)" in made.notes
     assert adjudication_notes([]) == []
+    records = [*answered("iiicc"), *answered("eeeeec")[5:]]
+    records[3] = replace(records[3], votes=VOTES)
+    made = run_of(records, baseline=run_of(answered("cccccc")), judge="a b")
+    picks = pick(made, 99)
+    assert len(picks) == 6
+    assert at_most(picks, None) == at_most(picks, 6) == picks
+    assert [one.reasons for one in at_most(picks, 1)] == [("judges_differ",)]
+    three = at_most(picks, 3)
+    assert [one.reasons[0] for one in three] == ["flipped", "flipped", "judges_differ"]
+    assert [one.probability for one in three] == [2 / 3, 2 / 3, 1.0]
+    assert len({tuple(one.id for one in at_most(picks, 3, seed)) for seed in range(9)}) > 1
 
 
 def test_a_person_is_no_judge_of_the_run(tmp_path: Path) -> None:
@@ -116,8 +123,8 @@ def shown(report: Report) -> SheetItem:
     return sheet_item(one, (one.question,))
 
 
-def test_the_sheet_hides_what_the_judge_said() -> None:
-    """Question, context, expected answer and answer; no gold where yes or no is to be read."""
+def test_the_sheet_hides_what_the_judge_said(tmp_path: Path) -> None:
+    """No gold where yes or no is read; who reads why it was picked knows what was said."""
     records = [replace(one, context="Passage") for one in answered("i")]
     made = run_of(records)
     item = shown(made)
@@ -131,10 +138,6 @@ def test_the_sheet_hides_what_the_judge_said() -> None:
     item = shown(yes_no)
     assert [*item.fields] == ["question", "answer"]
     assert item.questions == (verdict_question("yes_no"),)
-
-
-def test_neither_form_nor_csv_says_why_an_answer_was_picked(tmp_path: Path) -> None:
-    """Who reads that the baseline's verdict was another, or none, knows what the judge said."""
     records = [*answered("icc"), *answered("eeec")[3:]]
     records[1] = replace(records[1], votes=VOTES)
     made = run_of(records, baseline=run_of(answered("cccc")), judge="a b")
@@ -165,21 +168,6 @@ def test_the_form_shows_the_rubric_that_the_judge_was_given(tmp_path: Path) -> N
     with Ledger(tmp_path / "l", read_only=True) as ledger:
         found = rubric_texts(pick(run_of(known, asked), 1), of_ledger(ledger))
     assert found == {"answer@1#c": LONG}
-
-
-def test_a_limit_takes_what_matters_most() -> None:
-    """No verdict first, then judges that differ, then flips; a part of a group by chance."""
-    records = [*answered("iiicc"), *answered("eeeeec")[5:]]
-    records[3] = replace(records[3], votes=VOTES)
-    made = run_of(records, baseline=run_of(answered("cccccc")), judge="a b")
-    picks = pick(made, 99)
-    assert len(picks) == 6
-    assert at_most(picks, None) == at_most(picks, 6) == picks
-    assert [one.reasons for one in at_most(picks, 1)] == [("judges_differ",)]
-    three = at_most(picks, 3)
-    assert [one.reasons[0] for one in three] == ["flipped", "flipped", "judges_differ"]
-    assert [one.probability for one in three] == [2 / 3, 2 / 3, 1.0]
-    assert len({tuple(one.id for one in at_most(picks, 3, seed)) for seed in range(9)}) > 1
 
 
 def test_what_was_asked_stands_beside_the_verdict(tmp_path: Path) -> None:
@@ -261,10 +249,7 @@ def test_names_from_files_cannot_write_on_the_terminal(tmp_path: Path, capsys: C
 
 
 def test_verdicts_become_labelled_items(tmp_path: Path, capsys: Captured) -> None:
-    """The file loads as a judged dataset; the answer, its gold and its label stand in it.
-
-    And why it was picked: what stood out for certain, of five others a sample of two.
-    """
+    """The file loads as a judged data set: answer, gold, label, and why it was picked."""
     records = answered("cccccc")
     records[0] = replace(records[0], votes=VOTES)
     report = run_of(records, judge="a b")

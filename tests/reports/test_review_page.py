@@ -48,7 +48,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The form of all items."""
     return write_sheet(sheet(*items()), tmp_path_factory.mktemp("form"))[0]
 
 
@@ -171,15 +170,11 @@ def test_a_keyboard_of_another_script_works(tab: Tab, key: str, code: str, verdi
 
 
 def test_nothing_is_saved_without_a_name(tab: Tab) -> None:
-    """The form says so and goes to the field."""
+    """The form asks for a name; where storage is forbidden it says to save a file."""
     press(tab, "y")
     tab.page.click("#export")
     assert tab.page.inner_text("#status") == "Спачатку напішыце сваё імя."
     assert tab.page.evaluate("document.activeElement.id") == "reviewer"
-
-
-def test_a_browser_that_keeps_nothing_still_serves(tab: Tab) -> None:
-    """If storage is forbidden the form says that answers must be saved as a file."""
     page = tab.page
     page.add_init_script(
         "Object.defineProperty(window, 'localStorage', { get() { throw new Error('denied'); } })"
@@ -192,7 +187,7 @@ def test_a_browser_that_keeps_nothing_still_serves(tab: Tab) -> None:
 
 @pytest.mark.parametrize("width", [320, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_forms_fit_every_screen(
+def test_forms_fit_screens(
     browser: Browser, path: Path, run: Path, width: int, scheme: str
 ) -> None:
     """They never scroll sideways, fields and buttons have names, and a finger finds every point."""

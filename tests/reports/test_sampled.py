@@ -22,21 +22,17 @@ from tests.support.samples import rendered
 from tests.support.tables import tabled
 
 TEN = SliceSample(items=10, of=60, seed=363)
-
 PIN = Sampling(limit=10, seed=363)
-
 PINNED = facts_dataset(sampling=PIN)
-
 DROP = Threshold(measure="drop", max=0.5, evidence="estimate")
 
 
 def sampled(letters: str = "c" * 10, sample: SliceSample = TEN) -> Report:
-    """Return a run over a sample of facts:en."""
     return run_of(answered(letters), samples={"facts:en": sample})
 
 
 def test_counted_again_a_sample_decides_no_more_than_before() -> None:
-    """The sample is read back from run.json, and a gates file that pins it lets it decide."""
+    """Read back from run.json; pinned it may decide, so do its shards; of two it is no run."""
     made = sampled()
     again = rebuilt(made, None)
     assert (made.decision.code, rendered(again)) == (6, rendered(made))
@@ -49,10 +45,6 @@ def test_counted_again_a_sample_decides_no_more_than_before() -> None:
 
     assert code(PIN) == 0
     assert code(replace(PIN, seed=0)) == code(replace(PIN, limit=11)) == 6
-
-
-def test_shards_of_a_sample_are_the_sample() -> None:
-    """Together they decide where it is pinned; shards of two samples are no run."""
     records = answered("c" * 10)
     whole, samples = {"facts:en": 10}, {"facts:en": TEN}
     parts = [
@@ -79,7 +71,6 @@ def test_a_run_from_before_samples_were_noted_counts_as_one(limit: int | None, c
 
 
 def as_data(report: Report) -> dict[str, object]:
-    """Return run.json as it would be read."""
     return dict(before(report).run)
 
 
@@ -154,7 +145,7 @@ def test_every_other_grade_is_not_right() -> None:
 
 
 @tabled("label", "verdict", "passed")
-def test_an_item_passes_where_the_verdict_is_on_the_labels_side(
+def test_an_item_passes_by_side(
     label: str | None, verdict: dict[str, Any], *, passed: bool
 ) -> None:
     """Without a label there is nothing to miss."""

@@ -35,7 +35,6 @@ N = 300
 
 
 def gate_of(new: Sequence[Record], old: Sequence[Record], *gates: Threshold) -> GateResult:
-    """Return the first gate of a run compared with an older one."""
     dataset = facts_dataset(graded_slice("en", *gates))
     return run_of(new, dataset, baseline=run_of(old, dataset)).decision.gates[0]
 
@@ -52,10 +51,7 @@ OLD = answered("cci" * (N // 3))
     ],
 )
 def test_a_margin_has_three_verdicts(letters: str, state: str, words: str) -> None:
-    """An unchanged model passes, one that lost a third fails, ungraded items leave it open.
-
-    So it is with a rise of wrong answers, the other way round.
-    """
+    """Unchanged passes, a third lost fails, ungraded items leave it open; so does a rise."""
     found = gate_of(answered(letters), OLD, DROP)
     assert (found.state, words in found.reason) == (state, True)
     assert "in a fixed order" in found.reason
@@ -110,15 +106,6 @@ def test_a_bar_is_decided_by_the_same_bets(bar: dict[str, float], state: str) ->
     assert (found.state, low < 2 / 3 < high) == (state, True)
 
 
-def test_evidence_against_every_value_decides_nothing() -> None:
-    """Gains in the first half of the order and losses in the second: an assumption broke."""
-    part = graded_slice("en")
-    old, new = in_order("i" * 300 + "c" * 300, part), in_order("c" * 300 + "i" * 300, part)
-    found = gate_of(new, old, DROP)
-    assert (found.state, found.reason) == ("INCONCLUSIVE", BROKEN)
-    assert found.estimate.interval is None
-
-
 def in_order(letters: str, part: Slice) -> list[Record]:
     """Return records that come out like this in the order in which they are decided."""
     records = [replace(one, digest=f"d{one.id}", metadata={}) for one in answered(letters)]
@@ -130,22 +117,12 @@ def in_order(letters: str, part: Slice) -> list[Record]:
     ]
 
 
-def test_with_fail_zero_the_first_verdict_counts() -> None:
-    """A loss of a twelfth is real before it is shown to be within 0.13; that is final."""
-    part = graded_slice("en")
-    old, new = in_order("c" * 1440, part), in_order("iccccccccccc" * 120, part)
-    gates = [replace(DROP, max=0.13, fail=fail) for fail in ("zero", "margin")]
-    assert [gate_of(new, old, gate).state for gate in gates] == ["FAIL", "PASS"]
-
-
 RESULTS = st.lists(st.sampled_from("cciien"), min_size=20, max_size=120).map("".join)
 
 
 @settings(max_examples=10)
 @given(RESULTS, RESULTS, st.data())
-def test_an_item_that_loses_its_grade_never_makes_a_gate_pass(
-    new: str, old: str, data: st.DataObject
-) -> None:
+def test_an_ungraded_item_never_makes_a_pass(new: str, old: str, data: st.DataObject) -> None:
     """Nor fail: an unknown grade counts against both."""
     size = min(len(new), len(old))
     place = data.draw(st.integers(0, size - 1))
@@ -156,17 +133,8 @@ def test_an_item_that_loses_its_grade_never_makes_a_gate_pass(
         assert lost.state in (full.state, "INCONCLUSIVE")
 
 
-def test_what_was_decided_stays_decided_however_the_rest_came_out() -> None:
-    """A prefix decides; the items behind it, asked or not, good or bad, change nothing."""
-    part = graded_slice("en")
-    old = in_order("c" * N, part)
-    for rest in ("c" * 150, "ccccccccci" * 15, "m" * 150):
-        new = in_order("c" * 150 + rest, part)
-        assert gate_of(new, old, replace(DROP, fail="zero")).state == "PASS", rest
-
-
 def test_the_order_is_that_of_the_data() -> None:
-    """Neither the rows' order nor items that are added change which of two comes first."""
+    """Neither rows nor new items move it; a broken assumption decides nothing, a verdict stays."""
     records = [replace(one, digest=f"d{one.id}") for one in answered("c" * 30)]
     part = graded_slice("en")
     few, every = (
@@ -177,14 +145,25 @@ def test_the_order_is_that_of_the_data() -> None:
     assert every != [one.id for one in records]
     salted = replace(part, order="2027")
     assert every != [one.id for one in sorted(records, key=lambda one: place_of(salted, one))]
+    part = graded_slice("en")
+    old, new = in_order("i" * 300 + "c" * 300, part), in_order("c" * 300 + "i" * 300, part)
+    found = gate_of(new, old, DROP)
+    assert (found.state, found.reason) == ("INCONCLUSIVE", BROKEN)
+    assert found.estimate.interval is None
+    part = graded_slice("en")
+    old, new = in_order("c" * 1440, part), in_order("iccccccccccc" * 120, part)
+    gates = [replace(DROP, max=0.13, fail=fail) for fail in ("zero", "margin")]
+    assert [gate_of(new, old, gate).state for gate in gates] == ["FAIL", "PASS"]
+    part = graded_slice("en")
+    old = in_order("c" * N, part)
+    for rest in ("c" * 150, "ccccccccci" * 15, "m" * 150):
+        new = in_order("c" * 150 + rest, part)
+        assert gate_of(new, old, replace(DROP, fail="zero")).state == "PASS", rest
 
 
 @pytest.mark.parametrize("languages", [(), ("bg",)])
 def test_the_size_of_a_unit_says_nothing_about_its_place(languages: tuple[str, ...]) -> None:
-    """On the bundled questions facts in five languages come no sooner than local ones.
-
-    Which languages are picked does not move the items of one.
-    """
+    """Facts in five languages come no sooner; a choice of languages moves no item of one."""
     files = [CASES / name / "dataset.yaml" for name in ("simpleqa", "eba", "boolq")]
     plan = make_plan(files, Selection(languages=languages))
     for dataset in plan.datasets:
@@ -198,9 +177,7 @@ def test_the_size_of_a_unit_says_nothing_about_its_place(languages: tuple[str, .
 
 
 @tabled("text")
-def test_only_shares_with_a_bar_inside_their_range_are_decided_in_sequence(
-    tmp_path: Path, text: str
-) -> None:
+def test_only_shares_with_an_inner_bar_are_decided_in_turn(tmp_path: Path, text: str) -> None:
     """Other metrics have no bets; a bar at the end could never be lost."""
     path = tmp_path / "gates.yaml"
     path.write_text(text)
@@ -245,7 +222,6 @@ def settling(plan: Plan, old: Sequence[Record], ahead: int = 10**6) -> EarlyStop
 
 
 def ended(key: str, letter: str) -> Outcome:
-    """Return how an item ended."""
     if letter == "e":
         return Outcome(key=key, state="error", kind="timeout", message="no reply")
     grade = {"c": "CORRECT", "i": "INCORRECT"}[letter]
@@ -256,7 +232,6 @@ def ended(key: str, letter: str) -> Outcome:
 
 
 def with_digests(letters: str) -> list[Record]:
-    """Return records that differ in their data."""
     return [replace(one, digest=f"d{one.id}", metadata={}) for one in answered(letters)]
 
 
@@ -269,11 +244,7 @@ DATASET = facts_dataset(graded_slice("en", DROP))
 @example(1, 6)
 @example(1173, 0)
 def test_it_stops_where_the_report_is_decided_and_nowhere_before(seed: int, gone: int) -> None:
-    """With the items up to the stop the report PASSes or FAILs; with one less it is open.
-
-    Unless the last item was wrong in the old run: it cannot fall, which the report knows unasked.
-    Nobody waits for those that are gone from the data since the old run.
-    """
+    """One item less leaves it open, but for one that cannot fall; nobody waits for gone ones."""
     chance = random.Random(seed)
     old = with_digests("cci" * 40)
     plan = plan_of(DATASET, old[gone:])
@@ -324,11 +295,17 @@ def test_figures_of_a_stopped_run_hold_at_any_look() -> None:
     assert any("lean to the side of the verdict" in note for note in cut.notes)
 
 
-def test_only_items_without_a_gap_before_them_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many have ended behind an item that is under way: nothing is settled yet.
-
-    Nor before the judge is measured: what had ended until then counts at once.
-    """
+def test_few_items_are_in_hand_when_a_slice_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """16 in hand, or an eighth; nothing behind a gap or before the judge is measured counts."""
+    old = with_digests("c" * N)
+    plan = plan_of(DATASET, old)
+    keys = list(plan.items)
+    watch = settling(plan, old, ahead=20)
+    assert [watch.is_due(key) for key in keys[:18]] == [True] * FEWEST + [False] * 2
+    for key in keys[:200]:
+        watch.note(ended(key, "e"))
+    assert [watch.is_due(key) for key in keys[200:]].count(True) == 20
+    assert watch.is_due("calibration:any")
     old = with_digests("c" * N)
     plan = plan_of(DATASET, old)
     first, *rest = plan.items
@@ -341,19 +318,6 @@ def test_only_items_without_a_gap_before_them_count(monkeypatch: pytest.MonkeyPa
     assert not any(watch.note(ended(key, "c")) for key in keys)
     monkeypatch.setattr(Watching, "measured", True)
     assert list(watch.note(ended(last, "c"))) == [spare]
-
-
-def test_few_items_are_in_hand_when_a_slice_is_settled() -> None:
-    """At most 16, or an eighth of those that ended, and never more than is allowed."""
-    old = with_digests("c" * N)
-    plan = plan_of(DATASET, old)
-    keys = list(plan.items)
-    watch = settling(plan, old, ahead=20)
-    assert [watch.is_due(key) for key in keys[:18]] == [True] * FEWEST + [False] * 2
-    for key in keys[:200]:
-        watch.note(ended(key, "e"))
-    assert [watch.is_due(key) for key in keys[200:]].count(True) == 20
-    assert watch.is_due("calibration:any")
 
 
 def test_a_slice_with_a_gate_of_another_evidence_is_asked_whole() -> None:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
@@ -31,7 +30,7 @@ def answers(*pairs: tuple[str, str]) -> list[Record]:
 
 
 @tabled("correct", "incorrect", "not_attempted", "percent")
-def test_f_score_gives_the_published_table(
+def test_f_scores_as_published(
     correct: int, incorrect: int, not_attempted: int, percent: float
 ) -> None:
     """Five rows of published SimpleQA counts give the published F, to a tenth of a percent."""
@@ -40,7 +39,7 @@ def test_f_score_gives_the_published_table(
 
 
 def test_graded_measures_by_hand() -> None:
-    """Every measure in the order to show, penalty 0.5; rates have Wilson's interval."""
+    """Every measure in the order to show, with its interval; a mean score of scored grades."""
     summary = summarise(graded(5, 3, 2), make_slice(penalty=0.5))
     marked = ["premise_corrected", "premise_declined", "premise_accepted"]
     assert [*summary.measures, *marked, "mean_score"] == list(METRICS["graded"])
@@ -60,21 +59,6 @@ def test_graded_measures_by_hand() -> None:
     assert measures["correct"] == Estimate(value=0.5, low=low, high=high, n=10)
     low, high = wilson(5, 8) or (0, 0)
     assert measures["correct_given_attempted"] == Estimate(value=0.625, low=low, high=high, n=8)
-
-
-def test_errors_and_missing_items_are_counted_and_in_no_measure() -> None:
-    """They are part of the plan, and neither right nor wrong."""
-    records = [*graded(3, 1, error=2), make_record(99, outcome="missing")]
-    summary = summarise(records, make_slice(), partial=True)
-    counts = summary.counts
-    assert (counts.planned, counts.passed, counts.failed) == (7, 3, 1)
-    assert (counts.error, counts.missing) == (2, 1)
-    assert summary.measures["correct"].value == 0.75
-    assert (summary.partial, summary.name) == (True, "d:bg")
-
-
-def test_mean_score_is_shown_only_where_records_carry_scores() -> None:
-    """With the rubric's 1 / 0 / 0.5 it is a mean; a grade in use without a score undoes it."""
     records = [replace(r, score=RUBRIC.scores[r.grade or ""]) for r in graded(2, 1, 1)]
     with_rubric = make_slice(rubric=RUBRIC)
     assert values(summarise(records, with_rubric))["mean_score"] == 0.625
@@ -84,17 +68,33 @@ def test_mean_score_is_shown_only_where_records_carry_scores() -> None:
     assert values(summarise(unscored, make_slice()))["mean_score"] is None
 
 
-def test_rated_measures_by_hand() -> None:
-    """Ratings 1, 7, 10, 10 with bar 7: mean 7, three pass, normalised 6/9, ten counted labels."""
+def test_errors_and_missing_items_are_counted_and_in_no_measure() -> None:
+    """Part of the plan, neither right nor wrong; by topic, without one under a heading."""
+    records = [*graded(3, 1, error=2), make_record(99, outcome="missing")]
+    summary = summarise(records, make_slice(), partial=True)
+    counts = summary.counts
+    assert (counts.planned, counts.passed, counts.failed) == (7, 3, 1)
+    assert (counts.error, counts.missing) == (2, 1)
+    assert summary.measures["correct"].value == 0.75
+    assert (summary.partial, summary.name) == (True, "d:bg")
+    records = [
+        make_record(1, grade=CORRECT, metadata={"topic": "art"}),
+        make_record(2, grade=INCORRECT, outcome="failed", metadata={"topic": "art"}),
+        make_record(3, grade=CORRECT),
+        make_record(4, outcome="error", metadata={"topic": "war"}),
+    ]
+    by_topic = summarise(records, make_slice(by=("topic",))).breakdowns["topic"]
+    correct = {text: found["correct"].value for text, found in by_topic.items()}
+    assert correct == {"(none)": 1.0, "art": 0.5}
+
+
+def test_rated_and_yes_no_measures_by_hand() -> None:
+    """Bar 7: mean 7, three pass; an unanswered yes is a false negative, else no prediction."""
     records = numbered([{"rating": rating} for rating in (1, 7, 10, 10)])
     summary = summarise(records, make_slice("rated", pass_bar=7))
     assert values(summary) == {"mean_rating": 7.0, "pass_rate": 0.75, "normalised": 6 / 9}
     assert list(summary.labels) == [str(n) for n in range(1, 11)]
     assert summary.labels["10"] == 2
-
-
-def test_yes_no_measures_by_hand() -> None:
-    """An unanswered item is wrong: a false negative where gold is yes, else no prediction."""
     given_no = [(NO, YES), (NO, NO), (NO, NO), (NO, UNANSWERED)]
     records = answers(*[(YES, YES)] * 4, (YES, NO), (YES, UNANSWERED), *given_no)
     summary = summarise(records, make_slice("yes_no"))
@@ -107,14 +107,17 @@ def test_yes_no_measures_by_hand() -> None:
 
 
 def test_one_class_only_is_undefined_where_it_must_be() -> None:
-    """Gold and answers all "no": accuracy is 1, and metrics of "yes" are None (F26)."""
+    """All "no": accuracy is 1, metrics of "yes" None (F26); other labels join the table."""
     found = values(summarise(answers((NO, NO), (NO, NO)), make_slice("yes_no")))
     assert found["accuracy"] == 1
     assert [found[name] for name in ("precision", "recall", "f1", "macro_f1")] == [None] * 4
+    summary = summarise(answers((YES, YES), (NO, YES)), make_slice("judged"))
+    undefined = dict.fromkeys(("precision", "recall", "youden", "youden_incorrect"))
+    assert values(summary) == {"agreement": 0.5, "kappa": 0.0, **undefined}
 
 
 def test_judged_grades_by_hand() -> None:
-    """9 of 10 agree; kappa is held against the given labels; the confusion is label by grade."""
+    """9 of 10 agree, held against the labels; digits have Spearman, quadratic kappa, bias."""
     pairs = [(CORRECT, CORRECT)] * 5 + [(INCORRECT, INCORRECT)] * 4 + [(INCORRECT, CORRECT)]
     summary = summarise(answers(*pairs), make_slice("judged"))
     chance_free = dict.fromkeys(("kappa", "youden", "youden_incorrect"), 0.8)
@@ -123,10 +126,6 @@ def test_judged_grades_by_hand() -> None:
     counts = {(cell.label, cell.grade): cell.count for cell in summary.confusion}
     assert counts[INCORRECT, CORRECT] == 1
     assert tuple(summary.labels) == GRADES
-
-
-def test_judged_ratings_have_ordered_measures() -> None:
-    """Labels in digits: Spearman and quadratic kappa in place of kappa, bias, sides of the bar."""
     rows = [{"label": str(n), "rating": min(10, n + 1)} for n in range(1, 11)]
     found = values(summarise(numbered(rows), make_slice("judged")))
     ordered = ["agreement", "spearman", "quadratic_kappa", "mean_difference", "pass_agreement"]
@@ -138,15 +137,8 @@ def test_judged_ratings_have_ordered_measures() -> None:
     assert (found["spearman"] or 0) > 0.99
 
 
-def test_judged_labels_outside_the_three_grades_are_kept() -> None:
-    """Yes/no judges: their labels join the table."""
-    summary = summarise(answers((YES, YES), (NO, YES)), make_slice("judged"))
-    undefined = dict.fromkeys(("precision", "recall", "youden", "youden_incorrect"))
-    assert values(summary) == {"agreement": 0.5, "kappa": 0.0, **undefined}
-
-
 def test_repeats_are_clustered_by_item() -> None:
-    """Three repeats that always agree leave the interval of the items, not of the records."""
+    """Repeats leave the interval of the items; pairs of judgements show whether one wavers."""
     single = graded(30, 70)
     repeated = [replace(r, repeat=n, key=f"{r.key}~r{n}") for r in single for n in (1, 2, 3)]
     once = summarise(single, make_slice()).measures
@@ -156,39 +148,6 @@ def test_repeats_are_clustered_by_item() -> None:
         assert thrice[name].value == once[name].value
         assert thrice[name].low == pytest.approx(once[name].low, abs=0.01)
         assert thrice[name].high == pytest.approx(once[name].high, abs=0.01)
-
-
-def test_breakdowns_give_every_measure_for_each_value() -> None:
-    """By topic, errors left out, items without the field under their own heading."""
-    records = [
-        make_record(1, grade=CORRECT, metadata={"topic": "art"}),
-        make_record(2, grade=INCORRECT, outcome="failed", metadata={"topic": "art"}),
-        make_record(3, grade=CORRECT),
-        make_record(4, outcome="error", metadata={"topic": "war"}),
-    ]
-    by_topic = summarise(records, make_slice(by=("topic",))).breakdowns["topic"]
-    correct = {text: found["correct"].value for text, found in by_topic.items()}
-    assert correct == {"(none)": 1.0, "art": 0.5}
-
-
-@pytest.mark.parametrize("kind", ["graded", "rated", "yes_no", "judged"])
-def test_every_measure_can_have_a_gate(kind: str) -> None:
-    """The loader takes the same names, and changes; the majority baseline is no aim of a gate."""
-    used = set() if kind == "judged" else set(USAGE)
-    named = set(METRICS[kind]) - {"majority_baseline"}
-    assert set(gate_ranges(kind)) - {DROP, RISE} == named | used
-
-
-def judgements(*grades: str) -> list[Record]:
-    """Return judgements of two items, in turn."""
-    return [
-        make_record(number % 2, repeat=number // 2 + 1, label=CORRECT, grade=grade)
-        for number, grade in enumerate(grades)
-    ]
-
-
-def test_a_judge_agrees_with_itself() -> None:
-    """The share of pairs of judgements of one answer that are the same."""
     slice_ = make_slice("judged")
     records = judgements(CORRECT, CORRECT, CORRECT, INCORRECT, CORRECT, CORRECT)
     found = summarise(records, slice_).measures["self_agreement"]
@@ -200,20 +159,26 @@ def test_a_judge_agrees_with_itself() -> None:
     assert "self_agreement" not in summarise(records, make_slice("graded")).measures
 
 
+def judgements(*grades: str) -> list[Record]:
+    return [
+        make_record(number % 2, repeat=number // 2 + 1, label=CORRECT, grade=grade)
+        for number, grade in enumerate(grades)
+    ]
+
+
 @pytest.mark.parametrize("kind", ["graded", "rated", "yes_no", "judged"])
 def test_an_empty_slice_has_undefined_measures(kind: str) -> None:
-    """No item: every measure is None without interval, and no count is negative (F26)."""
+    """Without items each is None without interval (F26); the loader takes these names."""
     summary = summarise([], make_slice(kind))
     blank = Estimate(value=None, low=None, high=None, n=0)
     assert set(summary.measures.values()) == {blank}
+    used = set() if kind == "judged" else set(USAGE)
+    named = set(METRICS[kind]) - {"majority_baseline"}
+    assert set(gate_ranges(kind)) - {DROP, RISE} == named | used
 
 
 def test_perfect_figures_have_intervals() -> None:
-    """Ten ratings of 7 prove no mean of 7.000: what they left unseen is 1 or 10.
-
-    So kappa and rank correlation of 1 are bounded below, by perfect_interval, and scores of 1 by
-    their worst unseen fate.
-    """
+    """Ten ratings of 7 prove no mean of 7.000: what they left unseen may be 1 or 10."""
 
     def unseen(count: int) -> float:
         return 1 - wilson(count, count)[0]  # type: ignore[index]
@@ -266,15 +231,6 @@ def test_any_records_give_sound_figures(drawn: tuple[str, list[Record]]) -> None
     summary = check(kind, records)
     if kind == "yes_no":
         assert all(0 <= (one.value or 0) <= 1 for one in summary.measures.values())
-
-
-@pytest.mark.slow
-def test_thousands_of_tables_give_sound_figures() -> None:
-    """Small and empty counts are drawn most often: none gives what JSON cannot hold (F26)."""
-    chance = random.Random(26)
-    for _ in range(2000):
-        some = (chance.choice((0, 0, 1, 2, chance.randint(0, 60))) for _ in range(4))
-        check("graded", graded(*some))
 
 
 def check(kind: str, records: list[Record]) -> SliceSummary:

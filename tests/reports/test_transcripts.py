@@ -53,7 +53,6 @@ def fill(path: Place, texts: Sequence[str], *, documents: bool = True) -> tuple[
 
 
 def file_of(ledger: Path, records: Sequence[Record], folder: Path) -> Path:
-    """Write the transcripts of these records and return the file."""
     with Ledger(ledger, read_only=True) as opened:
         content = b"".join(packed(of_ledger(opened)(keys_of(records))))
     folder.mkdir(exist_ok=True)
@@ -166,9 +165,7 @@ def test_a_forged_prompt_in_the_ledger_is_not_shown(
     assert call.reply.text == "re one"
 
 
-def test_a_prompt_needs_the_ledgers_signature(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_prompt_needs_a_signature(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """With QA_LEDGER_KEY a sealed one without it is not shown; asked again, it is."""
     records = fill(place, ["one"])
     monkeypatch.setenv(VARIABLE, "s" * 32)
@@ -226,7 +223,7 @@ def look(ledger: Ledger, table: str, key: str) -> object:
 
 
 @pytest.mark.untraced
-def test_every_flipped_character_of_a_database_gives_what_was_kept_or_nothing(
+def test_every_flipped_character_gives_what_was_kept_or_nothing(
     server: PostgresUrl,
 ) -> None:
     """In each column of each table: no other reply or prompt, and no error."""

@@ -71,7 +71,7 @@ def labels(tmp_path: Path) -> Slice:
 
 
 def test_labels_measure_every_slice_of_their_language_and_rubric(labels: Slice) -> None:
-    """All items, under keys that no test has; two slices share them."""
+    """Under keys of their own, by kind, for slices with a gate, of its own or pooled."""
     one, two = asked(dataset="one"), asked(dataset="two")
     (found,) = labelled_for(plan(dataset(one), dataset(two)), [dataset(labels)])
     assert found.graders == ("one:bg", "two:bg")
@@ -80,10 +80,14 @@ def test_labels_measure_every_slice_of_their_language_and_rubric(labels: Slice) 
     assert found.of({"two:bg", "x:bg"}).graders == ("two:bg",)
     assert found.planned_in({*keys, "other"})
     assert not found.planned_in({*keys[1:]})
-
-
-def test_only_gates_need_a_judge_that_is_measured(labels: Slice) -> None:
-    """No gate on the slice, another kind, or no item: nothing is judged; a pooled gate counts."""
+    ratings = replace(labels, dataset="ratings", rubric=rubric("r1", "rate"))
+    judged = [dataset(ratings), dataset(labels)]
+    (found,) = labelled_for(plan(dataset(asked())), judged)
+    assert found.dataset.name == "labels"
+    rated = replace(asked(kind=kind_of("rated")), rubric=rubric("r1", "rate"))
+    (found,) = labelled_for(plan(dataset(rated)), judged)
+    assert found.dataset.name == "ratings"
+    assert labelled_for(plan(dataset(rated)), [dataset(labels)]) == ()
     for some in (asked(thresholds=()), make_slice("yes_no", BAR), labels):
         assert labelled_for(plan(dataset(some)), [dataset(labels)]) == ()
     assert labelled_for(Plan(datasets=(dataset(asked()),), items={}), [dataset(labels)]) == ()
@@ -98,9 +102,7 @@ def test_only_gates_need_a_judge_that_is_measured(labels: Slice) -> None:
         ({"language": "be"}, "labels has no labelled items there"),
     ],
 )
-def test_labels_under_another_rubric_measure_nothing(
-    labels: Slice, changes: dict[str, object], why: str
-) -> None:
+def test_other_rubrics_measure_nothing(labels: Slice, changes: dict[str, object], why: str) -> None:
     """The judge with this rubric in this language is not measured; that is said, with the cause."""
     (found,) = labelled_for(plan(dataset(asked(**changes))), [dataset(labels)])
     assert (found.items, found.why_not) == ((), why)
@@ -108,18 +110,6 @@ def test_labels_under_another_rubric_measure_nothing(
     (required,) = labelled_for(plan(dataset(asked(**changes))), [judged])
     assert (calibrate(found, {}).reason, calibrate(found, {}).blocks) == (why, "")
     assert "calibration is required" in calibrate(required, {}).blocks
-
-
-def test_graders_are_not_measured_by_ratings(labels: Slice) -> None:
-    """Labels of the other kind are not looked at, whatever their language."""
-    ratings = replace(labels, dataset="ratings", rubric=rubric("r1", "rate"))
-    judged = [dataset(ratings), dataset(labels)]
-    (found,) = labelled_for(plan(dataset(asked())), judged)
-    assert found.dataset.name == "labels"
-    rated = replace(asked(kind=kind_of("rated")), rubric=rubric("r1", "rate"))
-    (found,) = labelled_for(plan(dataset(rated)), judged)
-    assert found.dataset.name == "ratings"
-    assert labelled_for(plan(dataset(rated)), [dataset(labels)]) == ()
 
 
 def outcomes(found: Labelled, *grades: str) -> dict[str, Outcome]:
@@ -139,7 +129,7 @@ def labelled(labels: Slice) -> Labelled:
 
 
 def test_a_judge_at_its_floor_is_trusted(labels: Slice) -> None:
-    """Measures, confusion, and what the replies took are those of the labelled items."""
+    """Its measures, confusion, tokens; below the floor it says what was measured and asked."""
     found = labelled(labels)
     one = calibrate(found, outcomes(found, CORRECT, INCORRECT))
     assert (one.trusted, one.blocks, one.items) == (True, "", 20)
@@ -158,10 +148,6 @@ def test_a_judge_at_its_floor_is_trusted(labels: Slice) -> None:
     assert "(for d:bg), measured earlier: agreement" in calibration_notes([earlier])[0]
     (unknown,) = calibration_notes([replace(one, measures=dict.fromkeys(one.measures, UNDEFINED))])
     assert unknown.startswith("judge in bg (for d:bg): no figure over 20")
-
-
-def test_a_judge_below_its_floor_blocks_its_gates(labels: Slice) -> None:
-    """The reason says what was measured and what is asked; without a floor nothing is."""
     found = labelled(labels)
     one = calibrate(found, outcomes(found, CORRECT, CORRECT))
     assert one.trusted is False
@@ -190,13 +176,10 @@ def test_an_offline_judge_may_stand_in_for_one_that_reaches_the_floor(labels: Sl
 
 
 @tabled("limit", "trusted", "blocks")
-def test_the_lower_limit_has_to_reach_its_own_floor(
+def test_the_lower_limit_counts(
     labels: Slice, limit: float, trusted: bool | None, blocks: str
 ) -> None:
-    """Twenty of twenty are right, which is 0.839 at the lower end: nothing is shown beyond it.
-
-    A judge below the floor is below the limit too; one sentence says so.
-    """
+    """20 of 20 are 0.839 at the lower end; a floor and its limit missed are one sentence."""
     found = labelled(replace(labels, floor_limit={"agreement": limit}))
     one = calibrate(found, outcomes(found, CORRECT, INCORRECT))
     assert (one.trusted, one.floor_limit) == (trusted, {"agreement": limit})
@@ -208,7 +191,7 @@ def test_the_lower_limit_has_to_reach_its_own_floor(
 
 
 @tabled("floor", "trusted", "blocks")
-def test_an_item_without_a_grade_may_have_been_right_or_wrong(
+def test_the_ungraded_may_be_right(
     labels: Slice, floor: float, trusted: bool | None, blocks: str
 ) -> None:
     """Refused or never judged: the floor has to hold at worst, and is missed only at best."""
@@ -226,32 +209,26 @@ def test_an_item_without_a_grade_may_have_been_right_or_wrong(
 
 
 @pytest.mark.parametrize(("right", "trusted"), [(40, True), (37, None), (35, False)])
-def test_a_sample_of_labels_reaches_a_floor_only_with_its_interval(
-    labels: Slice, right: int, trusted: bool | None
-) -> None:
-    """Of 40 of 400 labels one may be right by luck: 0.925 is above 0.9, and its lower end is not.
-
-    All 400 of them, or a slice's own bar for the interval, are decided as ever.
-    """
+def test_a_sample_needs_its_whole_interval(labels: Slice, right: int, trusted: bool | None) -> None:
+    """Of 40 of 400 labels 0.925 may be luck; all of them, or a bar of its own, are decided."""
     slice_ = replace(labels, floor={"agreement": 0.9}, floor_limit={})
     whole = labelled(slice_)
-    items = [replace(whole.items[n % 2], key=f"k{n}", case=make_case(n)) for n in range(40)]
-    items = [
-        replace(one, case=replace(one.case, label=TURNS[n % 2])) for n, one in enumerate(items)
-    ]
-    drawn = replace(whole, items=tuple(items), whole=400)
-    verdicts = [TURNS[(n + (n >= right)) % 2] for n in range(40)]
+    items = tuple(
+        replace(whole.items[0], key=f"k{n}", case=make_case(n, label=TURNS[n % 2]))
+        for n in range(40)
+    )
+    drawn = replace(whole, items=items, whole=400)
+    verdicts = (Verdict(grade=TURNS[(n + (n >= right)) % 2]) for n in range(40))
     ends = {
-        one.key: Outcome(key=one.key, state="passed", verdict=Verdict(grade=grade))
-        for one, grade in zip(items, verdicts, strict=True)
+        one.key: Outcome(key=one.key, state="passed", verdict=said)
+        for one, said in zip(items, verdicts, strict=True)
     }
     found = calibrate(drawn, ends)
     assert (found.trusted, bool(found.blocks)) == (trusted, not trusted)
     assert found.labels == "40 of 400 labelled items"
     assert calibrate(replace(drawn, whole=40), ends).trusted is (right >= 36)
-    own = tuple(
-        replace(one, slice=replace(slice_, floor_limit={"agreement": 0.8})) for one in items
-    )
+    limited = replace(slice_, floor_limit={"agreement": 0.8})
+    own = tuple(replace(one, slice=limited) for one in items)
     assert bool(calibrate(replace(drawn, items=own), ends).trusted) is (right >= 37)
 
 
@@ -271,13 +248,8 @@ def test_a_judge_that_no_label_could_measure_blocks_its_gates(labels: Slice) -> 
     "floor", [{"agreement": 0.6}, {"agreement": 0.9}, {"precision": 0.5}, {"recall": 1}]
 )
 @pytest.mark.parametrize("right", [1, 5, 9, 190, 191, 195, 200])
-def test_a_judge_that_says_correct_to_all_is_trusted_by_no_floor(
-    right: int, floor: dict[str, float]
-) -> None:
-    """Most labels may be of right answers, and it agrees with them; so do the labels of one class.
-
-    With ten of each it "cannot tell right from wrong answers"; with fewer, too little is known.
-    """
+def test_who_says_correct_to_all_is_not_trusted(right: int, floor: dict[str, float]) -> None:
+    """With ten of each class it cannot tell right from wrong; with fewer too little is known."""
     slice_ = make_slice("judged", language="bg", floor=floor)
     rows = [{"label": TURNS[number >= right], "grade": CORRECT} for number in range(200)]
     records = numbered(rows)
@@ -323,7 +295,7 @@ PAIRS = st.tuples(*[st.sampled_from([CORRECT, INCORRECT])] * 2)
     name=st.sampled_from(["agreement", "kappa", "youden"]),
     lowest=st.floats(-1, 1),
 )
-def test_a_label_less_never_makes_a_judge_trusted(
+def test_a_label_less_is_no_trust(
     pairs: list[tuple[str, str]], lost: int, name: str, lowest: float
 ) -> None:
     """Whatever verdicts and floor: what is not graded can take trust away, never give it."""
@@ -357,11 +329,10 @@ def known(**changes: object) -> Calibration:
 
 
 @tabled("found", "judge", "waived", "words")
-def test_what_a_judge_may_decide(
+def test_who_may_decide(
     found: list[dict[str, Any]], judge: str, *, waived: bool, words: str
 ) -> None:
-    """A model once it is measured and not below its floor, or where its data set waives that;
-    rules unless labels of the run speak against them."""
+    """A model measured and not below its floor, or waived; rules unless labels speak against."""
     for one in found:
         one |= {"graders": tuple(one.get("graders", ["d:bg"]))}
         if "measures" in one:
@@ -396,7 +367,7 @@ def test_labels_of_the_run_measure_what_they_are_labels_of(labels: Slice) -> Non
 
 
 @pytest.mark.parametrize(("model", "trusted"), [("recorded", True), ("gpt", False)])
-def test_an_offline_judge_stands_in_for_recorded_answers_only(
+def test_offline_judges_take_recorded_answers_only(
     labels: Slice, model: str, trusted: bool
 ) -> None:
     """Where a model answers, the judge is held to the floor of a model."""

@@ -21,9 +21,7 @@ from tests.support.made_runs import answered, facts_dataset, graded_slice, run_o
 from tests.support.tables import tabled
 
 CASCADE = "lexical+openai:j"
-
 BG = make_slice()
-
 ESTIMATE = Estimate(value=0.5, low=0.25, high=0.75, n=8)
 
 
@@ -58,35 +56,14 @@ def settled(*second: str, asked: int = 0) -> list[Record]:
     return numbered([{"grade": CORRECT, "votes": row} for row in rows])
 
 
-def test_an_audit_is_a_rate_with_its_interval() -> None:
-    """Of the items that the model judged too, how many it grades otherwise; Wilson's interval.
-
-    One on which it said nothing is in no rate, and a rate over no item is no zero.
-    """
-    found = audited(CORRECT, INCORRECT, CORRECT, CORRECT, "", "", asked=4)
-    assert (found.judged, found.settled, found.silent) == (10, 6, 0)
-    assert found.disagreement == Estimate.of(0.25, wilson(1, 4), 4)
-    assert vote_notes(CASCADE, found, ()) == [
-        "lexical+openai:j: rules settled 6 of 10 verdicts (60%); of 4 audited the model differs "
-        "on 1: 0.250 [0.046, 0.699]"
-    ]
-    found = audited(CORRECT, "-")
-    assert (found.disagreement.n, found.silent) == (1, 1)
-    assert "of 1 audited, 1 without a verdict the model" in vote_notes(CASCADE, found, ())[0]
-    found = audited("")
-    assert found.disagreement == UNDEFINED
-    assert vote_notes(CASCADE, found, ())[0].endswith("(100%); none of them was audited")
-
-
 def audited(*second: str, asked: int = 0) -> RulesAudit:
-    """Return the audit of such items."""
     found = audit(of_slice(settled(*second, asked=asked)), CASCADE)
     assert found is not None
     return found
 
 
 def test_an_audit_of_repeats_is_clustered() -> None:
-    """The same item judged three times is no three items: the interval is wider."""
+    """Of items that both judged, Wilson's interval, wider over repeats; silence is no rate."""
     records = settled(*[INCORRECT, CORRECT, CORRECT, CORRECT] * 3)
     again = [
         make_record(n // 3, repeat=n % 3, grade=CORRECT, votes=one.votes)
@@ -100,6 +77,19 @@ def test_an_audit_of_repeats_is_clustered() -> None:
         low, high = given_interval(found.disagreement.interval)
         widths.append(high - low)
     assert widths[1] > widths[0]
+    found = audited(CORRECT, INCORRECT, CORRECT, CORRECT, "", "", asked=4)
+    assert (found.judged, found.settled, found.silent) == (10, 6, 0)
+    assert found.disagreement == Estimate.of(0.25, wilson(1, 4), 4)
+    assert vote_notes(CASCADE, found, ()) == [
+        "lexical+openai:j: rules settled 6 of 10 verdicts (60%); of 4 audited the model differs "
+        "on 1: 0.250 [0.046, 0.699]"
+    ]
+    found = audited(CORRECT, "-")
+    assert (found.disagreement.n, found.silent) == (1, 1)
+    assert "of 1 audited, 1 without a verdict the model" in vote_notes(CASCADE, found, ())[0]
+    found = audited("")
+    assert found.disagreement == UNDEFINED
+    assert vote_notes(CASCADE, found, ())[0].endswith("(100%); none of them was audited")
 
 
 @pytest.mark.parametrize("judge", ["lexical", "openai:j", "openai:a openai:b"])
@@ -119,7 +109,7 @@ ROWS = (
 
 
 def test_a_panels_agreement() -> None:
-    """Krippendorff's alpha over all, Cohen's kappa of each two, and the items that differ."""
+    """Krippendorff's alpha, Cohen's kappa of each two, who differs; 6 and 7 nearly agree."""
     (found,) = panels([(BG, voted(*ROWS)), (make_slice(language="en"), numbered([{}]))], "a b c")
     assert (found.slice, found.judges) == ("d:bg", ("a", "b", "c"))
     assert found.alpha == krippendorff_alpha([[one for one in row if one] for row in ROWS])
@@ -129,18 +119,10 @@ def test_a_panels_agreement() -> None:
     assert (second.kappa.n, third.kappa.n) == (4, 4)
     assert found.split == ("d-bg-i1", "d-bg-i4")
     assert (found.undecided, found.silent) == (2, {"c": 1})
-
-
-def test_a_tie_breaker_is_no_member() -> None:
-    """It was asked only where the members differ, so that its vote is in no agreement."""
     rows = [(CORRECT, CORRECT, ""), (CORRECT, INCORRECT, CORRECT)]
     (found,) = panels([(BG, voted(*rows))], "a b")
     assert len(found.pairs) == 1
     assert found.silent == {}
-
-
-def test_agreement_of_raters() -> None:
-    """Ratings: alpha for numbers and quadratic-weighted kappa, so that 6 and 7 nearly agree."""
     near = voted(("6", "7"), ("2", "3"), ("9", "9"), ("4", "4"), names="ab")
     far = voted(("6", "7"), ("2", "9"), ("9", "2"), ("4", "4"), names="ab")
     (close,), (wide,) = (panels([(BG, records)], "a b") for records in (near, far))
@@ -215,11 +197,14 @@ def of(records: list[Record], *datasets: Dataset, judge: str = "openai:judge") -
 
 
 def test_who_graded_is_counted() -> None:
-    """By the names that providers returned; an outage is nobody's."""
+    """By names that providers returned, outages are nobody's; without labels, unmeasured."""
     other = [replace(one, judge="judge-2025", key="x", id="x") for one in answered("c")]
     found = of([*answered("cie"), *other])
     assert (found.graded, found.by_judge) == (3, {"judge-2025": 1, "judge-2026": 2})
     assert found.settled == 0
+    assert of(answered("cc")).unmeasured == ("facts:en",)
+    found = of([*answered("c"), *labelled("ci")], facts_dataset(), judged_dataset(floor={}))
+    assert (found.calibrations[0].trusted, found.unmeasured) == (None, ())
 
 
 @tabled("judge", "spec", "settled")
@@ -247,17 +232,8 @@ def test_rules_before_a_model_settle_and_are_audited() -> None:
     assert (found.audited, found.settled) == (0, 0)
 
 
-def test_a_judge_without_labels_is_unmeasured() -> None:
-    """The slice is named; without a floor nothing says whether to trust it."""
-    assert of(answered("cc")).unmeasured == ("facts:en",)
-    found = of([*answered("c"), *labelled("ci")], facts_dataset(), judged_dataset(floor={}))
-    assert (found.calibrations[0].trusted, found.unmeasured) == (None, ())
-
-
 @tabled("judge", "language", "said")
-def test_a_language_that_the_rules_have_no_words_of_is_named(
-    judge: str, language: str, said: bool
-) -> None:
+def test_a_language_without_words_is_named(judge: str, language: str, said: bool) -> None:
     """There a refusal may be taken for a wrong answer, which no figure shows."""
     own = facts_dataset(graded_slice(language))
     made = run_of(answered("ci", language), own, judge=judge)

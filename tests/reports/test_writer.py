@@ -1,23 +1,34 @@
-"""Reports written as a whole, and read in a notebook as tables."""
+"""Reports written as a whole, strict and exact, and read in a notebook as tables."""
 
+import hashlib
+import json
+import math
 import resource
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import fields, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import reports
 from evaluators.core import QAError, UsageError
 from reports.render.writer import WriteError, append_summary, write
+from reports.run import run_json
+from reports.run.json_data import dump
 from reports.run.notebook import Run
+from reports.run.record import Record
+from reports.run.report import Counts
 from tests.support.hostile import HOSTILE, needs_kit
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
-from tests.support.samples import full, hostile, part, record, report
+from tests.support.samples import estimate, full, hostile, part, record, rendered, report
 
 NAMES = {
     "records.jsonl", "results.csv", "report.html", "summary.md", "gates.xml", "run.json",
@@ -37,7 +48,6 @@ def small_files(limit: int) -> Iterator[None]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """Return every file of a folder with its bytes."""
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -54,7 +64,7 @@ def test_every_file_is_written_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_files_of_an_earlier_run_are_replaced(tmp_path: Path) -> None:
-    """Letters of a slice that did not run this time go; files that are not ours stay."""
+    """What is not ours stays, and the target of a link is untouched."""
     write(full(3), tmp_path)
     own = tmp_path / "mine-graded.csv"
     own.write_text("Question,Answer\n", encoding="utf-8")
@@ -64,10 +74,6 @@ def test_files_of_an_earlier_run_are_replaced(tmp_path: Path) -> None:
     link.symlink_to(tmp_path / "simpleqa-en-graded.csv")
     write(report(), tmp_path)
     assert set(content(tmp_path)) == NAMES | {own.name, odd.name, link.name}
-
-
-def test_links_in_the_folder_are_not_followed(tmp_path: Path) -> None:
-    """A link under the final or the temporary name is replaced, its target untouched."""
     target = tmp_path / "target"
     target.write_text("kept", encoding="utf-8")
     folder = tmp_path / "out"
@@ -81,7 +87,7 @@ def test_links_in_the_folder_are_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_the_earlier_report_whole(tmp_path: Path) -> None:
-    """The error names the folder and the bytes needed; nothing half-written stays."""
+    """Folder and bytes needed are named; nothing half-written stays, wherever it fails."""
     write(report(), tmp_path)
     before = content(tmp_path)
     with small_files(20_000), pytest.raises(WriteError, match=r"it needs [\d,]+ bytes") as caught:
@@ -91,10 +97,6 @@ def test_a_full_disk_leaves_the_earlier_report_whole(tmp_path: Path) -> None:
     assert caught.value.needed > 100_000
     assert isinstance(caught.value, QAError)
     assert not isinstance(caught.value, UsageError)
-
-
-def test_a_folder_that_is_a_file_is_a_write_error(tmp_path: Path) -> None:
-    """So is any other place that cannot be written."""
     place = tmp_path / "file"
     place.write_text("", encoding="utf-8")
     for folder in (place, place / "below"):
@@ -115,24 +117,20 @@ def test_the_summary_is_appended_where_the_caller_says(tmp_path: Path) -> None:
 
 
 def test_names_from_the_user_stay_in_the_folder(tmp_path: Path) -> None:
-    """A dataset or language is no path."""
+    """A dataset or language is no path; a key in any field reaches no file."""
     items = tuple(record(i, dataset=text, language=text) for i, text in enumerate(HOSTILE))
     slices = tuple(part("graded", (item,), {"correct": 1.0}) for item in items)
     folder = tmp_path / "a" / "b" / "out"
     write(report(items, slices=slices), folder)
     assert [path for path in tmp_path.rglob("*") if path.is_file() and path.parent != folder] == []
-
-
-def test_keys_reach_no_file(tmp_path: Path) -> None:
-    """Whatever field of the report they stand in."""
     key = "sk-test-0a1b2c3d4e5f6071"
     items = tuple(
         record(i, **{name: key}) for i, name in enumerate(("question", "answer", "reason", "error"))
     )
     run = {"command": key, key: 1}
     made = report(items, notes=(key,), run=run, model=f"openai:{key}", baseline=key)
-    write(made, tmp_path)
-    assert not any(key.encode() in raw for raw in content(tmp_path).values())
+    write(made, tmp_path / "keys")
+    assert not any(key.encode() in raw for raw in content(tmp_path / "keys").values())
 
 
 def test_hostile_records_pass_the_scanner(tmp_path: Path) -> None:
@@ -155,16 +153,24 @@ def frame_of(new: str = "ccie", old: str = "") -> pd.DataFrame:
 
 
 def test_a_run_is_loaded_from_its_folder(tmp_path: Path) -> None:
-    """From the report folder or run.json, by ``reports.load``."""
+    """From folder or run.json; one row an item by key, grades and outcomes in order."""
     folder = written(run_of(answered("cci")), tmp_path)
     assert len(reports.load(str(folder)).frame()) == 3
     assert reports.load(folder / "run.json").report.model == "openai:new"
     with pytest.raises(UsageError, match="nowhere"):
         reports.load(tmp_path / "nowhere")
+    frame = frame_of()
+    assert frame.index.name == "key"
+    assert frame.index.is_unique
+    assert frame["outcome"].cat.ordered
+    assert frame.loc["facts-en-i3", "error_kind"] == "timeout"
+    assert frame["passed"].isna().sum() == 1
+    assert frame["grade"].cat.categories.tolist() == ["CORRECT", "INCORRECT"]
+    assert str(frame["rating"].dtype) == "Int64"
 
 
 def test_the_questions_of_a_notebook_are_one_line_each() -> None:
-    """Accuracy by language in declared order, ungraded items apart; worst topics; cost."""
+    """Accuracy, topics, cost and flips beside old grades; what is new or alone has none."""
     frame = frame_of()
     grouped = frame.groupby("language", observed=True)
     assert [*grouped["passed"].mean().items()] == [("en", pytest.approx(2 / 3)), ("bg", 0.0)]
@@ -174,10 +180,6 @@ def test_the_questions_of_a_notebook_are_one_line_each() -> None:
     frame = frame_of("cicicici")
     shares = frame[frame["language"] == "en"].groupby("topic")["passed"].mean().sort_values()
     assert shares.to_dict() == {"Art": 0.0, "Sport": 1.0}
-
-
-def test_flips_against_a_baseline() -> None:
-    """Every item has a flip beside its old grade and answer; a new one, or alone, has none."""
     frame = frame_of("cinc", "ccii")
     english = frame[frame["language"] == "en"]
     assert english["flip"].tolist() == ["same", "broke", "same", "fixed"]
@@ -191,18 +193,6 @@ def test_flips_against_a_baseline() -> None:
     assert frame_of()["flip"].isna().all()
 
 
-def test_rows_are_tidy() -> None:
-    """One an item by its key; grades and outcomes in order; errors by kind."""
-    frame = frame_of()
-    assert frame.index.name == "key"
-    assert frame.index.is_unique
-    assert frame["outcome"].cat.ordered
-    assert frame.loc["facts-en-i3", "error_kind"] == "timeout"
-    assert frame["passed"].isna().sum() == 1
-    assert frame["grade"].cat.categories.tolist() == ["CORRECT", "INCORRECT"]
-    assert str(frame["rating"].dtype) == "Int64"
-
-
 def test_metadata_never_hides_a_column() -> None:
     """A field named like one of ours is set apart; whatever was written can be shown."""
     records = [*answered("c", metadata={"kind": "x", "key": "y"}), *answered("cc")[1:]]
@@ -213,3 +203,108 @@ def test_metadata_never_hides_a_column() -> None:
     frame = Run(report=run_of(answered("c", answer="a\ud83d"))).frame()
     assert frame["answer"].tolist() == ["a\\ud83d"]
     str(frame).encode()
+
+
+NUMBERS = st.floats() | st.integers() | st.none()
+VALUES = st.recursive(
+    NUMBERS | st.booleans() | st.text(st.characters(), max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def strict(text: str) -> Any:
+    """Return JSON that holds no NaN or Infinity."""
+
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+@given(VALUES)
+def test_any_value_becomes_strict_json_in_utf8(value: object) -> None:
+    """NaN, infinities, controls and lone surrogates included."""
+    text = dump(value)
+    text.encode("utf-8")
+    strict(text)
+    assert len(text.splitlines()) == 1
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=100), st.sampled_from("\ud800\udfff")
+)
+def test_text_round_trips_with_a_lone_surrogate(text: str, surrogate: str) -> None:
+    """The store's exact text comes back from the file, character by character."""
+    exact = f"{text} {surrogate} {text}"
+    assert json.loads(dump(exact)) == exact
+
+
+def test_run_json_says_what_the_run_came_to() -> None:
+    """Decision, counts, slices, gates, cost, origin; INCOMPLETE; the checksum of the records."""
+    made = full()
+    run = strict(rendered(made)["run.json"])
+    assert run["schema_version"] == run_json.SCHEMA_VERSION
+    assert run["complete"] is True
+    assert run["verdict"] == "FAIL"
+    assert run["decision"] == {"code": 1, "line": made.decision.line}
+    assert run["counts"]["plan"] == sum(part["counts"]["plan"] for part in run["slices"]) + len(
+        hostile()
+    )
+    first = run["slices"][0]
+    assert first["measures"]["correct"] == {"value": 0.61, "low": 0.5, "high": 0.72, "n": 40}
+    assert first["breakdowns"]["topic"]["Art"]["f_score"]["n"] == 60
+    assert {"label": "YES", "grade": "NO", "count": 2} in run["slices"][5]["confusion"]
+    assert [gate["state"] for gate in run["gates"]].count("INCONCLUSIVE") == 2
+    assert run["gates"][3]["measure"] == "drop"
+    assert run["gates"][3]["max"] == 0.03
+    assert (run["cost"], run["tokens"], run["model"]) == (1.2345, 1_234_567, "openai:new")
+    assert run["provenance"]["data"] == {"simpleqa:en": "ab" * 32}
+    counts = Counts(planned=3, passed=1, failed=0, error=0, missing=2)
+    run = strict(rendered(report(complete=False, counts=counts))["run.json"])
+    assert (run["complete"], run["verdict"], run["counts"]["missing"]) == (False, "INCOMPLETE", 2)
+    block = strict(rendered(made)["run.json"])["records"]
+    raw = "".join(run_json.records(made)).encode()
+    assert block == {
+        "file": "records.jsonl",
+        "count": len(made.records),
+        "sha256": hashlib.sha256(raw).hexdigest(),
+    }
+
+
+def test_undefined_measures_are_null() -> None:
+    """Neither 0 nor NaN stands for what is undefined; other types' numbers and paths are plain."""
+    slices = (part("graded", (record(),), {"correct": None}),)
+    odd = replace(slices[0], measures={"correct": replace(estimate(None), value=math.nan)})
+    for one in (slices[0], odd):
+        run = strict(rendered(report(slices=(one,)))["run.json"])
+        assert run["slices"][0]["measures"]["correct"]["value"] is None
+
+    class Odd(float):
+        """A float of another library."""
+
+    value = {"n": Odd(0.5), "nan": math.nan, "t": (True, None), "p": PurePosixPath("a/b"), 3: 1}
+    assert strict(dump(value)) == {
+        "n": 0.5, "nan": None, "t": [True, None], "p": "a/b", "3": 1,
+    }  # fmt: skip
+
+
+def test_only_the_run_block_tells_two_runs_apart() -> None:
+    """Whatever the order of arrival the rest is the same; by dataset, language, row, repeat."""
+    first = full()
+    second = replace(
+        first,
+        records=first.records[::-1],
+        run={"id": "r2", "workers": 1},
+        provenance=dict(reversed(list(first.provenance.items()))),
+    )
+    one, two = (strict(rendered(each)["run.json"]) for each in (first, second))
+    assert one.pop("run") != two.pop("run")
+    assert json.dumps(one) == json.dumps(two)
+    assert list(run_json.records(first)) == list(run_json.records(second))
+    items = (record(10), record(2, repeat=2), record(2), record(1, language="bg"))
+    lines = [strict(line) for line in run_json.records(report(items))]
+    assert [(line["language"], line["row"], line["repeat"]) for line in lines] == [
+        ("bg", 1, 1), ("en", 2, 1), ("en", 2, 2), ("en", 10, 1),
+    ]  # fmt: skip
+    assert set(lines[0]) == {field.name for field in fields(Record)}
