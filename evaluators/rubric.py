@@ -106,10 +106,7 @@ _CAP = re.compile(r"[1-9]|10")
 
 
 def combined(caps: Caps, scores: Mapping[str, int]) -> int:
-    """Return the rating, 1 to 10, of the scores of all parts.
-
-    It is the lowest cap, less one for each other part below its top score.
-    """
+    """Return the rating of all scores: the lowest cap, less 1 for each other part below its top."""
     left = [levels[scores[name]] for name, levels in caps.items()]
     faults = sum(cap < BEST for cap in left)
     return max(1, min(left) - max(0, faults - 1))
@@ -228,10 +225,7 @@ def load_prompt(path: Path, language: str = "") -> Prompt:
 
 
 def load_rubric(path: Path) -> Rubric:
-    """Return the rubric of a YAML file, with its examples filled in.
-
-    Raises UsageError naming file, line and key.
-    """
+    """Return the rubric of a YAML file, its examples filled in. Raises UsageError."""
     optional = ("system", "examples", "scores", "labels", "passing", *_RATED_KEYS)
     settings = load_settings(path)
     required = (*_HEAD, "protocol", "user")
@@ -297,10 +291,7 @@ def load_template(path: Path, language: str, protocol: Protocol = "letter") -> R
 
 
 def check_language(rubric: Rubric | Prompt, language: str, where: str) -> None:
-    """Raise UsageError if a rubric or prompt is not in ``language``.
-
-    ``where`` is the file or slice that named it.
-    """
+    """Raise UsageError, naming ``where`` it was named, if it is not in ``language``."""
     if rubric.language != language:
         raise UsageError(
             f"{where}: {rubric.name!r} is written for language {rubric.language!r}, got a slice "
@@ -368,10 +359,7 @@ def _passing(settings: Settings, labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def read_scores(holder: Settings, key: str, rubric: Rubric) -> dict[str, float]:
-    """Return the scores under a key: from 0 to 1 by grade, or by the letter of a grade.
-
-    Raises UsageError for anything else, and for a rubric that rates.
-    """
+    """Return the scores, 0 to 1, by grade or the letter of a grade. Raises UsageError."""
     if key in holder.values and rubric.protocol == "rate":
         raise holder.problem(key, "want a mapping of grades to numbers, and no protocol 'rate'")
     given = holder.part(key).values

@@ -269,10 +269,7 @@ def raw_agreement(units: Sequence[Sequence[str]]) -> Estimate:
 
 
 def alpha_of(units: Sequence[Sequence[str]], clusters: Sequence[Hashable] = ()) -> Estimate:
-    """Return Krippendorff's alpha of each unit's labels; ``n`` counts units with two or more.
-
-    ``clusters`` names the cluster of each unit; without it all units are independent.
-    """
+    """Return Krippendorff's alpha of units, each in its cluster; ``n`` counts those that pair."""
     if _are_ratings(units):
         return interval_alpha([[float(label) for label in unit] for unit in units], clusters)
     return krippendorff_alpha(units, clusters)

@@ -38,17 +38,14 @@ _RUNS, _SEED = 200, 20261122
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observations:
-    """Independent units of one or more values, in the order in which they are observed.
-
-    ``bound`` and ``largest`` must be fixed before the first observation.
-    """
+    """Independent units of one or more values, in the order in which they are observed."""
 
     totals: Array
     """The sum of each unit's values."""
     sizes: Array
     """The number of each unit's values."""
     bound: float
-    """The greatest absolute value possible."""
+    """The greatest absolute value possible; fixed, as ``largest``, before the first observation."""
     largest: int = 1
     """The most values that a unit can have."""
 

@@ -252,10 +252,7 @@ def _mixed(whole: CountTable, fill: Fill, share: float) -> CountTable:
 
 
 def unvaried_interval(parts: Ratio, whole: CountTable, clusters: float) -> Interval:
-    """Return the interval that unseen items allow for a bounded metric, defined in the sample.
-
-    It spans the worst and the best case of the share that may differ (``unseen_share``).
-    """
+    """Return the span of a bounded, defined metric that the share of unseen items allows."""
     share = unseen_share(clusters)
     mixed = (_mixed(whole, fill, share) for fill in worst_case_fills(whole))
     ratios = (parts(table) for table in (whole, *mixed))

@@ -238,10 +238,7 @@ def metrics_of(kind: str, table: CountTable) -> dict[str, Metric]:
 
 
 def gate_ranges(kind: str, labels: tuple[str, ...] = GRADES) -> dict[str, Range]:
-    """Return the ranges of thresholds, by everything that a gate of a kind can name.
-
-    ``labels`` are the grades of the slice's rubric.
-    """
+    """Return the ranges of thresholds by all that a gate can name; ``labels`` are the rubric's."""
     ranges = {name: row.range for name, row in _known(kind, labels).items() if row.range}
     if kind == "judged":
         return ranges
@@ -400,11 +397,7 @@ def chance(name: str, tries: int, passed: int) -> float | None:
 
 
 def clustered_mean(clusters: Sequence[Sequence[float]]) -> Estimate:
-    """Return the mean of values from 0 to 1; undefined for none.
-
-    The interval is a bootstrap over whole clusters, and at least as wide as unseen clusters
-    require.
-    """
+    """Return the mean of values, 0 to 1; its bootstrap is as wide as unseen clusters require."""
     import numpy as np
 
     n = sum(map(len, clusters))

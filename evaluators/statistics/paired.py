@@ -159,10 +159,7 @@ def resample_pairs(patterns: Array, clusters: Array) -> Array:
 
 
 def moved(ratio: Ratio, counts: Array) -> tuple[Array, Array]:
-    """Return new - old with denominator 1, or 0 if it is undefined on either side.
-
-    ``ratio`` returns numerator and denominator of one run's table, which has two axes.
-    """
+    """Return new - old of a ratio of one run's table, and 1; 0 if undefined on either side."""
     import numpy as np
 
     (old_top, old_bottom), (new_top, new_bottom) = (ratio(counts[..., run, :, :]) for run in (0, 1))
@@ -178,10 +175,7 @@ def moved_interval(ratio: Ratio, drawn: Array, clusters: float) -> Interval | No
 
 
 def growth_needed(gap: float, interval: Interval) -> float:
-    """Return by which factor the pairs must grow to exclude a bound with 80 % power.
-
-    ``gap``, not 0, is the distance of the difference from the bound.
-    """
+    """Return the factor of pairs that excludes a bound ``gap``, not 0, away with 80 % power."""
     low, high = interval
     return float(((1 + Z80 / Z95) * (high - low) / 2 / gap) ** 2)
 
@@ -231,10 +225,7 @@ def _at_most_each(trials: Sequence[int], hits: Sequence[int], share: float) -> I
 
 
 def _most_broke(n: int, bound: float, totals: Sequence[int]) -> list[int]:
-    """Return, for each total of discordant pairs, the most broken ones that clear the bound.
-
-    -1 if not even 0 do. It never decreases with the total.
-    """
+    """Return, for each number of discordant pairs, the most broken that clear the bound, or -1."""
 
     def misses(total: int, broke: int) -> bool:
         return tango_score(total - broke, broke, n, bound) <= Z95

@@ -144,10 +144,7 @@ def ratio_interval(tops: Array, bottoms: Array, most: float) -> Interval:
 def _moved_quantile(
     sides: Sequence[Array], clusters: Sequence[Hashable], share: float, base: float | None
 ) -> Interval | None:
-    """Return the interval of new - old, or of new / old - 1 if ``base`` is the old value.
-
-    If no resample differs, the two sides' own intervals give it.
-    """
+    """Return the interval of new - old, or of new / old - 1 if ``base`` is the old value."""
     import numpy as np
 
     own = [quantile_interval(side, clusters, share) for side in sides]

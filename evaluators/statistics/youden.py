@@ -41,10 +41,7 @@ class ClassRate:
 
 
 def clustered(hits: Array, sizes: Array, items: Array) -> ClassRate | None:
-    """Return the rate of ``hits`` in ``sizes``, cluster by cluster; None without a trial.
-
-    ``items[i]`` clusters of dependent items have ``hits[i]`` hits.
-    """
+    """Return the rate of ``hits`` in ``sizes``, of ``items`` clusters each; None if 0."""
     right, trials = float((items * hits).sum()), float((items * sizes).sum())
     if not trials:
         return None
@@ -103,10 +100,7 @@ def youden_parts(table: CountTable, positive: Collection[str]) -> tuple[Array, A
 def class_rates(
     clusters: CountTable, items: Array, positive: Collection[str]
 ) -> tuple[ClassRate, ...]:
-    """Return sensitivity and specificity; nothing where either class has no item.
-
-    ``items[i]`` clusters of dependent items have the table ``clusters.counts[i]``.
-    """
+    """Return sensitivity and specificity, as ``clustered``; nothing where a class has no item."""
     found = [clustered(*one, items) for one in _classes(clusters, positive)]
     known = tuple(one for one in found if one)
     return known if len(known) == len(found) else ()
