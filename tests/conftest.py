@@ -43,3 +43,4 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
     yield made
     for config in made.configs:
         config._ensure_unconfigure()
+    made.forget()

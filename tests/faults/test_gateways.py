@@ -62,7 +62,7 @@ def states(outcomes: dict[str, Outcome]) -> Counter[str]:
 
 @pytest.mark.parametrize(
     ("provider", "words"),
-    zip(PROVIDERS, (NO_KEY, NO_MODEL, f"{NO_KEY} (request req_0{{}}abc)"), strict=True),
+    list(zip(PROVIDERS, (NO_KEY, NO_MODEL, f"{NO_KEY} (request req_0{{}}abc)"), strict=True)),
 )
 def test_first_calls_that_are_refused_alike_stop_the_run(
     tmp_path: Path, provider: str, words: str

@@ -216,7 +216,7 @@ def asked_of(server: Server, count: int = CALLS, concurrency: int = 16) -> Ended
 
 
 @pytest.mark.parametrize(
-    ("form", "concurrency"), zip([*FORMS, *SILENT], cycle((16, 64, 64)), strict=False)
+    ("form", "concurrency"), list(zip([*FORMS, *SILENT], cycle((16, 64, 64)), strict=False))
 )
 def test_a_rate_limit_is_used_up_and_hardly_bothered(form: str, concurrency: int) -> None:
     """5 calls a second: none before its time, 3 % refused, and at most 1.25 times the ideal. Row F9

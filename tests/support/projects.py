@@ -11,8 +11,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -119,8 +119,11 @@ class Project:
     def run_in_process(self, *arguments: str) -> pytest.RunResult:
         """Run pytest in the project, in this process; what the project's modules patch stays."""
         out, err, began = io.StringIO(), io.StringIO(), time.monotonic()
-        with chdir(self.path), redirect_stdout(out), redirect_stderr(err), self._forgotten():
-            code = pytest.main([*arguments, *QUIETLY])
+        with chdir(self.path), redirect_stdout(out), redirect_stderr(err):
+            try:
+                code = pytest.main([*arguments, *QUIETLY])
+            finally:
+                self.forget()
         seconds = time.monotonic() - began
         lines = out.getvalue().splitlines(), err.getvalue().splitlines()
         return pytest.RunResult(code, *lines, seconds)
@@ -131,16 +134,12 @@ class Project:
         self.configs.append(config)
         return config
 
-    @contextmanager
-    def _forgotten(self) -> Iterator[None]:
-        """Drop the project's own modules afterwards, and what the plugin froze."""
-        try:
-            yield
-        finally:
-            gc.unfreeze()
-            for name, module in list(sys.modules.items()):
-                if str(getattr(module, "__file__", "")).startswith(str(self.path)):
-                    del sys.modules[name]
+    def forget(self) -> None:
+        """Drop the project's own modules, and what the plugin froze."""
+        gc.unfreeze()
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", "")).startswith(str(self.path)):
+                del sys.modules[name]
 
     def refused(self, *arguments: str) -> str:
         """Run in this process, which must end with 4; return the one line that says why."""
