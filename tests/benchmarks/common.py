@@ -1,5 +1,6 @@
 """What the simulations share: a seed, the type of their arrays, and how their lines are printed."""
 
+import argparse
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -15,8 +16,10 @@ SEED = 20261122
 
 
 def show(lines: Callable[[int], Iterable[str]], rounds: int) -> None:
-    """Print a benchmark's lines as they come; the first argument is its number of rounds."""
-    for line in lines(int(sys.argv[1]) if sys.argv[1:] else rounds):
+    """Print a benchmark's lines as they come."""
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
+    parser.add_argument("rounds", type=int, nargs="?", default=rounds, help=f"by default {rounds}")
+    for line in lines(parser.parse_args().rounds):
         say(sys.stdout, line)
 
 
