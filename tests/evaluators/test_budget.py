@@ -9,19 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaluators import core
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
-from evaluators.core import (
-    Answerer,
-    Judge,
-    Message,
-    Model,
-    Place,
-    Reply,
-    Request,
-    StoppedError,
-    Tool,
-    ToolCall,
-)
 from evaluators.judges.ensemble import CascadeJudge, PanelJudge
 from evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
 from evaluators.judges.lexical.judge import LexicalJudge
@@ -70,8 +59,8 @@ def budget(limit: float, one: Spec, input_price: float = 0.0, output_price: floa
     )
 
 
-def request(text: str = "q", **parameters: object) -> Request:
-    return Request(messages=(Message(role="user", content=text),), parameters=parameters)
+def request(text: str = "q", **parameters: object) -> core.Request:
+    return core.Request(messages=(core.Message(role="user", content=text),), parameters=parameters)
 
 
 @dataclass
@@ -79,7 +68,7 @@ class Fake:
     spec: str = "m"
 
 
-MODEL: Model = Fake()  # type: ignore[assignment]
+MODEL: core.Model = Fake()  # type: ignore[assignment]
 
 
 @settings(deadline=None, max_examples=60)
@@ -97,11 +86,11 @@ def test_the_limit_is_kept_and_used(limit: int, calls: list[tuple[int, bool]], w
         async with slots:
             try:
                 reserved = await kept.reserve(MODEL, request())
-            except StoppedError as error:
+            except core.StoppedError as error:
                 assert error.kind == "budget"
                 return
             await asyncio.sleep(0)
-            reply = Reply(input_tokens=1, output_tokens=tokens) if arrives else None
+            reply = core.Reply(input_tokens=1, output_tokens=tokens) if arrives else None
             kept.settle(reserved, "m", reply)
             assert kept.spent <= limit
 
@@ -120,9 +109,9 @@ def test_nothing_is_started_after_a_refusal() -> None:
     kept = budget(10, spec())
 
     async def run() -> None:
-        with pytest.raises(StoppedError, match=r"could cost \$11\.00; raise --max-cost"):
+        with pytest.raises(core.StoppedError, match=r"could cost \$11\.00; raise --max-cost"):
             await kept.reserve(MODEL, request(max_tokens=11))
-        with pytest.raises(StoppedError):
+        with pytest.raises(core.StoppedError):
             await kept.reserve(MODEL, request(max_tokens=1))
 
     asyncio.run(run())
@@ -139,7 +128,7 @@ def test_what_goes_on_with_an_item_comes_before_new_items() -> None:
             reserved = await purse.reserve(MODEL, request(), urgent=urgent)
             order.append(name)
             await asyncio.sleep(0.001)
-            purse.settle(reserved, "m", Reply(text="", input_tokens=1, output_tokens=1))
+            purse.settle(reserved, "m", core.Reply(text="", input_tokens=1, output_tokens=1))
 
         kinds = {"answer": False, "judge": True}
         calls = [call(name, urgent=kinds[name]) for name in ["answer"] * 4 + ["judge"] * 2]
@@ -155,11 +144,11 @@ def test_a_reply_without_token_counts_is_booked_at_its_most() -> None:
     kept, open_ended = budget(10, spec(max_tokens=4)), budget(1e9, spec())
 
     async def run() -> None:
-        kept.settle(await kept.reserve(MODEL, request()), "m", Reply(text="x"))
+        kept.settle(await kept.reserve(MODEL, request()), "m", core.Reply(text="x"))
 
         assert kept.spent == 4
         first = await open_ended.reserve(MODEL, request())
-        open_ended.settle(first, "m", Reply(input_tokens=1, output_tokens=9000))
+        open_ended.settle(first, "m", core.Reply(input_tokens=1, output_tokens=9000))
         assert [first, await open_ended.reserve(MODEL, request())] == [USUAL_OUTPUT, 9000]
 
     asyncio.run(run())
@@ -169,9 +158,9 @@ def test_a_reply_without_token_counts_is_booked_at_its_most() -> None:
 def test_no_text_has_more_tokens_than_its_bound(text: str) -> None:
     """At most one token a byte, whatever the script; a forced tool's schema counts as well."""
     assert most_input_tokens(request(text)) >= len(text.encode("utf-8", "surrogatepass"))
-    tool = Tool(name="grade", description="Grade it.", schema={"type": "object"})
+    tool = core.Tool(name="grade", description="Grade it.", schema={"type": "object"})
     plain = request()
-    forced = Request(messages=plain.messages, tool=tool)
+    forced = core.Request(messages=plain.messages, tool=tool)
     assert most_input_tokens(forced) > most_input_tokens(plain) + 500
 
 
@@ -195,10 +184,10 @@ def test_a_reply_that_says_its_cost_teaches_what_the_next_may_cost() -> None:
     async def run() -> list[float]:
         money_left = budget(1.0, spec(max_tokens=1), output_price=0.0)
         held = [await money_left.reserve(MODEL, request())]
-        money_left.settle(held[0], "m", Reply(text="a", cost=0.4))
+        money_left.settle(held[0], "m", core.Reply(text="a", cost=0.4))
         held.append(await money_left.reserve(MODEL, request()))
-        money_left.settle(held[1], "m", Reply(text="b", cost=0.4))
-        with pytest.raises(StoppedError):
+        money_left.settle(held[1], "m", core.Reply(text="b", cost=0.4))
+        with pytest.raises(core.StoppedError):
             await money_left.reserve(MODEL, request())
         assert money_left.spent == pytest.approx(0.8)
         return held
@@ -211,15 +200,17 @@ def test_a_verdict_in_a_batch_is_taken_to_be_short(
     parameters: dict[str, object], seen: int, batch: bool, tokens: int
 ) -> None:
     """But not below what the models file allows, nor below a reply that came."""
-    asked = replace(request(max_tokens=2048), tool=Tool(name="grade", description="", schema={}))
+    asked = replace(
+        request(max_tokens=2048), tool=core.Tool(name="grade", description="", schema={})
+    )
     assert longest_reply(spec(**parameters), asked, seen, batch=batch) == tokens
     answer = replace(asked, tool=None)
     assert longest_reply(spec(), answer, seen, batch=True) == 2048
 
 
-def test_what_a_run_spent_counts_in_its_next_process(place: Place) -> None:
+def test_what_a_run_spent_counts_in_its_next_process(place: core.Place) -> None:
     """Killed after any reply, the next process of the same name has the rest; another has all."""
-    reply = Reply(input_tokens=1, output_tokens=20)
+    reply = core.Reply(input_tokens=1, output_tokens=20)
 
     def bought(limit: float, run: str, most: int) -> int:
         """Keep the replies of at most so many calls, each while another one is in flight."""
@@ -235,7 +226,7 @@ def test_what_a_run_spent_counts_in_its_next_process(place: Place) -> None:
                     await ledger.put(row_of(ask_count() + 1))
                     kept.settle(20.0, "m", None)
                     number += 1
-            except StoppedError as error:
+            except core.StoppedError as error:
                 assert f"of --max-cost ${limit:,.2f} spent" in str(error)
             return number
 
@@ -268,7 +259,7 @@ def test_prices_by_name_address_and_length() -> None:
     assert found.cost(1000, 0, read=900, written=50) == found.cost(1000, 0)
     found = pricing_of(priced("openai:llama-3.1-8b-instant@https://api.groq.com/openai/v1"), DAY)
     assert found is not None
-    assert cost_of({"m": found}, "m", Reply(input_tokens=10**6, output_tokens=10**6)) == (
+    assert cost_of({"m": found}, "m", core.Reply(input_tokens=10**6, output_tokens=10**6)) == (
         pytest.approx(0.13)
     )
     found = pricing_of(
@@ -294,8 +285,8 @@ def test_published_prices_are_found_by_name(text: str) -> None:
 def test_unknown_is_not_free(text: str) -> None:
     """Unknown names, own servers, another provider's model, prices not by the token: None."""
     assert pricing_of(priced(text), DAY) is None
-    assert cost_of({text: None}, text, Reply(input_tokens=5)) is None
-    assert cost_of({}, text, Reply(input_tokens=5)) is None
+    assert cost_of({text: None}, text, core.Reply(input_tokens=5)) is None
+    assert cost_of({}, text, core.Reply(input_tokens=5)) is None
 
 
 @pytest.mark.parametrize("text", ["openai:gpt-4.1", "anthropic:claude-opus-4-1"])
@@ -304,8 +295,8 @@ def test_cached_tokens_cost_what_the_provider_asks_for_them(text: str) -> None:
     found = pricing_of(priced(text), DAY)
     assert found is not None
     plain = found.cost(1000, 10)
-    read = found.of(Reply(input_tokens=1000, output_tokens=10, cache_read_tokens=800))
-    written = found.of(Reply(input_tokens=1000, output_tokens=10, cache_write_tokens=800))
+    read = found.of(core.Reply(input_tokens=1000, output_tokens=10, cache_read_tokens=800))
+    written = found.of(core.Reply(input_tokens=1000, output_tokens=10, cache_write_tokens=800))
     assert read < plain <= written <= found.most(1000, 10)
     assert read == pytest.approx(found.cost(200, 10) + found.cost(800, 0, read=800))
 
@@ -353,7 +344,7 @@ def test_calls_in_batches_cost_what_is_published_or_half() -> None:
         assert pricing.way(batch=True).cost(1000, 1000) == pytest.approx(
             pricing.cost(1000, 1000) / 2
         )
-        reply = Reply(input_tokens=1000, output_tokens=1000)
+        reply = core.Reply(input_tokens=1000, output_tokens=1000)
         assert pricing.of(replace(reply, batch=True)) == pytest.approx(pricing.of(reply) / 2)
     # The user's own share wins, over prices given beside it and over published ones.
     for prices in (None, Prices(input=2.0, output=8.0)):
@@ -374,7 +365,7 @@ RUBRIC = Rubric(
 )
 
 
-def never(request: object) -> Reply:
+def never(request: object) -> core.Reply:
     raise AssertionError
 
 
@@ -390,7 +381,7 @@ def answerer() -> PromptedAnswer:
     return PromptedAnswer(model=model("m"), prompt=PROMPT)
 
 
-def task(answering: Answerer, judge: Judge, recorded: str | None = None) -> Task:
+def task(answering: core.Answerer, judge: core.Judge, recorded: str | None = None) -> Task:
     return Task(
         key="k",
         case=make_case(recorded=recorded),
@@ -401,7 +392,7 @@ def task(answering: Answerer, judge: Judge, recorded: str | None = None) -> Task
     )
 
 
-def ahead(one: Task, kept: Mapping[str, Reply] | None = None) -> list[Call]:
+def ahead(one: Task, kept: Mapping[str, core.Reply] | None = None) -> list[Call]:
     return asyncio.run(calls_ahead(one, (kept or {}).get))
 
 
@@ -428,11 +419,11 @@ def test_what_is_kept_is_free_and_followed() -> None:
     one = task(answerer(), choice("a"))
     first, guess = ahead(one)
     assert (first.kept, guess.kept) == (False, False)
-    kept = {request_key(answerer().model.identity, first.request): Reply(text="Пловдив")}
+    kept = {request_key(answerer().model.identity, first.request): core.Reply(text="Пловдив")}
     _, second = ahead(one, kept)
     assert second.request != guess.request
-    call = ToolCall(name="grade", arguments='{"reason": "r", "grade": "INCORRECT"}')
-    kept[request_key(model("a").identity, second.request)] = Reply(calls=(call,))
+    call = core.ToolCall(name="grade", arguments='{"reason": "r", "grade": "INCORRECT"}')
+    kept[request_key(model("a").identity, second.request)] = core.Reply(calls=(call,))
     assert specs_of(ahead(one, kept)) == [("m", True), ("a", True)]
 
 

@@ -13,21 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import (
-    Ask,
-    AskedCase,
-    CallError,
-    FatalError,
-    Message,
-    RefusedError,
-    Reply,
-    Request,
-    StoppedError,
-    Tool,
-    TransientError,
-    Usage,
-    UsageError,
-)
+from evaluators import core
 from evaluators.ledger import Ledger
 from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
 from evaluators.runtime.session import CallSession, CallThread, ask_each
@@ -45,11 +31,11 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def free(spec: str, reply: Reply) -> float | None:
+def free(spec: str, reply: core.Reply) -> float | None:
     return 0.0
 
 
-def one_cent(spec: str, reply: Reply) -> float | None:
+def one_cent(spec: str, reply: core.Reply) -> float | None:
     return 0.01
 
 
@@ -57,29 +43,34 @@ def patient(ledger: Ledger, patience: RetryPolicy = QUICK, *, replay: bool = Fal
     return Caller(ledger, CallSettings(retry=patience, replay=replay), free)
 
 
-def call(caller: Caller, model: Scripted, text: str = "q", meter: Meter | None = None) -> Reply:
-    async def one() -> Reply:
+def call(
+    caller: Caller, model: Scripted, text: str = "q", meter: Meter | None = None
+) -> core.Reply:
+    async def one() -> core.Reply:
         return await caller.metered(meter or Meter(price=free))(model, ask_for(text))
 
     return asyncio.run(one())
 
 
-def failing(*errors: CallError) -> Scripted:
+def failing(*errors: core.CallError) -> Scripted:
     left = list(errors)
 
-    def handler(request: Request) -> Reply:
+    def handler(request: core.Request) -> core.Reply:
         if left:
             raise left.pop(0)
-        return Reply(text="at last", model="m-2026")
+        return core.Reply(text="at last", model="m-2026")
 
     return Scripted(handler)
 
 
 def test_the_key_of_a_request_never_changes() -> None:
     """What is in a ledger is found again: the key is the digest of the request's every field."""
-    tool = Tool(name="grade", description="d", schema={"type": "object"})
-    request = Request(
-        messages=(Message(role="system", content="s"), Message(role="user", content="Ą?")),
+    tool = core.Tool(name="grade", description="d", schema={"type": "object"})
+    request = core.Request(
+        messages=(
+            core.Message(role="system", content="s"),
+            core.Message(role="user", content="Ą?"),
+        ),
         tool=tool,
         parameters={"temperature": 0.0, "stop": ["x"]},
         version="judge@3",
@@ -91,7 +82,7 @@ def test_the_key_of_a_request_never_changes() -> None:
         assert request_key({"name": "m"}, asked) == digest(
             {"model": {"name": "m"}, "request": fields}
         )
-    asked = replace(request, case=AskedCase(question="?", messages=request.messages))
+    asked = replace(request, case=core.AskedCase(question="?", messages=request.messages))
     assert request_key({"name": "m"}, asked) == digest(
         {"model": {"name": "m"}, "request": asdict(asked)}
     )
@@ -102,7 +93,7 @@ def test_a_kept_reply_costs_no_request(ledger: Ledger) -> None:
     """The second run finds the reply in the ledger: nothing is sent, nothing is spent now. Under
     --replay a call that is not there is an error."""
     model, meter = failing(), Meter(price=one_cent)
-    with pytest.raises(CallError, match="not in the ledger") as caught:
+    with pytest.raises(core.CallError, match="not in the ledger") as caught:
         call(patient(ledger, replay=True), model)
     assert (caught.value.kind, model.requests) == ("not_in_ledger", [])
     first = call(patient(ledger), model)
@@ -127,13 +118,13 @@ def test_equal_requests_at_the_same_time_are_sent_once(ledger: Ledger) -> None:
 @pytest.mark.parametrize(
     ("errors", "sent"),
     [
-        ([TransientError(*OVERLOADED), TransientError("timeout", "slow")], 3),
-        ([TransientError(*OVERLOADED)] * 9, 3),
-        ([RefusedError("too_long", "context")], 1),
+        ([core.TransientError(*OVERLOADED), core.TransientError("timeout", "slow")], 3),
+        ([core.TransientError(*OVERLOADED)] * 9, 3),
+        ([core.RefusedError("too_long", "context")], 1),
     ],
 )
 def test_only_what_may_pass_is_tried_again(
-    ledger: Ledger, errors: list[CallError], sent: int
+    ledger: Ledger, errors: list[core.CallError], sent: int
 ) -> None:
     """Three times at most; then the error itself comes out, and nothing is kept."""
     model = failing(*errors)
@@ -152,7 +143,7 @@ def test_a_failed_first_call_does_not_hold_up_the_others(ledger: Ledger) -> None
     most = 0
 
     class Slow(Scripted):
-        async def complete(self, request: Request) -> Reply:
+        async def complete(self, request: core.Request) -> core.Reply:
             nonlocal under_way, most
             under_way += 1
             most = max(most, under_way)
@@ -160,10 +151,10 @@ def test_a_failed_first_call_does_not_hold_up_the_others(ledger: Ledger) -> None
             under_way -= 1
             if len(self.requests) == 0:
                 self.requests.append(request)
-                raise TransientError(*OVERLOADED)
+                raise core.TransientError(*OVERLOADED)
             return await super().complete(request)
 
-    model = Slow(lambda request: Reply(text="ok"))
+    model = Slow(lambda request: core.Reply(text="ok"))
     ask = patient(ledger).metered(Meter(price=free))
 
     async def many() -> None:
@@ -196,7 +187,7 @@ def interruptible() -> Iterator[None]:
 class Interrupting(Scripted):
     """A model whose user presses Ctrl-C while the first call is under way."""
 
-    async def complete(self, request: Request) -> Reply:
+    async def complete(self, request: core.Request) -> core.Reply:
         if not self.requests:
             os.kill(os.getpid(), signal.SIGINT)
             await asyncio.sleep(0.05)
@@ -211,14 +202,14 @@ def session_of(model: Scripted, folder: Path, **changes: object) -> CallSession:
 def test_each_job_has_its_result_in_order(tmp_path: Path) -> None:
     """A refused call is that job's result; what the calls took is told for each."""
 
-    def handler(request: Request) -> Reply:
+    def handler(request: core.Request) -> core.Reply:
         if request.messages[0].content == "1":
-            raise RefusedError(*["too_long", "too long"])
-        return Reply(text=request.messages[0].content, input_tokens=3)
+            raise core.RefusedError(*["too_long", "too long"])
+        return core.Reply(text=request.messages[0].content, input_tokens=3)
 
-    model, usages = Scripted(handler), list[Usage]()
+    model, usages = Scripted(handler), list[core.Usage]()
 
-    async def job(ask: Ask, number: int) -> str:
+    async def job(ask: core.Ask, number: int) -> str:
         return (await ask(model, ask_for(str(number)))).text
 
     async def work(caller: Caller) -> list[object]:
@@ -228,7 +219,7 @@ def test_each_job_has_its_result_in_order(tmp_path: Path) -> None:
 
     first, second, third = session_of(model, tmp_path).run(work)
     assert (first, third) == ("0", "2")
-    assert isinstance(second, RefusedError)
+    assert isinstance(second, core.RefusedError)
     assert sorted(one.input_tokens for one in usages) == [0, 3, 3]
     assert model.closed
 
@@ -236,9 +227,9 @@ def test_each_job_has_its_result_in_order(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_wave_keeps_what_was_paid(tmp_path: Path) -> None:
     """Ctrl-C lets nothing more be sent; the reply on its way is in the ledger."""
-    model = Interrupting(lambda request: Reply(text="paid"))
+    model = Interrupting(lambda request: core.Reply(text="paid"))
 
-    async def work(caller: Caller) -> list[Reply | CallError]:
+    async def work(caller: Caller) -> list[core.Reply | core.CallError]:
         jobs = [lambda ask, n=n: ask(model, ask_for(str(n))) for n in range(3)]
         return await ask_each(caller, jobs, lambda usage: None)
 
@@ -246,39 +237,39 @@ def test_an_interrupted_wave_keeps_what_was_paid(tmp_path: Path) -> None:
         session_of(model, tmp_path).run(work)
     assert len(model.requests) == 1
 
-    async def again(caller: Caller) -> list[Reply | CallError]:
+    async def again(caller: Caller) -> list[core.Reply | core.CallError]:
         return await ask_each(caller, [lambda ask: ask(model, ask_for("0"))], lambda usage: None)
 
     (kept,) = session_of(model, tmp_path, replay=True).run(again)
-    assert isinstance(kept, Reply)
+    assert isinstance(kept, core.Reply)
     assert kept.text == "paid"
 
 
 def test_the_deadline_holds_for_all_runs_together(tmp_path: Path) -> None:
     """A step that begins when the time is used up sends nothing."""
-    model = Scripted(lambda request: Reply(text="late"))
+    model = Scripted(lambda request: core.Reply(text="late"))
     session = session_of(model, tmp_path, deadline=1e-9)
 
-    async def work(caller: Caller) -> list[Reply | CallError]:
+    async def work(caller: Caller) -> list[core.Reply | core.CallError]:
         return await ask_each(caller, [lambda ask: ask(model, ask_for("x"))], lambda usage: None)
 
     (found,) = session.run(work)
-    assert isinstance(found, StoppedError)
+    assert isinstance(found, core.StoppedError)
     assert model.requests == []
 
 
 def test_a_ledger_that_cannot_be_opened_is_the_askers_error(tmp_path: Path) -> None:
     """The thread that would make the calls hands the error to whoever wanted to ask."""
     (tmp_path / "ledger").write_bytes(b"no ledger at all" * 99)
-    with pytest.raises(UsageError, match="ledger"):
-        CallThread(session_of(Scripted(lambda request: Reply()), tmp_path))
+    with pytest.raises(core.UsageError, match="ledger"):
+        CallThread(session_of(Scripted(lambda request: core.Reply()), tmp_path))
 
 
 def test_a_fatal_error_stops_all_jobs(tmp_path: Path) -> None:
     """After a wrong key no further call is made: the others are stopped."""
 
-    def handler(request: Request) -> Reply:
-        raise FatalError(*["auth", "wrong key"])
+    def handler(request: core.Request) -> core.Reply:
+        raise core.FatalError(*["auth", "wrong key"])
 
     model = Scripted(handler)
 
@@ -291,15 +282,17 @@ def test_a_fatal_error_stops_all_jobs(tmp_path: Path) -> None:
     assert len(model.requests) == 1
 
 
-TOOL = Tool(name="grade", description="Grade it.", schema={"type": "object", "required": ["x"]})
+TOOL = core.Tool(
+    name="grade", description="Grade it.", schema={"type": "object", "required": ["x"]}
+)
 TEXTS = st.text(st.characters(codec=None), max_size=30)
 
 
 def answering(text: str = "Sofia") -> Scripted:
-    return Scripted(lambda request: Reply(text=text, model="m"))
+    return Scripted(lambda request: core.Reply(text=text, model="m"))
 
 
-def no_cost(spec: str, reply: Reply) -> float:
+def no_cost(spec: str, reply: core.Reply) -> float:
     return 0.0
 
 
@@ -307,24 +300,26 @@ def no_cost(spec: str, reply: Reply) -> float:
 def test_a_request_comes_back_as_it_was_asked(texts: list[str], times: int, tool: bool) -> None:
     """Whatever its texts and their lengths; and its key is the hash of what comes back."""
     model = answering()
-    messages = tuple(Message(role="user", content=text * times) for text in texts)
-    case = AskedCase(question="?", metadata={"n": [1, None]}, messages=messages) if tool else None
+    messages = tuple(core.Message(role="user", content=text * times) for text in texts)
+    case = (
+        core.AskedCase(question="?", metadata={"n": [1, None]}, messages=messages) if tool else None
+    )
     tools = TOOL if tool else None
-    request = Request(messages=messages, tool=tools, parameters={"n": 1}, case=case)
+    request = core.Request(messages=messages, tool=tools, parameters={"n": 1}, case=case)
     key = request_key(model.identity, request)
     *apart, kept = documents_of(model, request, key, "")
     sent = json.loads(kept.text)
     assert (kept.kind, kept.key) == (REQUEST, key)
     assert {one.key for one in apart} == set(texts_named(sent))
     frame, fields = whole(sent, {one.key: json.loads(one.text) for one in apart}.__getitem__)
-    back = decode(Request, fields)
+    back = decode(core.Request, fields)
     assert (back, frame["spec"]) == (request, model.spec)
     assert request_key(frame["model"], back) == key
 
 
 def test_a_rubric_is_kept_once(tmp_path: Path) -> None:
     """A hundred requests with one long text and one tool name the same two documents."""
-    rubric = Message(role="system", content="Grade it. " * 500)
+    rubric = core.Message(role="system", content="Grade it. " * 500)
     with Ledger(tmp_path / "l") as ledger:
         caller = Caller(ledger, CallSettings(), no_cost)
 
@@ -346,7 +341,7 @@ def ask_once(caller: Caller, model: Scripted) -> tuple[str, ...]:
     meter = Meter(price=no_cost)
 
     async def one() -> None:
-        with suppress(CallError):
+        with suppress(core.CallError):
             await caller.metered(meter)(model, ask_for("q"))
 
     asyncio.run(one())
@@ -369,8 +364,8 @@ def test_what_was_asked_in_vain_is_kept_as_well(tmp_path: Path) -> None:
     """A refused call has its prompt and no reply; one that was never made has neither. Without
     transcripts the ledger has replies alone."""
 
-    def refuse(request: Request) -> Reply:
-        raise RefusedError("refused", "too long")
+    def refuse(request: core.Request) -> core.Reply:
+        raise core.RefusedError("refused", "too long")
 
     settings = CallSettings(retry=RetryPolicy(attempts=1))
     with Ledger(tmp_path / "l") as ledger:
@@ -378,7 +373,7 @@ def test_what_was_asked_in_vain_is_kept_as_well(tmp_path: Path) -> None:
         assert list(ledger.documents(REQUEST, [key])) == [key]
         assert ledger.replies([key]) == {}
         halted = Caller(ledger, settings, no_cost)
-        halted.sender.halt(StoppedError("stopped", "the user stopped it"))
+        halted.sender.halt(core.StoppedError("stopped", "the user stopped it"))
         assert ask_once(halted, answering()) == ()
     with Ledger(tmp_path / "without transcripts") as ledger:
         (key,) = ask_once(Caller(ledger, CallSettings(transcripts=False), no_cost), answering())

@@ -12,21 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from evaluators import core
 from evaluators.answerers import PromptedAnswer
-from evaluators.core import (
-    CORRECT,
-    Ask,
-    Case,
-    Limits,
-    Model,
-    Reply,
-    Request,
-    State,
-    StoppedError,
-    TransientError,
-    Usage,
-    Verdict,
-)
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.caller import CallSettings, RetryPolicy
 from evaluators.runtime.outcomes import OutcomeReader, Status
@@ -39,7 +26,7 @@ from tests.support.tables import tabled
 
 @tabled("answer", "state", "kind")
 def test_each_item_ends_in_one_state(
-    tmp_path: Path, answer: str | None, state: State, kind: str
+    tmp_path: Path, answer: str | None, state: core.State, kind: str
 ) -> None:
     """A grade, an ERROR of a kind or a MISSING; a failure is never a grade."""
     outcome = Bench(tmp_path, [task(1, answer)]).run()["k1"]
@@ -51,8 +38,8 @@ def test_each_item_ends_in_one_state(
 def test_what_an_answer_took_is_apart_from_what_its_judge_took(tmp_path: Path) -> None:
     """Also when the replies come from the ledger: the seconds are those of the first call. Where
     the answer's own call fails, or there is none, nothing is known."""
-    said = Reply(text="София", input_tokens=7, output_tokens=2, seconds=0.25)
-    graded = Reply(text="A", input_tokens=70, output_tokens=20, seconds=2.5)
+    said = core.Reply(text="София", input_tokens=7, output_tokens=2, seconds=0.25)
+    graded = core.Reply(text="A", input_tokens=70, output_tokens=20, seconds=2.5)
     model = Scripted(lambda request: said)
     judge = AskingJudge(model=Scripted(lambda request: graded, spec="openai:judge"))
     for _ in range(2):
@@ -61,7 +48,7 @@ def test_what_an_answer_took_is_apart_from_what_its_judge_took(tmp_path: Path) -
         took = one["k1"].answering
         assert (took.input_tokens, took.output_tokens, took.seconds) == (7, 2, 0.25)
         assert one["k1"].usage.seconds == 2.75
-        assert one["k2"].answering == Usage()
+        assert one["k2"].answering == core.Usage()
     assert len(model.requests) == 1
 
 
@@ -72,9 +59,9 @@ class AskingJudge:
     model: Scripted
     spec: str = "openai:judge"
 
-    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         await ask(self.model, ask_for(f"Is {answer} right in {case.id}?"))
-        return Verdict(grade=CORRECT)
+        return core.Verdict(grade=core.CORRECT)
 
 
 @tabled("text", "finish", "whole", "kind")
@@ -83,7 +70,7 @@ def test_what_the_provider_withheld_is_no_answer(
 ) -> None:
     """A filtered reply, or one cut before its first word, is an ERROR and no miss. A cut sentence
     is judged as it stands; a cut yes or no may be the start of another word."""
-    model = Scripted(lambda request: Reply(text=text, finish=finish))
+    model = Scripted(lambda request: core.Reply(text=text, finish=finish))
     answerer = PromptedAnswer(model=model, prompt=PROMPT, whole=whole)
     one = Bench(tmp_path, [replace(prompted(1, model), answerer=answerer)]).run()["k1"]
     assert (one.state, one.kind) == ("error" if kind else "passed", kind)
@@ -99,7 +86,7 @@ def test_a_ledger_that_fails_stops_the_run(tmp_path: Path) -> None:
 
 def test_a_board_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:
     """When no test would hear of the outcomes nothing more is paid for, and models are closed."""
-    model = Scripted(lambda request: Reply(text="CORRECT"))
+    model = Scripted(lambda request: core.Reply(text="CORRECT"))
     bench = Bench(tmp_path, [prompted(number, model) for number in range(500)])
     with closing(sqlite3.connect(bench.path)) as connection, connection:
         connection.execute("DROP TABLE outcomes")
@@ -115,28 +102,28 @@ class Stingy(Budget):
     def __init__(self, calls: int) -> None:
         super().__init__(1.0, {})
         self.left = calls
-        self.settled: list[tuple[float, str, Reply | None]] = []
+        self.settled: list[tuple[float, str, core.Reply | None]] = []
 
     async def reserve(
-        self, model: Model, request: Request, *, urgent: bool = False, batch: bool = False
+        self, model: core.Model, request: core.Request, *, urgent: bool = False, batch: bool = False
     ) -> float:
         if self.left == 0:
-            raise StoppedError("budget", "the money is used up")
+            raise core.StoppedError("budget", "the money is used up")
         self.left -= 1
         return 0.25
 
-    def settle(self, reserved: float, spec: str, reply: Reply | None) -> None:
+    def settle(self, reserved: float, spec: str, reply: core.Reply | None) -> None:
         self.settled.append((reserved, spec, reply))
 
 
 def test_a_used_up_budget_leaves_the_rest_missing(tmp_path: Path) -> None:
     """Every call is reserved before and settled after it, failed ones too; then nothing is sent."""
-    left = [TransientError("server", "oops")]
+    left = [core.TransientError("server", "oops")]
 
-    def handler(request: Request) -> Reply:
+    def handler(request: core.Request) -> core.Reply:
         if left:
             raise left.pop()
-        return Reply(text="CORRECT")
+        return core.Reply(text="CORRECT")
 
     model, budget = Scripted(handler), Stingy(calls=5)
     settings = CallSettings(concurrency=2, retry=RetryPolicy(first=0, longest=0))
@@ -152,7 +139,7 @@ def test_a_used_up_budget_leaves_the_rest_missing(tmp_path: Path) -> None:
 
 def test_what_is_kept_needs_no_time(tmp_path: Path) -> None:
     """When the run's time is up items in the ledger are graded, and the others are MISSING."""
-    model = Scripted(lambda request: Reply(text="CORRECT"))
+    model = Scripted(lambda request: core.Reply(text="CORRECT"))
     Bench(tmp_path, [prompted(number, model) for number in range(3)]).run()
     settings = CallSettings(deadline=1e-9)
     bench = Bench(tmp_path, [prompted(number, model) for number in range(8)], settings)
@@ -167,12 +154,12 @@ def test_the_figures_of_a_run_under_way(tmp_path: Path) -> None:
     at_work, go_on = threading.Event(), threading.Event()
 
     class Slow(Scripted):
-        async def complete(self, request: Request) -> Reply:
+        async def complete(self, request: core.Request) -> core.Reply:
             at_work.set()
             await asyncio.to_thread(go_on.wait, 10)
-            raise TransientError("rate_limit", "too many", 3600)
+            raise core.TransientError("rate_limit", "too many", 3600)
 
-    model = Slow(lambda request: Reply(), limits=Limits(host="api.example"))
+    model = Slow(lambda request: core.Reply(), limits=core.Limits(host="api.example"))
     bench = Bench(tmp_path, [prompted(1, model)])
     assert bench.engine.status == Status(limit=4)
     thread = EngineThread(bench.job(9))
@@ -191,13 +178,13 @@ def test_a_stopped_run_starts_no_further_call(tmp_path: Path) -> None:
     started, go_on = threading.Event(), threading.Event()
 
     class Slow(Scripted):
-        async def complete(self, request: Request) -> Reply:
+        async def complete(self, request: core.Request) -> core.Reply:
             self.requests.append(request)
             started.set()
             await asyncio.to_thread(go_on.wait, 10)
             return self.handler(request)
 
-    model = Slow(lambda request: Reply(text="CORRECT"))
+    model = Slow(lambda request: core.Reply(text="CORRECT"))
     bench = Bench(tmp_path, [prompted(number, model) for number in range(50)])
     thread = EngineThread(bench.job(100))
     thread.start()

@@ -8,23 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import (
-    CORRECT,
-    GRADES,
-    INCORRECT,
-    NOT_ATTEMPTED,
-    Ask,
-    Case,
-    JudgeError,
-    Model,
-    RefusedError,
-    Reply,
-    Request,
-    StoppedError,
-    ToolCall,
-    Verdict,
-    Vote,
-)
+from evaluators import core
 from evaluators.judge_spec import known_names, returned_names
 from evaluators.judges import ensemble
 from evaluators.judges.lexical.judge import LexicalJudge
@@ -34,7 +18,7 @@ from evaluators.rubric import Rubric
 from tests.support.scripted import Scripted, complete, make_case
 from tests.support.tables import tabled
 
-SOME_GRADES = st.lists(st.sampled_from(GRADES), max_size=5)
+SOME_GRADES = st.lists(st.sampled_from(core.GRADES), max_size=5)
 SOME_RATINGS = st.lists(st.integers(ensemble.LOWEST, ensemble.HIGHEST), max_size=5)
 FEW = st.integers(0, 3)
 SEVERAL = st.lists(st.integers(ensemble.LOWEST, ensemble.HIGHEST), min_size=1, max_size=5)
@@ -49,7 +33,7 @@ def test_the_most_votes_win(grades: list[str], missing: int, verdict: str | None
 @given(SOME_GRADES, FEW)
 def test_what_stands_is_not_to_be_overturned(grades: list[str], missing: int) -> None:
     """With votes missing, a verdict is given only if no values of theirs could change it."""
-    fates = {ensemble.majority([*grades, *rest]) for rest in product(GRADES, repeat=missing)}
+    fates = {ensemble.majority([*grades, *rest]) for rest in product(core.GRADES, repeat=missing)}
     assert ensemble.majority(grades, missing) == (fates.pop() if len(fates) == 1 else None)
 
 
@@ -67,7 +51,7 @@ def test_a_middle_that_stands_is_not_to_be_moved(ratings: list[int], missing: in
     assert ensemble.middle(ratings, missing) == (fates.pop() if len(fates) == 1 else None)
 
 
-Said = Verdict | Exception
+Said = core.Verdict | Exception
 
 
 @dataclass
@@ -78,7 +62,7 @@ class Member:
     said: Said
     heard: list[str] = field(default_factory=list)
 
-    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         self.heard.append(answer)
         if isinstance(self.said, Exception):
             raise self.said
@@ -89,91 +73,93 @@ def members_saying(*said: str | int | Exception) -> tuple[Member, ...]:
     verdicts = (
         one
         if isinstance(one, Exception)
-        else Verdict(rating=one)
+        else core.Verdict(rating=one)
         if isinstance(one, int)
-        else Verdict(grade=one)
+        else core.Verdict(grade=one)
         for one in said
     )
     return tuple(map(Member, "abcdef", verdicts))
 
 
-def judged(members: tuple[Member, ...], answer: str = "Sofia") -> Verdict:
-    rating = isinstance(members[0].said, Verdict) and members[0].said.rating is not None
+def judged(members: tuple[Member, ...], answer: str = "Sofia") -> core.Verdict:
+    rating = isinstance(members[0].said, core.Verdict) and members[0].said.rating is not None
     panel = ensemble.PanelJudge(
         judges=members,
         rating=rating,
         spared=empty_answer_rating if rating else empty_answer_verdict,
     )
 
-    async def ask(model: Model, request: Request) -> Reply:
+    async def ask(model: core.Model, request: core.Request) -> core.Reply:
         raise AssertionError
 
     return asyncio.run(panel.judge(make_case(), answer, ask))
 
 
-def gone() -> RefusedError:
-    return RefusedError("refused", "the server said no")
+def gone() -> core.RefusedError:
+    return core.RefusedError("refused", "the server said no")
 
 
 def test_a_panel_keeps_every_vote() -> None:
     """The majority's grade or the median, with what each said; a tie is an error that has them."""
-    verdict = judged(members_saying(CORRECT, INCORRECT, CORRECT))
-    assert verdict.grade == CORRECT
+    verdict = judged(members_saying(core.CORRECT, core.INCORRECT, core.CORRECT))
+    assert verdict.grade == core.CORRECT
     assert verdict.reason == "a: CORRECT; b: INCORRECT; c: CORRECT"
     assert verdict.votes == (
-        Vote(judge="a", grade=CORRECT),
-        Vote(judge="b", grade=INCORRECT),
-        Vote(judge="c", grade=CORRECT),
+        core.Vote(judge="a", grade=core.CORRECT),
+        core.Vote(judge="b", grade=core.INCORRECT),
+        core.Vote(judge="c", grade=core.CORRECT),
     )
-    with pytest.raises(JudgeError, match=r"a: CORRECT; b: INCORRECT: a tie; name an odd") as told:
-        judged(members_saying(CORRECT, INCORRECT))
+    with pytest.raises(
+        core.JudgeError, match=r"a: CORRECT; b: INCORRECT: a tie; name an odd"
+    ) as told:
+        judged(members_saying(core.CORRECT, core.INCORRECT))
     assert told.value.kind == ensemble.TIE
-    assert [vote.label for vote in told.value.votes] == [CORRECT, INCORRECT]
+    assert [vote.label for vote in told.value.votes] == [core.CORRECT, core.INCORRECT]
     assert judged(members_saying(2, 9, 7)).rating == 7
     verdict = judged(members_saying(4, 8))
     assert (verdict.rating, verdict.reason) == (4, "a: 4; b: 8")
     assert judged(members_saying(6, 6, gone())).rating == 6
 
 
-@pytest.mark.parametrize("failure", [gone(), JudgeError("three replies without a verdict")])
+@pytest.mark.parametrize("failure", [gone(), core.JudgeError("three replies without a verdict")])
 def test_a_missing_vote_that_changes_nothing(failure: Exception) -> None:
     """Two of three agree: the third could not change their verdict."""
-    verdict = judged(members_saying(CORRECT, failure, CORRECT))
-    assert verdict.grade == CORRECT
+    verdict = judged(members_saying(core.CORRECT, failure, core.CORRECT))
+    assert verdict.grade == core.CORRECT
     assert verdict.votes[1].grade is None
     assert str(failure) in verdict.votes[1].error
 
 
-@pytest.mark.parametrize("said", [(CORRECT, INCORRECT), (4, 8)])
+@pytest.mark.parametrize("said", [(core.CORRECT, core.INCORRECT), (4, 8)])
 def test_a_missing_vote_that_could_decide(said: tuple[str | int, ...]) -> None:
     """It is an error: which grade would win, or what the median would be, is not known."""
-    with pytest.raises(JudgeError, match="what is missing could decide") as told:
+    with pytest.raises(core.JudgeError, match="what is missing could decide") as told:
         judged(members_saying(*said, gone()))
     assert told.value.kind == ensemble.UNDECIDED
 
 
 def test_no_vote_is_what_stops_a_run_or_is_an_error_of_ours() -> None:
     """A stop leaves the item to a later run, unless the other votes decide; a bug ends the item."""
-    stopped = StoppedError("budget", "all is spent")
-    with pytest.raises(StoppedError, match="all is spent"):
-        judged(members_saying(CORRECT, INCORRECT, stopped))
-    assert judged(members_saying(CORRECT, CORRECT, stopped)).grade == CORRECT
+    stopped = core.StoppedError("budget", "all is spent")
+    with pytest.raises(core.StoppedError, match="all is spent"):
+        judged(members_saying(core.CORRECT, core.INCORRECT, stopped))
+    assert judged(members_saying(core.CORRECT, core.CORRECT, stopped)).grade == core.CORRECT
 
     with pytest.raises(ZeroDivisionError):
-        judged(members_saying(CORRECT, CORRECT, ZeroDivisionError()))
+        judged(members_saying(core.CORRECT, core.CORRECT, ZeroDivisionError()))
 
 
 @pytest.mark.parametrize("answer", ["Solution:", ".", "", "Отговор:", "\u200b"])
 def test_nobody_is_asked_about_an_answer_without_content(answer: str) -> None:
     """A master key is NOT_ATTEMPTED, and a blank answer is rated 1, whatever the judges think."""
-    members = members_saying(CORRECT, CORRECT, CORRECT)
-    assert judged(members, answer=answer) == Verdict(
-        grade=NOT_ATTEMPTED, reason="no content; the judge was not asked"
+    members = members_saying(core.CORRECT, core.CORRECT, core.CORRECT)
+    assert judged(members, answer=answer) == core.Verdict(
+        grade=core.NOT_ATTEMPTED, reason="no content; the judge was not asked"
     )
     raters = members_saying(9, 9)
     assert judged(raters, answer=" ").rating == 1
     assert all(member.heard == [] for member in (*members, *raters))
-    assert judged(members, answer="x" * LONGEST).grade == CORRECT
+    assert judged(members, answer="x" * LONGEST).grade == core.CORRECT
 
 
 @tabled("spec", "models", "name")
@@ -201,8 +187,8 @@ RUBRIC = Rubric(
 
 
 def says(grade: str) -> Scripted:
-    call = ToolCall(name="grade", arguments=f'{{"reason": "so", "grade": "{grade}"}}')
-    return Scripted(lambda request: Reply(calls=(call,)))
+    call = core.ToolCall(name="grade", arguments=f'{{"reason": "so", "grade": "{grade}"}}')
+    return Scripted(lambda request: core.Reply(calls=(call,)))
 
 
 def cascade(model: Scripted, audit: float = 0.0) -> ensemble.CascadeJudge:
@@ -211,57 +197,59 @@ def cascade(model: Scripted, audit: float = 0.0) -> ensemble.CascadeJudge:
     )
 
 
-def cascaded(judge: ensemble.CascadeJudge, answer: str) -> Verdict:
+def cascaded(judge: ensemble.CascadeJudge, answer: str) -> core.Verdict:
     return asyncio.run(judge.judge(make_case(), answer, complete))
 
 
 def test_what_the_rules_are_sure_of_costs_no_call_and_the_model_judges_the_rest() -> None:
     """Sure: the rules' verdict, named as theirs; else their opinion does not count at all."""
-    model = says(INCORRECT)
+    model = says(core.INCORRECT)
     verdict = cascaded(cascade(model), "София")
-    assert (verdict.grade, verdict.sure) == (CORRECT, True)
-    assert [(vote.judge, vote.grade) for vote in verdict.votes] == [("lexical", CORRECT)]
-    assert cascaded(cascade(model), "Не знам.").grade == NOT_ATTEMPTED
+    assert (verdict.grade, verdict.sure) == (core.CORRECT, True)
+    assert [(vote.judge, vote.grade) for vote in verdict.votes] == [("lexical", core.CORRECT)]
+    assert cascaded(cascade(model), "Не знам.").grade == core.NOT_ATTEMPTED
     assert model.requests == []
-    model = says(CORRECT)
+    model = says(core.CORRECT)
     verdict = cascaded(cascade(model), "Градът в подножието на Витоша")
     assert len(model.requests) == 1
-    assert verdict == Verdict(
-        grade=CORRECT,
+    assert verdict == core.Verdict(
+        grade=core.CORRECT,
         reason="so",
-        votes=(Vote(judge="openai:scripted", grade=CORRECT, reason="so"),),
+        votes=(core.Vote(judge="openai:scripted", grade=core.CORRECT, reason="so"),),
     )
 
 
 def test_an_audit_changes_no_verdict_and_may_fail() -> None:
     """What the model says, or why it says nothing, is only noted; the item is settled."""
-    model = says(INCORRECT)
+    model = says(core.INCORRECT)
     verdict = cascaded(cascade(model, audit=1.0), "София")
-    assert verdict.grade == CORRECT
-    assert [vote.grade for vote in verdict.votes] == [CORRECT, INCORRECT]
+    assert verdict.grade == core.CORRECT
+    assert [vote.grade for vote in verdict.votes] == [core.CORRECT, core.INCORRECT]
     assert verdict.votes[1].judge == "openai:scripted"
     assert replace(verdict, votes=()) == replace(cascaded(cascade(model), "София"), votes=())
 
-    def refuse(request: Request) -> Reply:
+    def refuse(request: core.Request) -> core.Reply:
         raise gone()
 
     verdict = cascaded(cascade(Scripted(refuse), audit=1.0), "София")
-    assert verdict.grade == CORRECT
-    assert verdict.votes[1] == Vote(judge="openai:scripted", error="refused: the server said no")
+    assert verdict.grade == core.CORRECT
+    assert verdict.votes[1] == core.Vote(
+        judge="openai:scripted", error="refused: the server said no"
+    )
 
 
 @pytest.mark.parametrize("answer", ["", "Solution:", "Отговор:", "…"])
 def test_a_cascade_asks_nobody_about_an_answer_without_content(answer: str) -> None:
     """A master key reaches no model, neither as the rest nor as an audit."""
-    model = says(CORRECT)
-    assert cascaded(cascade(model, audit=1.0), answer).grade == NOT_ATTEMPTED
+    model = says(core.CORRECT)
+    assert cascaded(cascade(model, audit=1.0), answer).grade == core.NOT_ATTEMPTED
     assert model.requests == []
 
 
 @given(st.floats(0, 1), st.integers(0, 5), st.integers(1, 500))
 def test_the_draw_depends_on_item_and_seed_alone(share: float, seed: int, number: int) -> None:
     """The same in every process, and an item of a smaller share is one of every larger share."""
-    judge = replace(cascade(says(CORRECT), share), seed=seed)
+    judge = replace(cascade(says(core.CORRECT), share), seed=seed)
     case = make_case(number)
     assert judge.audits(case) == judge.audits(replace(case, question="Друг?", recorded=None))
     assert not replace(judge, audit=0.0).audits(case)
@@ -272,7 +260,7 @@ def test_the_draw_depends_on_item_and_seed_alone(share: float, seed: int, number
 
 def test_the_share_is_drawn_about_as_often_as_it_says() -> None:
     """Five in a hundred of ten thousand items, and other ones for another seed."""
-    judge = cascade(says(CORRECT), ensemble.AUDIT)
+    judge = cascade(says(core.CORRECT), ensemble.AUDIT)
     cases = [make_case(number) for number in range(10_000)]
     drawn = {case.id for case in cases if judge.audits(case)}
     assert 430 <= len(drawn) <= 570

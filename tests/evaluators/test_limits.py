@@ -7,16 +7,7 @@ from random import Random
 
 import pytest
 
-from evaluators.core import (
-    CallError,
-    FatalError,
-    Limits,
-    RefusedError,
-    Reply,
-    Request,
-    StoppedError,
-    TransientError,
-)
+from evaluators import core
 from evaluators.runtime.caller import CallSettings, ItemClock, RetryPolicy, Sender
 from evaluators.runtime.limits import TokenLimit
 from evaluators.runtime.server import (
@@ -56,9 +47,9 @@ def test_a_host_that_is_silent_from_the_first_call_on_is_given_up() -> None:
     """Its calls end by their own deadline: no item is tried five times, two minutes each."""
 
     class Silent(Server):
-        async def complete(self, request: Request) -> Reply:
+        async def complete(self, request: core.Request) -> core.Reply:
             await asyncio.sleep(120)
-            raise TransientError("timeout", "no reply in time")
+            raise core.TransientError("timeout", "no reply in time")
 
     ended = asked(Silent(), 500)
     assert (ended.replies, len(ended.errors) + ended.stopped) == (0, 500)
@@ -80,7 +71,7 @@ def test_the_run_s_deadline_ends_the_waiting() -> None:
 def test_calls_in_flight_at_the_deadline_are_cut() -> None:
     """A reply that comes a moment late is kept; what hangs is cut within two seconds. Waiting for
     another run's call ends with the run's time; what comes before it is used."""
-    limits = Limits(host="host", deadline=1e9, item_deadline=1e9)
+    limits = core.Limits(host="host", deadline=1e9, item_deadline=1e9)
     assert asked(Server(latency=61, limits=limits), 1, deadline=60.0).replies == 1
     ended = asked(Server(latency=1e6, limits=limits), 40, deadline=60.0)
     assert (ended.replies, ended.stopped) == (0, 40)
@@ -90,7 +81,7 @@ def test_calls_in_flight_at_the_deadline_are_cut() -> None:
         sender = Sender(CallSettings(deadline=60, random=lambda: 0.0))
         sender.begin()
         assert await sender.before_the_end(asyncio.sleep(59, "in time")) == "in time"
-        with pytest.raises(StoppedError, match="60 s are used up"):
+        with pytest.raises(core.StoppedError, match="60 s are used up"):
             await sender.before_the_end(asyncio.sleep(1e6))
         assert now() == 60
 
@@ -99,17 +90,17 @@ def test_calls_in_flight_at_the_deadline_are_cut() -> None:
 
 def test_an_item_has_its_own_deadline() -> None:
     """Its calls, retries and waits end in time; waiting for the first slot does not count."""
-    limits = Limits(host="host", deadline=1e9, item_deadline=50, concurrency=1)
+    limits = core.Limits(host="host", deadline=1e9, item_deadline=50, concurrency=1)
     ended = asked(Server(latency=1e6, limits=limits), 3)
-    kinds = [error.kind for error in ended.errors if isinstance(error, CallError)]
+    kinds = [error.kind for error in ended.errors if isinstance(error, core.CallError)]
     assert kinds == ["item_deadline"] * 3
     assert ended.seconds == pytest.approx(150)
-    limits = Limits(host="host", deadline=10, item_deadline=5)
+    limits = core.Limits(host="host", deadline=10, item_deadline=5)
     server = Server(refuse=Down(begin=0, end=1e9, kind="server"), limits=limits)
     patience = RetryPolicy(attempts=100, first=1.0, longest=1.0)
     ended = run(call_all(server, 1, CallSettings(retry=patience)))
     (error,) = ended.errors
-    assert isinstance(error, CallError)
+    assert isinstance(error, core.CallError)
     assert error.kind == "item_deadline"
     assert ended.seconds == pytest.approx(5)
 
@@ -127,9 +118,9 @@ def test_a_poisoned_item_does_not_open_the_circuit() -> None:
     """One request that always overloads the server is one ERROR; the others go on."""
 
     class Poisoned(Server):
-        async def complete(self, request: object) -> Reply:
+        async def complete(self, request: object) -> core.Reply:
             if "'13'" in str(request):
-                raise TransientError("overloaded", "busy")
+                raise core.TransientError("overloaded", "busy")
             return await super().complete(request)  # type: ignore[arg-type]
 
     ended = asked(Poisoned(), 200)
@@ -145,7 +136,7 @@ def test_an_overloaded_server_is_asked_by_fewer_at_once() -> None:
         nonlocal refused
         if server.in_flight > 20:
             refused += 1
-            raise TransientError("overloaded", "busy")
+            raise core.TransientError("overloaded", "busy")
 
     server.refuse = refuse
     ended = asked(server, 1000, concurrency=64)
@@ -155,10 +146,10 @@ def test_an_overloaded_server_is_asked_by_fewer_at_once() -> None:
 
 def test_a_model_s_own_concurrency() -> None:
     """An entry's limit holds below the run's, and the run's limit below an entry's."""
-    small = Server(limits=Limits(concurrency=3))
+    small = Server(limits=core.Limits(concurrency=3))
     assert asked(small, 100, concurrency=16).replies == 100
     assert small.most == 3
-    large = Server(limits=Limits(concurrency=99))
+    large = Server(limits=core.Limits(concurrency=99))
     ended = asked(large, 300, concurrency=16)
     assert (ended.replies, large.most, ended.sender.admission.limit) == (300, 16, 16)
 
@@ -167,16 +158,16 @@ def test_a_wrong_key_of_the_judge_stops_the_answers_too() -> None:
     """Where one model can never be asked, the other is asked no more: nothing could be judged."""
 
     def refuse(at: float) -> None:
-        raise FatalError("auth", "no")
+        raise core.FatalError("auth", "no")
 
     answers = Server(spec="openai:answers")
-    judge = Server(spec="anthropic:judge", refuse=refuse, limits=Limits(host="other"))
+    judge = Server(spec="anthropic:judge", refuse=refuse, limits=core.Limits(host="other"))
 
     async def item(sender: Sender, number: int) -> str:
         try:
             await sender.send(answers, ask_for(f"question {number}"), ItemClock())
             await sender.send(judge, ask_for(f"judge {number}"), ItemClock())
-        except CallError as error:
+        except core.CallError as error:
             return type(error).__name__
         return "graded"
 
@@ -204,7 +195,7 @@ def test_an_item_that_has_begun_goes_before_new_ones(*, same_model: bool) -> Non
         sender = Sender(CallSettings(concurrency=8, random=lambda: 0.0))
         items = asyncio.gather(*(item(sender, number) for number in range(500)))
         await asyncio.sleep(10.1)
-        sender.halt(StoppedError("stopped", "enough"))
+        sender.halt(core.StoppedError("stopped", "enough"))
         await asyncio.gather(items, return_exceptions=True)
 
     done: list[int] = []
@@ -220,7 +211,7 @@ def test_a_quota_that_ends_in_mid_run_stops_the_rest() -> None:
 
     def refuse(at: float) -> None:
         if len(server.at) > 100:
-            raise FatalError("quota", "used up")
+            raise core.FatalError("quota", "used up")
 
     server.refuse = refuse
     ended = asked(server, 1000)
@@ -233,21 +224,21 @@ def test_a_halted_run_starts_nothing() -> None:
     """After a stop those who wait are told so; what is in flight still brings its reply."""
     server = Server(latency=1.0)
 
-    async def scenario() -> list[Reply | BaseException]:
+    async def scenario() -> list[core.Reply | BaseException]:
         sender = Sender(CallSettings(concurrency=2, random=lambda: 0.0))
         asks = [sender.send(server, ask_for(str(one)), ItemClock()) for one in range(10)]
         tasks = [asyncio.create_task(one) for one in asks]
         await asyncio.sleep(1.5)
         assert sender.admission.in_flight == 2
-        sender.halt(StoppedError("stopped", "enough"))
+        sender.halt(core.StoppedError("stopped", "enough"))
         results = await asyncio.gather(*tasks, return_exceptions=True)
-        with pytest.raises(StoppedError, match="enough"):
+        with pytest.raises(core.StoppedError, match="enough"):
             await sender.send(server, ask_for("late"), ItemClock())
         return list(results)
 
     results = run(scenario())
-    assert sum(isinstance(one, Reply) for one in results) == 3
-    assert sum(isinstance(one, StoppedError) for one in results) == 7
+    assert sum(isinstance(one, core.Reply) for one in results) == 3
+    assert sum(isinstance(one, core.StoppedError) for one in results) == 7
     assert len(server.at) == 3
 
 
@@ -295,13 +286,15 @@ def test_a_call_that_is_let_in_and_cancelled_at_once_gives_its_place_back() -> N
 def test_a_pause_holds_for_every_model_of_the_host() -> None:
     """One model's 429 keeps the other models of its server waiting too; other servers go on."""
     limits = {"slow": "one", "same": "one", "other": "two"}
-    refusals = [TransientError("rate_limit", "later", 30.0)]
+    refusals = [core.TransientError("rate_limit", "later", 30.0)]
 
     def refuse(at: float) -> None:
         if refusals:
             raise refusals.pop()
 
-    servers = {name: Server(spec=name, limits=Limits(host=host)) for name, host in limits.items()}
+    servers = {
+        name: Server(spec=name, limits=core.Limits(host=host)) for name, host in limits.items()
+    }
     servers["slow"].refuse = refuse
 
     async def scenario() -> None:
@@ -327,7 +320,7 @@ def test_a_window_of_a_minute_is_used_up(concurrency: int, retry_after: float | 
     def refuse(at: float) -> None:
         minute = int(at // 60)
         if used[minute] == 300:
-            raise TransientError("rate_limit", "too many this minute", retry_after)
+            raise core.TransientError("rate_limit", "too many this minute", retry_after)
         used[minute] += 1
 
     server = Server(refuse=refuse)
@@ -342,7 +335,7 @@ def at_random(share: float, retry_after: float | None, seed: int = 1) -> Callabl
 
     def refuse(at: float) -> None:
         if draws.random() < share:
-            raise TransientError("rate_limit", "not this one", retry_after)
+            raise core.TransientError("rate_limit", "not this one", retry_after)
 
     return refuse
 
@@ -405,9 +398,11 @@ def test_a_pace_recovers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "bounds"), [(Limits(rpm=120), {}), (Limits(), {"rpm": 120})], ids=["model", "run"]
+    ("limits", "bounds"),
+    [(core.Limits(rpm=120), {}), (core.Limits(), {"rpm": 120})],
+    ids=["model", "run"],
 )
-def test_requests_a_minute(limits: Limits, bounds: dict[str, int]) -> None:
+def test_requests_a_minute(limits: core.Limits, bounds: dict[str, int]) -> None:
     """No minute sees more than its number, no start is a burst, and the rate is used up."""
     server = Server(limits=limits, refuse=Metered(rate=2.0001, burst=1))
     ended = asked(server, 500, **bounds)
@@ -418,7 +413,7 @@ def test_requests_a_minute(limits: Limits, bounds: dict[str, int]) -> None:
 
 def test_a_run_s_limit_is_shared_by_its_models() -> None:
     """The requests a minute of a run are those of all its models together."""
-    servers = [Server(spec=name, limits=Limits(host=name)) for name in "ab"]
+    servers = [Server(spec=name, limits=core.Limits(host=name)) for name in "ab"]
 
     async def both() -> None:
         sender = Sender(CallSettings(rpm=60, random=lambda: 0.0))
@@ -431,8 +426,8 @@ def test_a_run_s_limit_is_shared_by_its_models() -> None:
 
 def test_tokens_a_minute() -> None:
     """What replies report corrects the estimate: over a minute the tokens keep to their number."""
-    reply = Reply(text="ok", input_tokens=900, output_tokens=100)
-    server = Server(limits=Limits(tpm=60_000, max_tokens=50), reply=reply)
+    reply = core.Reply(text="ok", input_tokens=900, output_tokens=100)
+    server = Server(limits=core.Limits(tpm=60_000, max_tokens=50), reply=reply)
     ended = asked(server, 200)
     assert ended.replies == 200
     assert max(sum(one <= at < one + 60 for at in server.at) for one in server.at) <= 66
@@ -443,15 +438,15 @@ def test_one_request_too_large_for_the_minute_is_that_item_s_error() -> None:
     """A request that a server refuses for its size is not repeated, and holds nobody up."""
 
     class Picky(Server):
-        async def complete(self, request: object) -> Reply:
+        async def complete(self, request: object) -> core.Reply:
             if "7" in str(request):
-                raise RefusedError("too_large", "more tokens than a minute has")
+                raise core.RefusedError("too_large", "more tokens than a minute has")
             return await super().complete(request)  # type: ignore[arg-type]
 
     ended = asked(Picky(), 10)
     assert (
         ended.replies,
-        [error.kind for error in ended.errors if isinstance(error, CallError)],
+        [error.kind for error in ended.errors if isinstance(error, core.CallError)],
     ) == (9, ["too_large"])
 
 
@@ -460,7 +455,7 @@ def test_a_pause_is_lengthened_and_never_shortened(draw: float) -> None:
     """0 to 20 % are added to what was announced, as drawn."""
     host = ServerState("host", 16, lambda: draw, give_up_after=900)
     host.start(0)
-    host.end(TransientError("rate_limit", "later", 10.0), 0, 1, None)
+    host.end(core.TransientError("rate_limit", "later", 10.0), 0, 1, None)
     assert host.wait(1) == pytest.approx(10 * (1 + PAUSE_SPREAD * draw))
 
 
@@ -469,9 +464,9 @@ def test_an_estimate_learns_from_replies() -> None:
     tokens = TokenLimit(TokenBucket.per_minute(6000, 2.0, 0.0), 500)
     request = ask_for("x" * 400)
     assert tokens.estimate(request) == 400 / 4 + 500
-    tokens.correct(600, request, Reply(text="uncounted"))
+    tokens.correct(600, request, core.Reply(text="uncounted"))
     assert tokens.estimate(request) == 600
-    tokens.correct(600, request, Reply(input_tokens=200, output_tokens=20))
+    tokens.correct(600, request, core.Reply(input_tokens=200, output_tokens=20))
     assert tokens.estimate(request) == 220
     short = ask_for("x" * 400)
     limited = type(short)(messages=short.messages, parameters={"max_tokens": 10})
@@ -484,10 +479,10 @@ def test_a_host_says_what_it_waits_for() -> None:
     host = ServerState("api.example", 16, lambda: 0.0, give_up_after=900)
     assert host.describe(0) == ""
     host.start(0)
-    host.end(TransientError("rate_limit", "later", 12.0), 0, 0, None)
+    host.end(core.TransientError("rate_limit", "later", 12.0), 0, 0, None)
     assert host.describe(0) == "api.example paused 12 s"
     assert host.describe(20) == f"api.example at {FIRST_RATE:.1f} calls/s"
     for at in range(20, 30):
         host.start(at)
-        host.end(TransientError("overloaded", "busy"), at, at, None)
+        host.end(core.TransientError("overloaded", "busy"), at, at, None)
     assert host.describe(40) == "api.example overloaded for 40 s, probing"

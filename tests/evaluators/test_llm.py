@@ -12,23 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import (
-    CORRECT,
-    GRADES,
-    NO,
-    NOT_ATTEMPTED,
-    UNANSWERED,
-    YES,
-    Case,
-    Judge,
-    JudgeError,
-    Model,
-    Reply,
-    Request,
-    ToolCall,
-    UsageError,
-    Verdict,
-)
+from evaluators import core
 from evaluators.judges.factory import RUBRICS
 from evaluators.judges.llm import ChoiceJudge, RatingJudge, ask_until_read, judge_messages
 from evaluators.judges.offline import YesNoJudge
@@ -50,29 +34,31 @@ def rubric(protocol: Protocol) -> Rubric:
     )
 
 
-def replies(*given: Reply) -> Callable[[Request], Reply]:
+def replies(*given: core.Reply) -> Callable[[core.Request], core.Reply]:
     left = list(given)
     return lambda request: left.pop(0)
 
 
-def judge_it(judge: Judge, answer: str = "Пловдив", golds: tuple[str, ...] = ("София",)) -> Verdict:
+def judge_it(
+    judge: core.Judge, answer: str = "Пловдив", golds: tuple[str, ...] = ("София",)
+) -> core.Verdict:
     return asyncio.run(judge.judge(make_case(golds=golds), answer, complete))
 
 
-def call(name: str, arguments: str) -> Reply:
-    return Reply(calls=(ToolCall(name=name, arguments=arguments),))
+def call(name: str, arguments: str) -> core.Reply:
+    return core.Reply(calls=(core.ToolCall(name=name, arguments=arguments),))
 
 
 def test_a_grade_comes_from_one_forced_call() -> None:
     """Reason first, then one of three words; temperature 0; the rubric's version is kept."""
     model = Scripted(replies(call("grade", '{"reason": "друг град", "grade": "INCORRECT"}')))
     judge = ChoiceJudge(model=model, rubric=rubric("tool"))
-    assert judge_it(judge) == Verdict(grade="INCORRECT", reason="друг град")
+    assert judge_it(judge) == core.Verdict(grade="INCORRECT", reason="друг град")
     (request,) = model.requests
     assert request.tool is not None
     assert request.tool.name == "grade"
     assert list(request.tool.schema["properties"]) == ["reason", "grade"]  # type: ignore[call-overload]
-    assert request.tool.schema["properties"]["grade"]["enum"] == list(GRADES)  # type: ignore[index]
+    assert request.tool.schema["properties"]["grade"]["enum"] == list(core.GRADES)  # type: ignore[index]
     assert request.parameters["temperature"] == 0
     assert (request.version, request.repeat, request.attempt) == ("r.bg@1#abc", 1, 0)
     assert judge.spec == model.spec
@@ -86,7 +72,7 @@ def test_a_grade_comes_from_one_forced_call() -> None:
     ],
 )
 def test_a_bare_protocol_has_no_place_for_a_reason(
-    kind: type[ChoiceJudge] | type[RatingJudge], protocol: Protocol, reply: Reply
+    kind: type[ChoiceJudge] | type[RatingJudge], protocol: Protocol, reply: core.Reply
 ) -> None:
     """The verdict is the function's one field, and a description promises no other."""
     model = Scripted(replies(reply))
@@ -100,20 +86,22 @@ def test_a_bare_protocol_has_no_place_for_a_reason(
 @pytest.mark.parametrize(("protocol", "text"), [("letter", "A"), ("json", '{"grade": "CORRECT"}')])
 def test_letters_and_json_are_asked_as_plain_text(protocol: Protocol, text: str) -> None:
     """A rubric that asks for text gets no function to call."""
-    model = Scripted(replies(Reply(text=text)))
-    assert judge_it(ChoiceJudge(model=model, rubric=rubric(protocol))).grade == CORRECT
+    model = Scripted(replies(core.Reply(text=text)))
+    assert judge_it(ChoiceJudge(model=model, rubric=rubric(protocol))).grade == core.CORRECT
     assert model.requests[0].tool is None
 
 
 def test_an_unreadable_reply_is_asked_again_and_a_readable_one_never() -> None:
     """The same prompt, a higher attempt; the first reading is final, three bad ones an error."""
-    model = Scripted(replies(Reply(text="A or B"), Reply(text="B"), Reply(text="A")))
+    model = Scripted(replies(core.Reply(text="A or B"), core.Reply(text="B"), core.Reply(text="A")))
     assert judge_it(ChoiceJudge(model=model, rubric=rubric("letter"))).grade == "INCORRECT"
     assert [request.attempt for request in model.requests] == [0, 1]
     assert model.requests[0].messages == model.requests[1].messages
-    model = Scripted(replies(Reply(text="A", finish="length"), Reply(text="A\nB"), Reply()))
+    model = Scripted(
+        replies(core.Reply(text="A", finish="length"), core.Reply(text="A\nB"), core.Reply())
+    )
     words = "3 replies without a verdict: .*'length'; no single grade.*; an empty reply"
-    with pytest.raises(JudgeError, match=words):
+    with pytest.raises(core.JudgeError, match=words):
         judge_it(ChoiceJudge(model=model, rubric=rubric("letter")))
     assert [request.attempt for request in model.requests] == [0, 1, 2]
 
@@ -121,11 +109,11 @@ def test_an_unreadable_reply_is_asked_again_and_a_readable_one_never() -> None:
 def test_an_answer_without_content_costs_nothing() -> None:
     """NOT_ATTEMPTED unless the gold is such a text; a blank one is rated 1, a poor one by the
     rater."""
-    model = Scripted(replies(Reply(text="A")))
+    model = Scripted(replies(core.Reply(text="A")))
     judge = ChoiceJudge(model=model, rubric=rubric("letter"))
-    assert judge_it(judge, "Отговор:").grade == NOT_ATTEMPTED
+    assert judge_it(judge, "Отговор:").grade == core.NOT_ATTEMPTED
     assert model.requests == []
-    assert judge_it(judge, "#", golds=("диез", "#")).grade == CORRECT
+    assert judge_it(judge, "#", golds=("диез", "#")).grade == core.CORRECT
     rater = Scripted(replies(call("rate", '{"rating": 2}')))
     rating = RatingJudge(model=rater, rubric=rubric("rate"))
     assert judge_it(rating, " \u200b\n").rating == 1
@@ -136,7 +124,7 @@ def test_a_rating_comes_from_one_forced_call() -> None:
     """An integer from 1 to 10; an empty slot would read as an expert who says nothing."""
     model = Scripted(replies(call("rate", '{"rating": 11}'), call("rate", '{"rating": 9}')))
     judge = RatingJudge(model=model, rubric=rubric("rate"))
-    assert judge_it(judge, golds=("",)) == Verdict(rating=9)
+    assert judge_it(judge, golds=("",)) == core.Verdict(rating=9)
     assert "(none was given: judge by the context" in model.requests[1].messages[-1].content
     assert [request.attempt for request in model.requests] == [0, 1]
     assert model.requests[0].tool is not None
@@ -159,7 +147,7 @@ def test_the_same_answer_may_be_judged_once_more() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "grade"), [("Так, бо", YES), ("не.", NO), ("Не ведаю", UNANSWERED)]
+    ("answer", "grade"), [("Так, бо", core.YES), ("не.", core.NO), ("Не ведаю", core.UNANSWERED)]
 )
 def test_yes_and_no_need_no_model(answer: str, grade: str) -> None:
     """An answer that is neither is UNANSWERED, with a reason, and no error."""
@@ -198,7 +186,7 @@ class JudgeRun:
 
     def __init__(self, path: Path, *replies: str) -> None:
         self.path = path
-        self.model = Scripted(lambda request: Reply(text=replies[request.attempt]))
+        self.model = Scripted(lambda request: core.Reply(text=replies[request.attempt]))
 
     @property
     def asked(self) -> list[int]:
@@ -210,12 +198,12 @@ class JudgeRun:
             asking = ask_until_read(self.model, ask_for("grade this"), ask, read)
             try:
                 return asyncio.run(asking)[0]
-            except JudgeError as error:
+            except core.JudgeError as error:
                 assert str(error).endswith("without a verdict: hm; hm; hm")
                 return None
 
 
-def read(reply: Reply) -> str | Invalid:
+def read(reply: core.Reply) -> str | Invalid:
     return Invalid(reason="hm") if reply.text == "?" else reply.text
 
 
@@ -276,9 +264,9 @@ def test_what_is_asked_by_the_plain_rubric_never_changes() -> None:
     """Version, messages and function are in the keys of old ledgers; it asks for one number."""
     plain = load_rubric(RUBRICS / "eba_plain.en.yaml")
     assert (plain.parts, plain.pass_bar) == ({}, PASS_BAR)
-    asked: list[Request] = []
+    asked: list[core.Request] = []
 
-    def reply_to(request: Request) -> Reply:
+    def reply_to(request: core.Request) -> core.Reply:
         asked.append(request)
         return called({"reason": "", "rating": 7})
 
@@ -298,20 +286,20 @@ def test_a_table_that_could_mislead_is_refused(
     if not why:
         load_rubric(path)
         return
-    with pytest.raises(UsageError, match=f"own.en.yaml.*{why}"):
+    with pytest.raises(core.UsageError, match=f"own.en.yaml.*{why}"):
         load_rubric(path)
 
 
-def called(*arguments: object, name: str = "rate") -> Reply:
+def called(*arguments: object, name: str = "rate") -> core.Reply:
     texts = [one if isinstance(one, str) else json.dumps(one) for one in arguments]
-    return Reply(calls=tuple(ToolCall(name=name, arguments=text) for text in texts))
+    return core.Reply(calls=tuple(core.ToolCall(name=name, arguments=text) for text in texts))
 
 
 GOOD = {"reason": "all there", **FULL}
 TEXT = json.dumps(GOOD)
 
 
-def made(said: dict[str, Any]) -> Reply:
+def made(said: dict[str, Any]) -> core.Reply:
     """Return a reply from a table, in whose texts GOOD stands for the JSON of good scores."""
     fields = {key: said[key] for key in said if key != "calls"}
     calls = [changed(one) for one in said.get("calls", [])]
@@ -361,7 +349,7 @@ JSON = st.recursive(
 def test_any_reply_is_scores_in_range_or_invalid(value: object) -> None:
     """For any shape: never an exception, never a part left out, rounded or made up."""
     text = json.dumps(value)
-    for one in (called(text), Reply(text=text), called(text, text)):
+    for one in (called(text), core.Reply(text=text), called(text, text)):
         found = read_scores(one, FULL)
         if isinstance(found, Invalid):
             continue
@@ -374,11 +362,11 @@ def test_any_reply_is_scores_in_range_or_invalid(value: object) -> None:
 @given(st.text(max_size=80) | st.text(alphabet='{}[]":,0123 conclusion', max_size=60))
 def test_no_text_raises(text: str) -> None:
     """Any text, lone surrogates included, alone or as arguments."""
-    for one in (Reply(text=text), called(text), Reply(text=text, finish=text)):
+    for one in (core.Reply(text=text), called(text), core.Reply(text=text, finish=text)):
         assert isinstance(read_scores(one, FULL), dict | Invalid)
 
 
-def judged(model: Model, rubric: Rubric = ENGLISH, case: Case = CASE) -> Verdict:
+def judged(model: core.Model, rubric: Rubric = ENGLISH, case: core.Case = CASE) -> core.Verdict:
     judge = RatingJudge(model=model, rubric=rubric)
     return asyncio.run(judge.judge(case, "Yes, it is allowed.", complete))
 
@@ -400,11 +388,11 @@ def test_the_judge_scores_and_the_table_rates() -> None:
 
 def test_unreadable_scores_are_asked_for_again_and_then_an_error() -> None:
     """Three times; no rating is made of three scores out of four."""
-    bad = called({**GOOD, "conclusion": 4}), called({"rating": 9}), Reply(text="3 3 3 3")
+    bad = called({**GOOD, "conclusion": 4}), called({"rating": 9}), core.Reply(text="3 3 3 3")
     left = list(bad)
     model = Scripted(lambda _: left.pop(0))
-    with pytest.raises(JudgeError, match="conclusion: want an integer from 0 to 3, got 4"):
+    with pytest.raises(core.JudgeError, match="conclusion: want an integer from 0 to 3, got 4"):
         judged(model)
     assert [request.attempt for request in model.requests] == [0, 1, 2]
-    left = [bad[0], Reply(text=TEXT)]
+    left = [bad[0], core.Reply(text=TEXT)]
     assert judged(Scripted(lambda _: left.pop(0))).rating == 10

@@ -22,19 +22,8 @@ from pydantic import BaseModel
 from cases.dataset import Threshold
 from cases.gates_file import load_gates, with_gates
 from cases.tasks import metric_runners
+from evaluators import core
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
-from evaluators.core import (
-    Answerer,
-    Ask,
-    CallError,
-    Case,
-    JudgeError,
-    Reply,
-    Request,
-    StoppedError,
-    TransientError,
-    UsageError,
-)
 from evaluators.extra_metrics import METRICS, MetricResults, MetricRunner, MetricSpec, measure_all
 from evaluators.judges.forecast import Call, calls_ahead
 from evaluators.judges.metric import (
@@ -92,18 +81,20 @@ VERDICT = {"verdict": "yes", "reason": "because", "statement": "so it is"}
 CONTENT: Mapping[str, object] = kept(__file__, "content")
 
 
-def said(request: Request) -> Reply:
-    return Reply(text=json.dumps(CONTENT[request.version.removeprefix("deepeval ")]))
+def said(request: core.Request) -> core.Reply:
+    return core.Reply(text=json.dumps(CONTENT[request.version.removeprefix("deepeval ")]))
 
 
 def measured(
-    spec: MetricSpec, handler: Callable[[Request], Reply] = said, answer: str = "It is so."
-) -> tuple[float, list[Request]]:
+    spec: MetricSpec,
+    handler: Callable[[core.Request], core.Reply] = said,
+    answer: str = "It is so.",
+) -> tuple[float, list[core.Request]]:
     """Return a metric's score of one answer, and what was asked for it."""
     model = Scripted(handler)
 
     (runner,) = metric_runners_of([spec], model)
-    case: Case = make_case(context="Article 1 says so.")
+    case: core.Case = make_case(context="Article 1 says so.")
     return asyncio.run(runner.measure(case, answer, complete)), model.requests
 
 
@@ -149,19 +140,19 @@ def test_criteria_of_ones_own_and_hostile_answers() -> None:
 def test_what_is_not_as_asked_is_no_score(spec: MetricSpec, content: str, message: str) -> None:
     """Three unreadable replies, or a score beyond its scale, are an error."""
 
-    def handler(request: Request) -> Reply:
+    def handler(request: core.Request) -> core.Reply:
         last = request.version.removeprefix("deepeval ") in ("ReasonScore", "Verdicts")
-        return Reply(text=content) if last else said(request)
+        return core.Reply(text=content) if last else said(request)
 
-    with pytest.raises(JudgeError, match=message):
+    with pytest.raises(core.JudgeError, match=message):
         measured(spec, handler)
 
 
 def test_the_second_reply_may_be_readable() -> None:
     """An unreadable one is asked again, as attempt 1 of the same request."""
 
-    def handler(request: Request) -> Reply:
-        return said(request) if request.attempt else Reply(text="Hm.", finish="stop")
+    def handler(request: core.Request) -> core.Reply:
+        return said(request) if request.attempt else core.Reply(text="Hm.", finish="stop")
 
     score, requests = measured(OWN, handler)
     assert score == 0.8
@@ -171,15 +162,15 @@ def test_the_second_reply_may_be_readable() -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        TransientError("overload", "busy: maximum context length"),
-        StoppedError("budget", "used up"),
-        JudgeError("unreadable"),
+        core.TransientError("overload", "busy: maximum context length"),
+        core.StoppedError("budget", "used up"),
+        core.JudgeError("unreadable"),
     ],
 )
 def test_a_call_that_fails_fails_as_itself(error: Exception) -> None:
     """deepeval wraps some errors in its own; ours come out as they were."""
 
-    def handler(request: Request) -> Reply:
+    def handler(request: core.Request) -> core.Reply:
         raise error
 
     with pytest.raises(type(error)) as caught:
@@ -189,14 +180,14 @@ def test_a_call_that_fails_fails_as_itself(error: Exception) -> None:
 
 def test_errors_of_deepeval_are_told_in_one_line() -> None:
     """An empty answer is not measurable; anything else says what deepeval raised."""
-    with pytest.raises(JudgeError, match="'actual_output' cannot be empty") as empty:
+    with pytest.raises(core.JudgeError, match="'actual_output' cannot be empty") as empty:
         measured(FAITHFUL, answer="")
     assert empty.value.kind == "not_measurable"
 
-    def handler(request: Request) -> Reply:
+    def handler(request: core.Request) -> core.Reply:
         raise ZeroDivisionError("a\nb")
 
-    with pytest.raises(JudgeError, match=r"^faithfulness: ZeroDivisionError: a b$") as other:
+    with pytest.raises(core.JudgeError, match=r"^faithfulness: ZeroDivisionError: a b$") as other:
         measured(FAITHFUL, handler)
     assert other.value.kind == "metric_failed"
 
@@ -208,14 +199,14 @@ class Wanted(BaseModel):
 @tabled("text", "accepted")
 def test_replies_are_read_strictly(text: str, accepted: bool) -> None:
     """Only the JSON that was asked for, alone, in a fence, or after thoughts."""
-    assert isinstance(read_text(Wanted, Reply(text=text)), str) is accepted
-    assert isinstance(read_text(Wanted, Reply(text=text, finish="length")), Invalid)
+    assert isinstance(read_text(Wanted, core.Reply(text=text)), str) is accepted
+    assert isinstance(read_text(Wanted, core.Reply(text=text, finish="length")), Invalid)
 
 
 @given(st.text())
 def test_any_reply_is_read_or_invalid(text: str) -> None:
     """No reply raises, and what is accepted follows the schema."""
-    found = read_text(Wanted, Reply(text=text))
+    found = read_text(Wanted, core.Reply(text=text))
     if isinstance(found, str):
         Wanted.model_validate_json(found, strict=True)
 
@@ -298,7 +289,7 @@ def test_a_wrong_choice_is_refused_at_once(
 ) -> None:
     """Before any test case is measured."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(core.UsageError, match=message):
         make()
 
 
@@ -316,7 +307,7 @@ def test_a_call_is_made_once_and_kept(
     assert rated.measure(case("Elsewhere [[conclusion=1]]")) == pytest.approx(1 / 3)
     replaying = JudgeSession(judge.name, CallSettings(ledger=tmp_path / "ledger", replay=True))
     assert JudgeMetric(replaying).measure(case()) == 1.0
-    with pytest.raises(CallError, match="not in the ledger"):
+    with pytest.raises(core.CallError, match="not in the ledger"):
         JudgeMetric(replaying).measure(case("Elsewhere"))
     replaying.close()
     assert server.count == 2
@@ -329,11 +320,11 @@ def test_a_judge_that_fails_gives_no_score(judge: JudgeSession, server: Loopback
     broken = plausible(lambda seen, name, schema: "?")
     with loopback(Answer(status=400, body={"error": {"message": "no"}}), handler=broken) as bad:
         other = JudgeMetric(JudgeSession(f"openai:j@{bad.url}/v1", judge.settings))
-        with pytest.raises(CallError):
+        with pytest.raises(core.CallError):
             other.measure(case("Elsewhere"))
         assert (other.score, other.success, other.is_successful()) == (None, None, False)
         assert other.error
-        with pytest.raises(JudgeError, match="3 replies without a verdict"):
+        with pytest.raises(core.JudgeError, match="3 replies without a verdict"):
             asyncio.run(other.a_measure(case("Elsewhere")))
         assert other.score is None
         other.judge.close()
@@ -350,7 +341,7 @@ def test_the_budget_holds(
     path.write_text(f"paid: {entry}output: 100}}}}\n", encoding="utf-8")
     monkeypatch.setattr("evaluators.models.catalogue.load_catalogue.__defaults__", (path,))
     judge = JudgeSession("paid", CallSettings(ledger=tmp_path / "ledger", max_cost=0.0001))
-    with pytest.raises(StoppedError, match="max-cost"):
+    with pytest.raises(core.StoppedError, match="max-cost"):
         JudgeMetric(judge).measure(case())
     judge.close()
     assert server.count == 0
@@ -487,8 +478,10 @@ def test_which_slices_have_metrics(tmp_path: Path) -> None:
     twice = f"{GRADED}    gates: {{bias: {{min: 1}}}}\n    metrics: {{bias: {{min: 1}}}}\n"
     assert "has a bar here and under gates" in refusal(tmp_path, twice)
     slice_ = make_slice(metrics=(MetricSpec(name="bias"), MetricSpec(name="faithfulness")))
-    model = Scripted(lambda request: Reply())
-    with pytest.raises(UsageError, match=r"bg.csv: metric faithfulness reads .* item 'q2' has"):
+    model = Scripted(lambda request: core.Reply())
+    with pytest.raises(
+        core.UsageError, match=r"bg.csv: metric faithfulness reads .* item 'q2' has"
+    ):
         metric_runners(slice_, [make_case(1, context="x"), make_case(2)], model)
     assert metric_runners(slice_, [make_case(2)], None) == ()
     assert metric_runners(make_slice(), [make_case(2)], model) == ()
@@ -503,7 +496,7 @@ def test_a_gates_file_may_name_a_metric_of_the_slice(tmp_path: Path) -> None:
     assert [rule.measure for rule in rules] == ["bias", "geval_basis"]
     for wrong in ("toxicity", "geval_other"):
         bad = load_gates(gates(tmp_path, f"{name}: {{en: {{{wrong}: {{min: 1}}}}}}\n"))
-        with pytest.raises(UsageError, match=f"'{wrong}': no metric"):
+        with pytest.raises(core.UsageError, match=f"'{wrong}': no metric"):
             with_gates(dataset, bad)
 
 
@@ -512,10 +505,10 @@ class Fixed:
 
     def __init__(self, name: str, end: float | BaseException) -> None:
         self.spec = MetricSpec(name=name)
-        self.model = Scripted(lambda request: Reply(text="x"))
+        self.model = Scripted(lambda request: core.Reply(text="x"))
         self._end = end
 
-    async def measure(self, case: Case, answer: str, ask: Ask) -> float:
+    async def measure(self, case: core.Case, answer: str, ask: core.Ask) -> float:
         for text in ("first", "second"):
             await ask(self.model, ask_for(f"{text}: {answer}"))
         if isinstance(self._end, BaseException):
@@ -524,8 +517,8 @@ class Fixed:
 
 
 def taken(*fixed: MetricRunner) -> MetricResults:
-    async def ask(model: object, request: object) -> Reply:
-        return Reply(text="x")
+    async def ask(model: object, request: object) -> core.Reply:
+        return core.Reply(text="x")
 
     return asyncio.run(measure_all(fixed, make_case(), "so", ask))
 
@@ -534,8 +527,8 @@ def test_a_measure_that_fails_fails_alone() -> None:
     """The others stand; why it is missing is told; a full ledger and an interrupt end the run."""
     found = taken(
         Fixed("good", 0.5),
-        Fixed("late", CallError("timeout", "no reply")),
-        Fixed("odd", JudgeError("unreadable")),
+        Fixed("late", core.CallError("timeout", "no reply")),
+        Fixed("odd", core.JudgeError("unreadable")),
         Fixed("broken", KeyError("x\ny")),
         Fixed("full", LedgerError("the disk is full")),
     )
@@ -552,7 +545,9 @@ def test_a_measure_that_fails_fails_alone() -> None:
         taken(Fixed("late", asyncio.CancelledError()))
 
 
-def ahead(answerer: Answerer, kept: dict[str, Reply], recorded: str | None = "so") -> list[Call]:
+def ahead(
+    answerer: core.Answerer, kept: dict[str, core.Reply], recorded: str | None = "so"
+) -> list[Call]:
     task = Task(
         key="k",
         case=make_case(recorded=recorded),
@@ -570,14 +565,14 @@ def test_calls_of_a_measure_are_foreseen() -> None:
     identity = Fixed("x", 0.5).model.identity
     keys = [request_key(identity, ask_for(f"{text}: so")) for text in ("first", "second")]
     assert [call.kept for call in ahead(RecordedAnswer(), {})] == [False] * 3
-    assert [call.kept for call in ahead(RecordedAnswer(), {keys[0]: Reply()})] == [
+    assert [call.kept for call in ahead(RecordedAnswer(), {keys[0]: core.Reply()})] == [
         *(True, False, False)
     ]
-    both = dict.fromkeys(keys, Reply())
+    both = dict.fromkeys(keys, core.Reply())
     assert [call.kept for call in ahead(RecordedAnswer(), both)] == [True, True]
     assert ahead(RecordedAnswer(), both, recorded=None) == []
     prompt = Prompt(name="p", language="bg", version="1", system="", user="{question}")
-    asked = PromptedAnswer(model=Scripted(lambda request: Reply()), prompt=prompt)
+    asked = PromptedAnswer(model=Scripted(lambda request: core.Reply()), prompt=prompt)
     assert len(ahead(asked, {})) == 1 + 3
 
 

@@ -8,18 +8,8 @@ from typing import Any
 
 import pytest
 
+from evaluators import core
 from evaluators.answerers import PromptedAnswer
-from evaluators.core import (
-    CallError,
-    Case,
-    FatalError,
-    Message,
-    Model,
-    RefusedError,
-    Reply,
-    Request,
-    UsageError,
-)
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, parse, require_key
@@ -110,7 +100,7 @@ def test_anthropic_keeps_max_tokens_against_an_omission() -> None:
     """The API requires max_tokens, so an entry cannot leave it out; no system, no field."""
     with loopback() as server:
         spec = spec_of("anthropic", server, omit=("max_tokens",))
-        ask(spec, Request(messages=(Message(role="user", content="Who?"),)))
+        ask(spec, core.Request(messages=(core.Message(role="user", content="Who?"),)))
         assert server.requests[0].body == {
             "model": "model-1",
             "max_tokens": 4096,
@@ -181,7 +171,7 @@ def test_the_key_is_its_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another")
     variable = ENTRIES[name].variable
     monkeypatch.delenv(variable, raising=False)
-    with pytest.raises(UsageError, match=f"set the environment variable {variable}"):
+    with pytest.raises(core.UsageError, match=f"set the environment variable {variable}"):
         require_key(spec)
     monkeypatch.setenv(variable, "k-1")
     assert require_key(spec).reveal() == "k-1"
@@ -205,7 +195,10 @@ def test_gemini_ends_a_forced_call_with_stop_and_may_filter() -> None:
     with loopback(handler=filtered) as server:
         assert ask(here("gemini-2.5-flash", server), asked()).finish == "content_filter"
     wrong = [{"error": {"code": 400, "message": "no such thing", "status": "INVALID_ARGUMENT"}}]
-    with loopback(Answer(status=400, body=wrong)) as server, pytest.raises(RefusedError) as caught:
+    with (
+        loopback(Answer(status=400, body=wrong)) as server,
+        pytest.raises(core.RefusedError) as caught,
+    ):
         ask(here("gemini-2.5-flash", server), asked())
     assert "HTTP 400 (bad_request): no such thing" in str(caught.value)
 
@@ -218,7 +211,7 @@ def test_an_incomplete_response_is_an_error_and_no_answer(text: str) -> None:
         incomplete = {"incomplete_details": {"reason": "max_output_tokens"}}
         return Answer(body=response(seen, text) | {"status": "incomplete"} | incomplete)
 
-    async def put(model: Model, request: Request) -> Reply:
+    async def put(model: core.Model, request: core.Request) -> core.Reply:
         return await model.complete(request)
 
     async def answer(spec: Spec) -> str:
@@ -229,13 +222,13 @@ def test_an_incomplete_response_is_an_error_and_no_answer(text: str) -> None:
         finally:
             await model.close()
 
-    with loopback(handler=handle) as server, pytest.raises(CallError) as caught:
+    with loopback(handler=handle) as server, pytest.raises(core.CallError) as caught:
         asyncio.run(answer(spec_of("openai-responses", server)))
     assert caught.value.kind == "cut"
 
 
 PROMPT = Prompt(name="answer", language="en", version="1", system="", user="{question}")
-CASE = Case(
+CASE = core.Case(
     id="1", dataset="d", language="en", row=1, question="Capital of Bulgaria?", golds=("Sofia",)
 )
 
@@ -251,13 +244,13 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-def called(provider: str = "openai") -> Reply:
+def called(provider: str = "openai") -> core.Reply:
     return ask(parse(f"{provider}:m@{ELSEWHERE[provider]}", {}), asked())
 
 
 def seen_by(proxy: Loopback, provider: str = "openai") -> list[Seen]:
     """The requests of one call that reach a proxy, which refuses to serve."""
-    with pytest.raises(CallError):
+    with pytest.raises(core.CallError):
         called(provider)
     return proxy.requests
 
@@ -294,7 +287,7 @@ def test_a_proxy_may_ask_for_a_password(monkeypatch: pytest.MonkeyPatch) -> None
     with loopback(Answer(status=407)) as proxy:
         address = proxy.url.removeprefix("http://")
         monkeypatch.setenv("HTTPS_PROXY", f"us%40er:pass5ord@{address}")
-        with pytest.raises(CallError) as caught:
+        with pytest.raises(core.CallError) as caught:
             called()
         (seen,) = proxy.requests
     assert seen.headers["proxy-authorization"] == f"Basic {b64encode(b'us@er:pass5ord').decode()}"
@@ -314,7 +307,7 @@ def test_no_proxy(monkeypatch: pytest.MonkeyPatch, listed: str) -> None:
 def test_a_proxy_that_cannot_be_one(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     """A proxy that speaks no HTTP, or no URL at all, ends the run and is not shown."""
     monkeypatch.setenv("HTTPS_PROXY", value)
-    with pytest.raises(FatalError, match="HTTPS_PROXY or ALL_PROXY is not") as caught:
+    with pytest.raises(core.FatalError, match="HTTPS_PROXY or ALL_PROXY is not") as caught:
         called()
     assert caught.value.kind == "environment"
     assert "pw5ecret" not in str(caught.value)
@@ -325,7 +318,7 @@ def test_nobody_listens_at_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     with loopback() as proxy:
         address = proxy.url
     monkeypatch.setenv("HTTPS_PROXY", address)
-    with pytest.raises(CallError, match="no connection") as caught:
+    with pytest.raises(core.CallError, match="no connection") as caught:
         called()
     assert caught.value.kind == "unreachable"
 
@@ -347,7 +340,7 @@ def test_a_netrc_file_is_not_read(
 def test_certificates_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """They end the run, and the variable is named; a server without TLS is called all the same."""
     monkeypatch.setenv("SSL_CERT_FILE", "no-such-file.pem")
-    with pytest.raises(FatalError, match="SSL_CERT_FILE or SSL_CERT_DIR") as caught:
+    with pytest.raises(core.FatalError, match="SSL_CERT_FILE or SSL_CERT_DIR") as caught:
         called()
     assert caught.value.kind == "environment"
     with loopback() as server:
@@ -360,11 +353,11 @@ def test_a_model_opens_its_line_once_it_can(monkeypatch: pytest.MonkeyPatch) -> 
     model = connect(parse(f"openai:m@{OPENAI}", {}), Key(SECRET))
 
     async def twice() -> None:
-        with pytest.raises(FatalError):
+        with pytest.raises(core.FatalError):
             await model.complete(asked())
         with loopback(Answer(status=407)) as proxy:
             monkeypatch.setenv("HTTPS_PROXY", proxy.url)
-            with pytest.raises(CallError):
+            with pytest.raises(core.CallError):
                 await model.complete(asked())
             assert proxy.count == 1
         await model.close()

@@ -18,16 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from evaluators.core import (
-    AskedCase,
-    CallError,
-    FatalError,
-    RefusedError,
-    Reply,
-    ToolCall,
-    TransientError,
-    UsageError,
-)
+from evaluators import core
 from evaluators.models import connect
 from evaluators.models.api import MAX_BODY, open_endpoint
 from evaluators.models.catalogue import load_catalogue
@@ -92,7 +83,7 @@ NO_HTTP = {
 def test_what_is_no_http(provider: str, raw: str) -> None:
     """A reply that breaks the rules of HTTP is a broken connection."""
     error = failure(provider, Answer(action="raw", body=raw.encode("latin-1")))
-    assert (type(error), error.kind) == (TransientError, "connection")
+    assert (type(error), error.kind) == (core.TransientError, "connection")
     assert "127.0.0.1" not in str(error), "the words are those of the fault alone"
 
 
@@ -110,7 +101,7 @@ def test_what_an_error_says_is_read_and_shown_clean(provider: str) -> None:
     """Retry-After in any case; a message of 300 characters without controls."""
     headers = {"RETRY-AFTER": "7", "x-name": "\xff\xfe"}
     error = failure(provider, Answer(status=429, headers=headers))
-    assert isinstance(error, TransientError)
+    assert isinstance(error, core.TransientError)
     assert error.retry_after == 7.0
     error = failure(provider, Answer(status=400, body=error_body("no\x1b[2J\r\nway\u202e " * 99)))
     assert ": no [2J way no" in str(error)
@@ -157,7 +148,7 @@ def test_connections_are_reused_until_they_close(provider: str) -> None:
         port = server.sockets[0].getsockname()[1]
         model = connect(build(provider, "model-1", f"http://127.0.0.1:{port}", "m"), Key(SECRET))
         await model.complete(asked())
-        with pytest.raises(TransientError) as caught:
+        with pytest.raises(core.TransientError) as caught:
             await model.complete(asked())
         assert (caught.value.kind, len(connections)) == ("connection", 1)
         await model.complete(asked())
@@ -187,21 +178,21 @@ DEADLINE = 0.2
 def test_the_deadline_is_for_the_whole_call(provider: str, answer: Answer) -> None:
     """A server that keeps sending a byte now and then is ended like a silent one (F11)."""
     error = failure(provider, answer, deadline=DEADLINE)
-    assert (type(error), error.kind) == (TransientError, "timeout")
+    assert (type(error), error.kind) == (core.TransientError, "timeout")
 
 
 @both
 def test_a_call_that_cannot_be_made(provider: str) -> None:
     """A broken or refused connection is transient and named; what no JSON can hold is refused."""
     error = failure(provider, Answer(action="reset"))
-    assert (type(error), error.kind) == (TransientError, "connection")
+    assert (type(error), error.kind) == (core.TransientError, "connection")
     with loopback() as server:
         spec = spec_of(provider, server)
-    with pytest.raises(TransientError, match="no connection") as caught:
+    with pytest.raises(core.TransientError, match="no connection") as caught:
         ask(spec, asked())
     assert caught.value.kind == "unreachable"
     with loopback() as server:
-        with pytest.raises(RefusedError, match="cannot be sent") as refused:
+        with pytest.raises(core.RefusedError, match="cannot be sent") as refused:
             ask(spec_of(provider, server), asked(parameters={"seed": object()}))
         assert server.count == 0
     assert refused.value.kind == "bad_request"
@@ -229,7 +220,7 @@ def test_many_calls_at_once(provider: str) -> None:
     """The client is no bottleneck: all calls stand at the server together."""
     calls = 48
 
-    async def run(spec: Spec) -> list[Reply]:
+    async def run(spec: Spec) -> list[core.Reply]:
         model = connect(spec, Key(SECRET))
         try:
             return await asyncio.gather(*(model.complete(asked()) for _ in range(calls)))
@@ -284,10 +275,10 @@ def test_what_a_good_body_holds() -> None:
         lambda body: json.dumps(body | {"content": blocks}).replace("Infinity", "1e999"),
     )
     assert got.text == "Sofia"
-    assert got.calls == (ToolCall(name="grade", arguments='{"n": 1, "г": Infinity}'),)
+    assert got.calls == (core.ToolCall(name="grade", arguments='{"n": 1, "г": Infinity}'),)
     calls = [{"type": "function", "function": {"name": "grade", "arguments": '{"a":1,"a": NaN'}}]
     got = ask_body("openai", changed("choices.0.message.tool_calls", calls))
-    assert got.calls == (ToolCall(name="grade", arguments='{"a":1,"a": NaN'),)
+    assert got.calls == (core.ToolCall(name="grade", arguments='{"a":1,"a": NaN'),)
 
 
 @both
@@ -345,7 +336,7 @@ BAD_OF_ANY, BAD_FIELDS = kept(__file__, "bad_of_any"), kept(__file__, "bad_field
 def test_a_200_that_is_no_json_object_of_a_reply(provider: str, name: str) -> None:
     """Whatever else comes under status 200 is transient, and never an answer."""
     error = failure(provider, Answer(body=grown(RAW[name]).encode("latin-1")))
-    assert (type(error), error.kind) == (TransientError, "bad_body")
+    assert (type(error), error.kind) == (core.TransientError, "bad_body")
 
 
 @pytest.mark.parametrize("provider", BAD_FIELDS)
@@ -353,7 +344,7 @@ def test_a_reply_with_one_wrong_field(provider: str) -> None:
     """A missing field, a null, a wrong type or another model makes the whole body bad."""
     for path, values in {**BAD_OF_ANY, **BAD_FIELDS[provider]}.items():
         for value in values:
-            with pytest.raises(TransientError) as caught:
+            with pytest.raises(core.TransientError) as caught:
                 ask_body(provider, changed(path, GONE if value == "GONE" else value))
             assert caught.value.kind == "bad_body", (path, value)
 
@@ -413,7 +404,7 @@ def test_encodings(provider: str, name: str, pack: Callable[[bytes], bytes]) -> 
 def test_a_body_that_cannot_be_unpacked(name: str, body: bytes) -> None:
     """A body in another encoding than its header says is a bad body."""
     error = failure("openai", Answer(body=body, headers={"content-encoding": name}))
-    assert (type(error), error.kind) == (TransientError, "bad_body")
+    assert (type(error), error.kind) == (core.TransientError, "bad_body")
 
 
 ENDLESS = {
@@ -428,7 +419,7 @@ ENDLESS = {
 def test_an_endless_body_is_cut(provider: str, status: int, answer: Answer) -> None:
     """Reading ends at the cap, which counts unpacked bytes, whatever the status (F11)."""
     error = failure(provider, replace(answer, status=status))
-    assert (type(error), error.kind) == (TransientError, "bad_body")
+    assert (type(error), error.kind) == (core.TransientError, "bad_body")
     assert "larger than 5,242,880 bytes" in str(error)
 
 
@@ -541,7 +532,7 @@ def test_neither_model_nor_endpoint_shows_a_key(provider: str) -> None:
     asyncio.run(run())
     with loopback() as server:
         model = connect(spec_of(provider, server))
-        with pytest.raises(FatalError, match="no API key") as caught:
+        with pytest.raises(core.FatalError, match="no API key") as caught:
             asyncio.run(model.complete(asked()))
         assert server.count == 0
     assert caught.value.kind == "no_key"
@@ -556,12 +547,12 @@ def test_a_redirect_is_not_followed(provider: str, status: int) -> None:
         place = {"location": f"{other.url}/v1/chat/completions"}
         error = failure(provider, Answer(status=status, headers=place))
         assert other.count == 0
-    assert (type(error), error.kind) == (FatalError, "redirect")
+    assert (type(error), error.kind) == (core.FatalError, "redirect")
 
 
 ENTRY = kept(__file__, "entry")
 GET = kept(__file__, "get")
-CASE = AskedCase(
+CASE = core.AskedCase(
     question="Столица {context}?", context="c", language="bg", metadata={"topic": "geo"}
 )
 GOOD = {"out": [{"text": "Sofia"}], "usage": {"in": 7, "out": 2, "usd": 0.5}}
@@ -573,7 +564,7 @@ def entry(tmp_path: Path, text: str, url: str = "http://127.0.0.1:1/ask") -> Spe
     return parse("http:rag", load_catalogue(path))
 
 
-def asked_of(spec: Spec, case: AskedCase | None = CASE) -> Reply:
+def asked_of(spec: Spec, case: core.AskedCase | None = CASE) -> core.Reply:
     return ask(spec, replace(asked(), case=case), require_key(spec).reveal())
 
 
@@ -621,7 +612,7 @@ def test_keys_come_from_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     headers = "  headers: {{Authorization: RAG_TOKEN, X-Tenant: RAG_TENANT}}\n"
     monkeypatch.setenv("RAG_TOKEN", "Token 0123456789ab")
     monkeypatch.delenv("RAG_TENANT", raising=False)
-    with pytest.raises(UsageError, match="set the environment variable RAG_TENANT"):
+    with pytest.raises(core.UsageError, match="set the environment variable RAG_TENANT"):
         require_key(entry(tmp_path, ENTRY + headers))
     monkeypatch.setenv("RAG_TENANT", "tenant-77")
 
@@ -643,7 +634,7 @@ def test_keys_come_from_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_what_an_entry_of_a_service_is(tmp_path: Path) -> None:
     """Its identity is version and form; its name is guessed; a provider's own key is not for it."""
     for line in ("api_key_env: OPENAI_API_KEY", "headers: {{X-Key: ANTHROPIC_API_KEY}}"):
-        with pytest.raises(UsageError, match="goes to https://api"):
+        with pytest.raises(core.UsageError, match="goes to https://api"):
             entry(tmp_path, f"{ENTRY}  {line}\n", "https://rag.example/ask")
     one = entry(tmp_path, ENTRY).identity
     assert json.dumps(one, sort_keys=True)
@@ -652,7 +643,7 @@ def test_what_an_entry_of_a_service_is(tmp_path: Path) -> None:
     entry(tmp_path, ENTRY)
     catalogue = load_catalogue(tmp_path / "models.yaml")
     assert parse("rag", catalogue).identity == parse("http:rag", catalogue).identity
-    with pytest.raises(UsageError, match=r"did you mean 'http:rag'\?"):
+    with pytest.raises(core.UsageError, match=r"did you mean 'http:rag'\?"):
         parse("http:rga", catalogue)
 
 
@@ -661,7 +652,7 @@ def test_a_reply_of_another_form_is_no_answer(
     tmp_path: Path, body: dict[str, Any], said: str
 ) -> None:
     """It is an error that says which path led nowhere, and what there was."""
-    with loopback(Answer(body=GOOD | body)) as server, pytest.raises(CallError) as caught:
+    with loopback(Answer(body=GOOD | body)) as server, pytest.raises(core.CallError) as caught:
         asked_of(entry(tmp_path, ENTRY, server.url))
     assert said in str(caught.value)
 
@@ -670,7 +661,10 @@ def test_several_values_are_no_answer(tmp_path: Path) -> None:
     """The first of two would be a choice that nobody made."""
     text = ENTRY.replace("$.out[0].text", "$.out[*].text")
     body = GOOD | {"out": [{"text": "a"}, {"text": "b"}]}
-    with loopback(Answer(body=body)) as server, pytest.raises(RefusedError, match="to 2 values"):
+    with (
+        loopback(Answer(body=body)) as server,
+        pytest.raises(core.RefusedError, match="to 2 values"),
+    ):
         asked_of(entry(tmp_path, text, server.url))
 
 
@@ -678,7 +672,7 @@ def test_it_answers_items_alone(tmp_path: Path) -> None:
     """Without an item there is no question to send; a body of the prompt alone may be a judge."""
     with loopback() as server:
         spec = entry(tmp_path, ENTRY, server.url)
-        with pytest.raises(RefusedError, match="only answer items"):
+        with pytest.raises(core.RefusedError, match="only answer items"):
             asked_of(spec, None)
         assert server.count == 0
     assert spec.limits.takes_case
@@ -691,7 +685,7 @@ def test_it_answers_items_alone(tmp_path: Path) -> None:
 def test_a_wrong_entry_is_said_in_one_line(tmp_path: Path, old: str, new: str, said: str) -> None:
     """File, line, key, what was got and what to do."""
     assert old in ENTRY
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(core.UsageError) as caught:
         entry(tmp_path, ENTRY.replace(old, new, 1))
     assert said in str(caught.value)
     assert "models.yaml:" in str(caught.value)

@@ -14,7 +14,7 @@ from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, YES
-from evaluators.statistics import agreement, intervals
+from evaluators.statistics import agreement, intervals, youden
 from evaluators.statistics.count_table import (
     RATINGS,
     CountTable,
@@ -24,13 +24,6 @@ from evaluators.statistics.count_table import (
     mean_rating,
 )
 from evaluators.statistics.metrics import ANSWERS
-from evaluators.statistics.youden import (
-    class_rates,
-    corrected_difference,
-    weighted_mean,
-    youden_interval,
-    youden_parts,
-)
 from tests.benchmarks.common import SEED
 from tests.benchmarks.judge_rates import Situation, held
 from tests.benchmarks.small_samples import World, kappa, rare, ratings
@@ -346,7 +339,7 @@ def one_by_one(whole: CountTable, size: int = 1) -> tuple[CountTable, np.ndarray
 
 
 def interval_of(whole: CountTable, size: int = 1) -> tuple[float, float]:
-    found = youden_interval(*one_by_one(whole, size), RIGHT)
+    found = youden.youden_interval(*one_by_one(whole, size), RIGHT)
     assert found is not None
     return found
 
@@ -360,15 +353,15 @@ def test_j_is_sensitivity_and_specificity_less_one() -> None:
         (NOT_ATTEMPTED, NOT_ATTEMPTED, 10),
         (INCORRECT, CORRECT, 4),
     )
-    top, bottom = youden_parts(whole, RIGHT)
+    top, bottom = youden.youden_parts(whole, RIGHT)
     assert top / bottom == pytest.approx(0.9 + 0.8 - 1)
-    top, bottom = youden_parts(whole, (INCORRECT,))
+    top, bottom = youden.youden_parts(whole, (INCORRECT,))
     assert top / bottom == pytest.approx(0 + 1 - 1)  # no INCORRECT answer is called so
     # All labels alike: undefined, without rates and without an interval.
     whole = judged((9, 10), (0, 0))
-    assert youden_parts(whole, RIGHT)[1] == 0
-    assert youden_interval(*one_by_one(whole), RIGHT) is None
-    assert class_rates(*one_by_one(whole), RIGHT) == ()
+    assert youden.youden_parts(whole, RIGHT)[1] == 0
+    assert youden.youden_interval(*one_by_one(whole), RIGHT) is None
+    assert youden.class_rates(*one_by_one(whole), RIGHT) == ()
 
 
 @given(hits, hits)
@@ -399,7 +392,7 @@ def test_the_interval_of_j() -> None:
     whole = judged((24, 30), (20, 30))
     (low, high), (lower, higher) = interval_of(whole), interval_of(whole, 3)
     assert low - 0.02 < lower < low < high < higher < high + 0.02
-    (right, wrong) = class_rates(*one_by_one(whole, 3), RIGHT)
+    (right, wrong) = youden.class_rates(*one_by_one(whole, 3), RIGHT)
     assert (right.hits, right.trials, wrong.hits, wrong.trials) == (72, 90, 60, 90)
     assert right.size == pytest.approx(29)
     assert right.independent == pytest.approx((0.8 * 29, 29))
@@ -407,7 +400,7 @@ def test_the_interval_of_j() -> None:
     both[0, 0, 0] = both[0, 1, 1] = 1
     both[1, 0, 1] = both[1, 1, 0] = 1
     clusters = CountTable(counts=both, golds=GRADES, outcomes=GRADES)
-    together = youden_interval(clusters, np.array([40.0, 10.0]), RIGHT)
+    together = youden.youden_interval(clusters, np.array([40.0, 10.0]), RIGHT)
     apart = interval_of(judged((40, 50), (40, 50)))
     assert together is not None
     assert together[0] < apart[0] - 0.03
@@ -418,19 +411,19 @@ def test_pooling_and_correcting_with_j() -> None:
     good, poor = (
         intervals.Estimate.of(value, (value - 0.1, value + 0.1), 50) for value in (0.9, 0.6)
     )
-    found = weighted_mean([(good, 2.0), (poor, 1.0)])
+    found = youden.weighted_mean([(good, 2.0), (poor, 1.0)])
     assert found.value == pytest.approx(0.8)
     assert found.n == 100
     assert found.interval == pytest.approx((0.8 - math.sqrt(5) / 30, 0.8 + math.sqrt(5) / 30))
-    assert weighted_mean([(good, 1.0)]) == good
-    assert weighted_mean([]).value is None
+    assert youden.weighted_mean([(good, 1.0)]) == good
+    assert youden.weighted_mean([]).value is None
     gain = estimate(0.8, 0.5, 0.9)
-    found = corrected_difference(estimate(-0.02, -0.05, 0.01), gain)
+    found = youden.corrected_difference(estimate(-0.02, -0.05, 0.01), gain)
     assert found.value == pytest.approx(-0.025)
     assert found.interval == pytest.approx((-0.1, 0.02))
-    worse = corrected_difference(estimate(-0.18, -0.36, -0.09), gain)
+    worse = youden.corrected_difference(estimate(-0.18, -0.36, -0.09), gain)
     assert worse.interval == pytest.approx((-0.72, -0.1))
-    better = corrected_difference(estimate(0.5, 0.45, 0.6), gain)
+    better = youden.corrected_difference(estimate(0.5, 0.45, 0.6), gain)
     assert better.interval == pytest.approx((0.5, 1.0))
 
 
@@ -441,8 +434,11 @@ def estimate(value: float, low: float, high: float) -> intervals.Estimate:
 @pytest.mark.parametrize("gain", [estimate(0.2, 0.0, 0.5), estimate(-0.1, -0.4, 0.2)])
 def test_a_judge_that_may_tell_nothing_apart_corrects_nothing(gain: intervals.Estimate) -> None:
     """J may be 0: the truth may be anything."""
-    assert corrected_difference(estimate(0.1, 0.05, 0.2), gain).value is None
-    assert corrected_difference(estimate(0.1, 0.05, 0.2), replace(gain, value=None)).value is None
+    assert youden.corrected_difference(estimate(0.1, 0.05, 0.2), gain).value is None
+    assert (
+        youden.corrected_difference(estimate(0.1, 0.05, 0.2), replace(gain, value=None)).value
+        is None
+    )
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5])

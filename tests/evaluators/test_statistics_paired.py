@@ -12,19 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom, binomtest, norm
 
-from evaluators.statistics import paired
-from evaluators.statistics.betting import (
-    BETS,
-    ENOUGH,
-    Observations,
-    Sides,
-    confidence_sequence,
-    expected_units,
-    first_above,
-    first_below,
-    first_verdict,
-    log_capital,
-)
+from evaluators.statistics import betting, paired
 from evaluators.statistics.intervals import UNDEFINED, Z95
 from evaluators.statistics.metrics import USAGE, chance, clustered_mean, is_repeated
 from evaluators.statistics.usage_estimates import UsageMetric
@@ -283,31 +271,31 @@ VALUES = st.lists(st.sampled_from([-4.0, -1.0, 0.0, 1.0, 4.0]), max_size=60)
 MEANS = st.floats(-0.99, 0.99)
 
 
-def is_above(seen: Observations, mean: float) -> bool:
-    return math.isfinite(first_above(seen, mean))
+def is_above(seen: betting.Observations, mean: float) -> bool:
+    return math.isfinite(betting.first_above(seen, mean))
 
 
-def is_below(seen: Observations, mean: float) -> bool:
-    return math.isfinite(first_below(seen, mean))
+def is_below(seen: betting.Observations, mean: float) -> bool:
+    return math.isfinite(betting.first_below(seen, mean))
 
 
-def plain(values: list[float], bound: float = 4.0) -> Observations:
+def plain(values: list[float], bound: float = 4.0) -> betting.Observations:
     totals = np.array(values, dtype=np.float64)
-    return Observations(totals=totals, sizes=np.ones_like(totals), bound=bound)
+    return betting.Observations(totals=totals, sizes=np.ones_like(totals), bound=bound)
 
 
 @given(VALUES, MEANS)
 def test_the_capital_is_that_of_the_bets_made_one_by_one(values: list[float], mean: float) -> None:
     """An even share on each bet, each multiplied by 1 + bet (value - mean); never below zero."""
-    capital = [1 / len(BETS)] * len(BETS)
+    capital = [1 / len(betting.BETS)] * len(betting.BETS)
     expected = []
     for value in values:
-        stakes = [share / (4 + mean) for share in BETS]
+        stakes = [share / (4 + mean) for share in betting.BETS]
         factors = [1 + stake * (value - mean) for stake in stakes]
         assert all(factor > 0 for factor in factors)
         capital = [a * b for a, b in zip(capital, factors, strict=True)]
         expected.append(sum(capital))
-    assert np.exp(log_capital(plain(values), mean)) == pytest.approx(np.array(expected))
+    assert np.exp(betting.log_capital(plain(values), mean)) == pytest.approx(np.array(expected))
 
 
 @given(
@@ -328,14 +316,14 @@ def test_no_bet_gains_where_the_mean_is_what_it_is_made_against(
     units += [(2, 2 * value, p * of_size[1]) for value, p in zip(values, chances, strict=True)]
     expected = 0.0
     for path in product(units, repeat=2):
-        seen = Observations(
+        seen = betting.Observations(
             totals=np.array([total for _, total, _ in path]),
             sizes=np.array([float(size) for size, _, _ in path]),
             bound=4.0,
             largest=2,
         )
         chance = math.prod(p for _, _, p in path)
-        expected += chance * math.exp(log_capital(seen, mean)[-1])
+        expected += chance * math.exp(betting.log_capital(seen, mean)[-1])
     assert expected == pytest.approx(1)
 
 
@@ -347,7 +335,10 @@ def test_a_higher_value_never_takes_evidence_away(
     if place < len(values):
         higher = [*values]
         higher[place] = min(4.0, higher[place] + more)
-        assert (log_capital(plain(higher), mean) >= log_capital(plain(values), mean) - 1e-9).all()
+        assert (
+            betting.log_capital(plain(higher), mean)
+            >= betting.log_capital(plain(values), mean) - 1e-9
+        ).all()
 
 
 @given(VALUES, MEANS)
@@ -356,7 +347,7 @@ def test_the_interval_holds_just_the_means_that_no_bet_decided_against(
 ) -> None:
     """A mean below its low end is one that the true mean is shown to be above."""
     seen = plain(values)
-    interval = confidence_sequence(seen, seen)
+    interval = betting.confidence_sequence(seen, seen)
     if interval is None:  # tested below
         return
     low, high = interval
@@ -372,19 +363,19 @@ def test_what_was_shown_once_stays_shown() -> None:
     good = [1.0] * 60
     assert is_above(plain(good), 0.0)
     assert is_above(plain(good + [-4.0] * 40), 0.0)
-    assert log_capital(plain(good + [-4.0] * 40), 0.0)[-1] < math.log(ENOUGH)
+    assert betting.log_capital(plain(good + [-4.0] * 40), 0.0)[-1] < math.log(betting.ENOUGH)
     random = np.random.default_rng(20261122)
     values = random.choice(
         [-4.0, -1.0, 0.0, 1.0, 4.0], p=[0.02, 0.08, 0.82, 0.06, 0.02], size=(3000, 400)
     )
     share = np.mean([is_above(plain(list(row)), -0.02) for row in values])
-    assert 0 < share <= 1 / ENOUGH + 0.005
+    assert 0 < share <= 1 / betting.ENOUGH + 0.005
     nothing = plain([])
     assert not is_above(nothing, -0.9)
     assert not is_below(nothing, 0.9)
-    assert confidence_sequence(nothing, nothing) == (-1.0, 1.0)
+    assert betting.confidence_sequence(nothing, nothing) == (-1.0, 1.0)
     seen = plain([1.0] * 300 + [-1.0] * 900, bound=1)
-    assert confidence_sequence(seen, seen) is None
+    assert betting.confidence_sequence(seen, seen) is None
 
 
 @pytest.mark.parametrize(
@@ -402,7 +393,10 @@ def test_what_was_shown_once_stays_shown() -> None:
 def test_the_first_verdict_counts(values: list[float], limit: float, verdict: str) -> None:
     """Whatever comes later; with a limit of zero both may be true of one model."""
     seen = plain(values, bound=1)
-    assert first_verdict([Sides(low=seen, high=seen, passing=-0.1, failing=limit)]) == verdict
+    assert (
+        betting.first_verdict([betting.Sides(low=seen, high=seen, passing=-0.1, failing=limit)])
+        == verdict
+    )
 
 
 @given(st.lists(st.sampled_from([-1.0, 0.0, 0.0, 1.0]), max_size=150), st.data())
@@ -413,20 +407,22 @@ def test_unknown_values_never_change_which_comes_first(
     unknown = data.draw(st.sets(st.integers(0, 149)))
     low = [-1.0 if place in unknown else one for place, one in enumerate(values)]
     high = [1.0 if place in unknown else one for place, one in enumerate(values)]
-    sides = Sides(low=plain(low, 1), high=plain(high, 1), passing=-0.2, failing=0.0)
-    whole = Sides(low=plain(values, 1), high=plain(values, 1), passing=-0.2, failing=0.0)
-    assert first_verdict([sides]) in ("", first_verdict([whole]))
+    sides = betting.Sides(low=plain(low, 1), high=plain(high, 1), passing=-0.2, failing=0.0)
+    whole = betting.Sides(low=plain(values, 1), high=plain(values, 1), passing=-0.2, failing=0.0)
+    assert betting.first_verdict([sides]) in ("", betting.first_verdict([whole]))
 
 
 def test_an_unchanged_share_is_decided_sooner_the_wider_the_margin_and_the_fewer_differ() -> None:
     """Some 380 of 4,326 where a tenth differs; every unit where even all of them show nothing."""
     shares = (0.02, 0.1, 0.2, 0.4)
-    units, left = zip(*(expected_units(0.05, 0.05, one, 1500) for one in shares), strict=True)
+    units, left = zip(
+        *(betting.expected_units(0.05, 0.05, one, 1500) for one in shares), strict=True
+    )
     assert list(units) == sorted(units)
     assert 340 < units[1] < 420
     assert left[0] == 0 < left[3]
-    assert expected_units(0.1, 0.1, 0.1, 1500)[0] < units[1] / 2
-    assert expected_units(0.05, 0.05, 0.1, 20) == (20, 1)
+    assert betting.expected_units(0.1, 0.1, 0.1, 1500)[0] < units[1] / 2
+    assert betting.expected_units(0.05, 0.05, 0.1, 20) == (20, 1)
 
 
 MEDIAN, TAIL, MEAN = USAGE["seconds_p50"], USAGE["seconds_p95"], USAGE["cost"]

@@ -6,19 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from evaluators import core
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
-from evaluators.core import (
-    Ask,
-    CallError,
-    Case,
-    JudgeError,
-    Model,
-    Outcome,
-    RefusedError,
-    Reply,
-    Request,
-    Verdict,
-)
 from evaluators.ledger import Ledger, LedgerError
 from evaluators.models import connect
 from evaluators.models.spec import Spec
@@ -37,12 +26,12 @@ SECRET = "sk-test-0123456789abcdef"
 
 def hanging() -> Scripted:
     class Hanging(Scripted):
-        async def complete(self, request: Request) -> Reply:
+        async def complete(self, request: core.Request) -> core.Reply:
             self.requests.append(request)
             await asyncio.sleep(3600)
-            raise CallError("never", "never")
+            raise core.CallError("never", "never")
 
-    return Hanging(lambda request: Reply())
+    return Hanging(lambda request: core.Reply())
 
 
 @dataclass
@@ -101,12 +90,12 @@ def recorded(ledger: Path, tasks: Mapping[str, Task], sink: OutcomeWriter) -> En
     return Engine(tasks, Caller(Ledger(ledger), CallSettings(), no_price), sink, 16)
 
 
-def no_price(spec: str, reply: Reply) -> float | None:
+def no_price(spec: str, reply: core.Reply) -> float | None:
     """Know no price."""
 
 
 def good() -> Scripted:
-    return Scripted(lambda request: Reply(text="CORRECT"))
+    return Scripted(lambda request: core.Reply(text="CORRECT"))
 
 
 def pid_of(running: EngineProcess) -> int:
@@ -124,19 +113,19 @@ class Echo:
 
     spec: str = "echo"
 
-    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         errors: dict[str, Callable[[], Exception]] = {
-            "unreadable": lambda: JudgeError("three replies could not be read"),
-            "refused": lambda: RefusedError("too_long", "the judge refused"),
+            "unreadable": lambda: core.JudgeError("three replies could not be read"),
+            "refused": lambda: core.RefusedError("too_long", "the judge refused"),
             "full": lambda: LedgerError("disk full"),
             "bug": lambda: KeyError("surprise"),
         }
         if answer in errors:
             raise errors[answer]()
-        return Verdict(grade=answer)
+        return core.Verdict(grade=answer)
 
 
-def correct(case: Case, verdict: Verdict) -> bool:
+def correct(case: core.Case, verdict: core.Verdict) -> bool:
     return verdict.grade == "CORRECT"
 
 
@@ -151,7 +140,7 @@ def task(number: int, answer: str | None) -> Task:
     )
 
 
-def prompted(number: int, model: Model) -> Task:
+def prompted(number: int, model: core.Model) -> Task:
     return Task(
         key=f"k{number}",
         case=make_case(number),
@@ -185,7 +174,7 @@ class Bench:
         return Job(make=lambda writer: self.engine, schedule=Schedule(self.keys, window))
 
     def run(
-        self, window: int = 100, models: Sequence[Model] = (), first: float = UNLIMITED
-    ) -> dict[str, Outcome]:
+        self, window: int = 100, models: Sequence[core.Model] = (), first: float = UNLIMITED
+    ) -> dict[str, core.Outcome]:
         asyncio.run(self.engine.run(Schedule(self.keys, window, first=first), models))
         return self.posted.outcomes
