@@ -449,7 +449,7 @@ def spec(text: str) -> Any:
 
 
 @tabled("generator", "validator", "same_provider", "message")
-def test_generator_and_validator_are_two(
+def test_models_are_two(
     generator: str, validator: str, *, same_provider: bool, message: str
 ) -> None:
     """The same model by another name is refused, and so is one of the same provider.

@@ -44,7 +44,7 @@ from tests.support.building_site import (
     reviewed_site,
     sent_back,
 )
-from tests.support.captured import Captured
+from tests.support.fixtures import Captured
 from tests.support.loopback import loopback, plausible
 from tests.support.reviewing import Row, sheet_rows
 from tests.support.scripted import ask_for
@@ -174,9 +174,7 @@ def one_item(**changes: Any) -> Any:
 
 
 @tabled("verdicts", "unreviewed", "state", "reason", "answer")
-def test_verdicts_decide(
-    verdicts: str, *, unreviewed: bool, state: str, reason: str, answer: str
-) -> None:
+def test_verdicts(verdicts: str, *, unreviewed: bool, state: str, reason: str, answer: str) -> None:
     """Confirmed and corrected items stay; a dispute waits for a third, and ends with him. With
     --unreviewed what is there counts, but one person alone turns no answer round."""
     (item,) = accepted([one_item()], said(*verdicts.split()), unreviewed=unreviewed)
@@ -259,17 +257,13 @@ def refused(made: Site, capsys: Captured, *words: str) -> str:
 
 
 @tabled("words", "message")
-def test_wrong_words_are_one_line(
-    reviewed: Site, capsys: Captured, words: list[str], message: str
-) -> None:
+def test_wrong_words(reviewed: Site, capsys: Captured, words: list[str], message: str) -> None:
     """Whatever is wrong is said before anything is written."""
     assert message in refused(reviewed, capsys, *words)
     assert not (reviewed.path / "work" / "freeze.jsonl").exists()
 
 
-def test_wrong_sheets_and_names_are_refused(
-    reviewed: Site, tmp_path: Path, capsys: Captured
-) -> None:
+def test_wrong_sheets_and_names_are_told(reviewed: Site, tmp_path: Path, capsys: Captured) -> None:
     """Reviewers have to be named; a verdict of another sheet's item is noticed with its row."""
     made = Site(tmp_path, reviewed.generator, reviewed.validator)
     made.recipe()

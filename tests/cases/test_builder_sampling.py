@@ -117,9 +117,7 @@ def test_rows_are_read_by_name_of_column(tmp_path: Path) -> None:
 
 
 @tabled("name", "content", "message")
-def test_files_without_articles(
-    tmp_path: Path, name: str, content: str | None, message: str
-) -> None:
+def test_no_articles(tmp_path: Path, name: str, content: str | None, message: str) -> None:
     """A wrong file is a usage problem that says what is wanted."""
     path = tmp_path / name
     if content is None:

@@ -272,9 +272,7 @@ def floors(ratings: Mapping[str, int]) -> set[str]:
     ],
     ids=["two too strict", "one too kind", "only 1, 2 and 5", "always 5", "length", "digits"],
 )
-def test_a_distorted_rater_misses_the_floor(
-    distort: Callable[[int, str], int],
-) -> None:
+def test_a_distorted_rater_misses_the_floor(distort: Callable[[int, str], int]) -> None:
     """Rank correlation alone would trust some of these: 0.98 for one that is two too strict."""
     said = {one.id: distort(int(one.label or ""), one.recorded or "") for one in ANSWERS}
     assert floors(said) < set(JUDGED.floor)

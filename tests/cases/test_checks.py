@@ -35,8 +35,8 @@ from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import NO, YES, Case, UsageError
 from evaluators.kinds import kind_of
 from evaluators.languages import known, language_of
-from tests.support.captured import Captured
 from tests.support.downloading import file_server
+from tests.support.fixtures import Captured
 from tests.support.hostile import HOSTILE
 from tests.support.loopback import Answer
 from tests.support.tables import tabled
@@ -93,9 +93,7 @@ EXAMPLES = yaml.safe_load(Path(__file__).with_name("item_checks.yaml").read_text
 @pytest.mark.parametrize(
     ("name", "example"), [(name, one) for name, some in EXAMPLES.items() for one in some]
 )
-def test_a_check_finds_what_is_wrong_and_nothing_else(
-    name: str, example: Mapping[str, Any]
-) -> None:
+def test_a_check_finds_what_is_wrong_and_no_more(name: str, example: Mapping[str, Any]) -> None:
     """Each example has just these findings, and their message says what to look at."""
     language, cases = example.get("lang", "en"), []
     for row, one in enumerate(example.get("items", [example]), 1):
@@ -314,9 +312,7 @@ def test_the_difficulty_that_was_published_counts_before_recorded_answers() -> N
 
 
 @tabled("given", "told")
-def test_a_difficulty_that_old_models_gave_is_a_warning(
-    tmp_path: Path, given: str, told: str
-) -> None:
+def test_a_difficulty_of_old_models_is_a_warning(tmp_path: Path, given: str, told: str) -> None:
     """It must say when they answered; without the column there is nothing to ask."""
     given = re.sub(
         r"\{(\d+) days ago\}", lambda days: f"{TODAY - timedelta(days=int(days[1]))}", given

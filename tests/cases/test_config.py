@@ -286,9 +286,7 @@ def test_a_gate_that_the_file_does_not_replace_stays(folder: Path, rubrics: Path
 
 
 @tabled("before", "after", "laxer")
-def test_a_gate_that_a_file_makes_laxer_is_named(
-    folder: Path, before: str, after: str, laxer: bool
-) -> None:
+def test_a_gate_made_laxer_is_named(folder: Path, before: str, after: str, laxer: bool) -> None:
     """Anything that may pass where the data set's own gate does not; stricter gates are silent."""
     dataset = declared(folder, f"{GRADED}    gates: {{{before}}}\n")
     found = with_gates(dataset, load_gates(gates(folder, f"facts: {{en: {{{after}}}}}")))
@@ -297,9 +295,7 @@ def test_a_gate_that_a_file_makes_laxer_is_named(
 
 
 @tabled("settings", "row", "said")
-def test_a_gate_that_no_answer_can_decide_is_refused_before_any_call(
-    folder: Path, settings: str, row: str, said: str
-) -> None:
+def test_a_gate_nothing_can_decide(folder: Path, settings: str, row: str, said: str) -> None:
     """A metric that these items can never have: in a slice, pooled, or from labels of one kind."""
     path = folder / "dataset.yaml"
     path.write_text(f"{settings}languages: {{en: {{file: en.csv}}}}\n", encoding="utf-8")

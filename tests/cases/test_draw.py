@@ -16,7 +16,7 @@ from cases.draw import Drawn, DrawRecipe, file_text
 from cases.loading import load_cases
 from evaluators.core import UsageError
 from reports.commands.draw import main
-from tests.support.captured import Captured
+from tests.support.fixtures import Captured
 from tests.support.tables import kept, tabled
 
 VILLAGES = BUNDLED / "simpleqa" / "simpleqa_hard" / "recipes" / "villages.yaml"
@@ -144,9 +144,7 @@ BULGARIAN = "ekatte,name,province,is_village,population_2013\n" + "".join(
 
 
 @tabled("language", "wanted")
-def test_the_bundled_recipe_spells_names_for_each_language(
-    tmp_path: Path, language: str, wanted: list[str]
-) -> None:
+def test_the_bundled_recipe_spells_names(tmp_path: Path, language: str, wanted: list[str]) -> None:
     """Bulgarian names stand in the letters, and by the rules, of the language that asks."""
     (tmp_path / "register.csv").write_text(BULGARIAN, encoding="utf-8")
     text = VILLAGES.read_text(encoding="utf-8")
@@ -180,9 +178,7 @@ def test_bundled_hard_items_are_of_this_recipe() -> None:
 
 
 @tabled("old", "new", "message")
-def test_a_wrong_recipe_or_table_is_one_line(
-    tmp_path: Path, capsys: Captured, old: str, new: str, message: str
-) -> None:
+def test_a_wrong_recipe(tmp_path: Path, capsys: Captured, old: str, new: str, message: str) -> None:
     """File, line, key, what was got and what to do; nothing is written."""
     recipe(tmp_path, WHICH)
     path = tmp_path / "recipe.yaml"

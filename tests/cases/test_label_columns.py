@@ -214,9 +214,7 @@ def test_ratings_of_mohler_keep_their_scale(tmp_path: Path) -> None:
         ("mohler", b",3.5\n", b"\n", "7 cells for 8 columns"),
     ],
 )
-def test_a_file_of_another_shape_is_told(
-    tmp_path: Path, name: str, old: bytes, new: bytes, message: str
-) -> None:
+def test_another_shape(tmp_path: Path, name: str, old: bytes, new: bytes, message: str) -> None:
     """The message names file, row and column, and nothing is written."""
     body = {"evouna-nq": EVOUNA, "mohler": MOHLER}[name]
     folder = put(tmp_path, **{name.replace("-", "_"): body.replace(old, new)})

@@ -35,9 +35,7 @@ ESCAPED = "metadata,problem,answer\n{'a': '\\d'},q,a\n  ,r,b\n"
 
 
 @tabled("text", "form", "expected")
-def test_fields_arrive_as_they_stand(
-    tmp_path: Path, text: str, form: str, expected: dict[str, object]
-) -> None:
+def test_fields_are_kept(tmp_path: Path, text: str, form: str, expected: dict[str, object]) -> None:
     """The layouts of SimpleQA, rated and judged files; JSON keeps types, and answers are text.
     Numbers become numbers where that loses nothing; an object's or a literal's entries are
     metadata, and an odd backslash is text. ``answer`` and ``answers`` are the accepted forms. A

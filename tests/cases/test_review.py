@@ -16,12 +16,7 @@ from hypothesis import strategies as st
 
 from cases.dataset import PlannedItem, Slice
 from cases.review.adjudications import load_adjudications, load_folders, merged, save_adjudications
-from cases.review.reviews import (
-    Review,
-    agreement,
-    read_sheets,
-    settle,
-)
+from cases.review.reviews import Review, agreement, read_sheets, settle
 from cases.review.sheet import (
     CELL,
     FOLDER,

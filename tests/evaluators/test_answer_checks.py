@@ -18,6 +18,7 @@ from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError,
 from evaluators.extra_metrics import CheckSpec
 from evaluators.judges.ensemble import CheckedJudge
 from evaluators.judges.offline import OverlapRater
+from tests.support.fixtures import Patch
 from tests.support.scripted import make_case
 from tests.support.tables import kept, tabled
 
@@ -38,7 +39,7 @@ async def no_model(model: Model, request: Request) -> Reply:
 
 
 @pytest.fixture(autouse=True)
-def _module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _module(tmp_path: Path, monkeypatch: Patch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     Path("checks_of_mine.py").write_text(CODE, encoding="utf-8")
@@ -100,7 +101,7 @@ def test_the_language_of_an_answer_is_told_or_left_open(language: str) -> None:
     assert (verdict.grade, dict(verdict.scores)) == ("PASS", {})
 
 
-def test_a_pattern_that_never_ends_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pattern_that_never_ends_is_stopped(monkeypatch: Patch) -> None:
     """And holds nobody up meanwhile; its item is an error."""
     monkeypatch.setattr("evaluators.answer_checks.RULE_SECONDS", 0.05)
     spec = CheckSpec(name="c", check="regex", text="^(a|a)+$")
@@ -114,7 +115,7 @@ SCHEMAS = kept(__file__, "schemas")
 
 @pytest.mark.untraced
 def test_checks_that_hold_their_process_up_cost_their_own_items_alone(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: Patch,
 ) -> None:
     """Patterns of a schema, a function's ``re``, an exit: what runs meanwhile is done again."""
     monkeypatch.setattr(user_code, "HELD_SECONDS", 1.0)
@@ -137,7 +138,7 @@ def test_checks_that_hold_their_process_up_cost_their_own_items_alone(
         assert f"check_{spec.name}: it ended its process, or held it up" in str(error)
 
 
-def test_a_check_that_waits_for_ever_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_that_waits_for_ever_holds_nobody_up(monkeypatch: Patch) -> None:
     """Its process goes on with the others, as its threads get their turns."""
     monkeypatch.setattr(user_code, "RULE_SECONDS", 0.5)
     assert said_of(mine("yes"), "Sofia").value == 1.0
@@ -149,7 +150,7 @@ def test_a_check_that_waits_for_ever_holds_nobody_up(monkeypatch: pytest.MonkeyP
     assert user_code._shared(os.getpid(), Path.cwd()).current() is process
 
 
-def test_a_process_without_alarm_is_ended_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_without_alarm_is_ended_from_outside(monkeypatch: Patch) -> None:
     """Where the system has no timers, a process that does not answer is killed."""
     monkeypatch.setattr(user_code, "RULE_SECONDS", 0.3)
     monkeypatch.setattr(user_code, "HELD_SECONDS", 0.5)

@@ -22,6 +22,7 @@ from evaluators.models import connect
 from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
 from evaluators.text import Key
 from tests.support.batch_server import Batch, BatchServer, batch_server
+from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Seen
 from tests.support.model_calls import PROVIDERS, SECRET, asked, spec_of
 from tests.support.tables import tabled
@@ -148,9 +149,7 @@ def failing(word: str, *numbers: int, batches: int = 1) -> Callable[[str, int], 
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_all_calls_of_a_wave_are_one_batch_and_replies_are_kept(
-    tmp_path: Path, provider: str
-) -> None:
+def test_calls_of_a_wave_are_one_batch_and_replies_are_kept(tmp_path: Path, provider: str) -> None:
     """Out of order and twice as they come, each reply reaches its own call; none is asked again."""
     with batch_server() as server:
         runs = BatchRuns(tmp_path, server, provider)
@@ -169,9 +168,7 @@ def test_all_calls_of_a_wave_are_one_batch_and_replies_are_kept(
 
 @wires
 @pytest.mark.parametrize("word", ["error", "expired", "unreadable", "missing", "other model"])
-def test_what_came_back_without_a_reply_is_asked_again_in_the_next_wave(
-    tmp_path: Path, provider: str, word: str
-) -> None:
+def test_what_has_no_reply_is_asked_again(tmp_path: Path, provider: str, word: str) -> None:
     """A line that failed, expired, is broken or is not there is no reply: it goes once more."""
     with batch_server(fault=failing(word, 3, 5)) as server:
         runs = BatchRuns(tmp_path, server, provider)
@@ -221,9 +218,7 @@ def list_of(server: BatchServer) -> list[Batch]:
 
 
 @wires
-def test_a_run_that_does_not_wait_leaves_its_batch_to_the_next(
-    tmp_path: Path, provider: str
-) -> None:
+def test_a_run_that_does_not_wait_leaves_it_to_the_next(tmp_path: Path, provider: str) -> None:
     """What is sent is not waited for beyond --batch-wait; the next run sends nothing and reads."""
     with batch_server(looks=3) as server:
         runs = BatchRuns(tmp_path, server, provider)
@@ -250,9 +245,7 @@ def test_what_a_run_does_not_need_is_kept_all_the_same(tmp_path: Path, provider:
 
 
 @wires
-def test_a_direct_run_asks_nothing_that_a_provider_has_in_a_batch(
-    tmp_path: Path, provider: str
-) -> None:
+def test_a_direct_run_asks_nothing_that_is_in_a_batch(tmp_path: Path, provider: str) -> None:
     """Without --batch such calls are MISSING until the batch is over; then its replies are read."""
     with batch_server(looks=4, fault=failing("expired", 3)) as server:
         runs = BatchRuns(tmp_path, server, provider)
@@ -268,9 +261,7 @@ def test_a_direct_run_asks_nothing_that_a_provider_has_in_a_batch(
         assert server.repeats == 0
 
 
-def test_a_direct_run_notices_batches_that_begin_during_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_direct_run_notices_new_batches(tmp_path: Path, monkeypatch: Patch) -> None:
     """A direct run that began on a ledger without batches sends no call that another run gave."""
     monkeypatch.setattr("evaluators.runtime.caller.LOOK_SECONDS", 0.0)
     with batch_server(looks=3) as server:
@@ -303,9 +294,7 @@ def test_a_direct_run_notices_batches_that_begin_during_it(
 @pytest.mark.parametrize(
     ("provider", "how"), [("openai", "status"), ("openai", "upload"), ("anthropic", "upload")]
 )
-def test_a_refused_batch_says_so_and_names_the_direct_way(
-    tmp_path: Path, provider: str, how: str
-) -> None:
+def test_a_refused_batch_names_the_direct_way(tmp_path: Path, provider: str, how: str) -> None:
     """A provider that takes no batch ends the run with its own words; nothing is sent again."""
     said = {"error": {"message": "this model has no batches", "type": "invalid_request_error"}}
 
@@ -389,9 +378,7 @@ def test_an_outage_is_waited_out(tmp_path: Path, provider: str) -> None:
 
 
 @wires
-def test_a_batch_that_the_key_does_not_know_is_not_sent_again(
-    tmp_path: Path, provider: str
-) -> None:
+def test_a_batch_that_the_key_does_not_know_is_not_resent(tmp_path: Path, provider: str) -> None:
     """Another account has it, or it was deleted: the user says which, and nothing is paid twice."""
     with batch_server(looks=3) as server:
         runs = BatchRuns(tmp_path, server, provider)
@@ -445,9 +432,7 @@ def test_a_deadline_of_the_run_ends_the_wait(tmp_path: Path, provider: str) -> N
         assert len(server.batches) == 1
 
 
-def test_a_ledger_that_fails_lets_no_call_wait(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_ledger_lets_no_call_wait(tmp_path: Path, monkeypatch: Patch) -> None:
     """A full disk while results are read ends the run; the batch is there for the next one."""
 
     async def full(ledger: Ledger, row: PaidReply) -> None:
@@ -478,9 +463,7 @@ def test_a_wave_that_was_read_but_not_noted_so_is_in_nobodys_way(tmp_path: Path)
 
 
 @wires
-def test_what_a_full_queue_refuses_is_sent_once_there_is_room(
-    tmp_path: Path, provider: str
-) -> None:
+def test_what_a_full_queue_refuses_is_sent_later(tmp_path: Path, provider: str) -> None:
     """Providers bound what is queued: the second part goes when the first is over."""
 
     def step(name: str, seen: Seen) -> Answer | None:
@@ -505,9 +488,7 @@ EIGHT_ANSWERS = [f"n{number}" for number in range(8)]
 
 
 @tabled("provider", "step", "is_done")
-def test_a_run_killed_at_any_step_is_gone_on_with(
-    tmp_path: Path, provider: str, step: str, is_done: bool
-) -> None:
+def test_a_killed_run_goes_on(tmp_path: Path, provider: str, step: str, is_done: bool) -> None:
     """Before and after each request of the way: one batch in the end, and every reply."""
     kill: list[Callable[[], object]] = []
 

@@ -196,9 +196,7 @@ def test_a_reply_that_says_its_cost_teaches_what_the_next_may_cost() -> None:
 
 
 @tabled("parameters", "seen", "batch", "tokens")
-def test_a_verdict_in_a_batch_is_taken_to_be_short(
-    parameters: dict[str, object], seen: int, batch: bool, tokens: int
-) -> None:
+def test_short_verdicts(parameters: dict[str, object], seen: int, batch: bool, tokens: int) -> None:
     """But not below what the models file allows, nor below a reply that came."""
     asked = replace(
         request(max_tokens=2048), tool=core.Tool(name="grade", description="", schema={})

@@ -123,9 +123,7 @@ def test_equal_requests_at_the_same_time_are_sent_once(ledger: Ledger) -> None:
         ([core.RefusedError("too_long", "context")], 1),
     ],
 )
-def test_only_what_may_pass_is_tried_again(
-    ledger: Ledger, errors: list[core.CallError], sent: int
-) -> None:
+def test_what_may_pass_is_retried(ledger: Ledger, errors: list[core.CallError], sent: int) -> None:
     """Three times at most; then the error itself comes out, and nothing is kept."""
     model = failing(*errors)
     if len(errors) == 2:

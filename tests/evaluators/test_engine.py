@@ -25,9 +25,7 @@ from tests.support.tables import tabled
 
 
 @tabled("answer", "state", "kind")
-def test_each_item_ends_in_one_state(
-    tmp_path: Path, answer: str | None, state: core.State, kind: str
-) -> None:
+def test_each_item_ends(tmp_path: Path, answer: str | None, state: core.State, kind: str) -> None:
     """A grade, an ERROR of a kind or a MISSING; a failure is never a grade."""
     outcome = Bench(tmp_path, [task(1, answer)]).run()["k1"]
     assert (outcome.state, outcome.kind) == (state, kind)
@@ -65,9 +63,7 @@ class AskingJudge:
 
 
 @tabled("text", "finish", "whole", "kind")
-def test_what_the_provider_withheld_is_no_answer(
-    tmp_path: Path, text: str, finish: str, whole: bool, kind: str
-) -> None:
+def test_withheld_answers(tmp_path: Path, text: str, finish: str, whole: bool, kind: str) -> None:
     """A filtered reply, or one cut before its first word, is an ERROR and no miss. A cut sentence
     is judged as it stands; a cut yes or no may be the start of another word."""
     model = Scripted(lambda request: core.Reply(text=text, finish=finish))
@@ -269,9 +265,7 @@ def test_few_items_are_under_way_until_one_is_done() -> None:
     ("act", "taken"),
     [(Schedule.close, [None] * 3), (partial(Schedule.want, key="a"), ["a", None, None])],
 )
-def test_the_end_reaches_every_waiting_worker(
-    act: Callable[[Schedule], None], taken: list[str | None]
-) -> None:
+def test_the_end_reaches_everyone(act: Callable[[Schedule], None], taken: list[str | None]) -> None:
     """After close, or once the last item is taken by another, whoever waits is told so."""
     schedule = Schedule(["a"], 0)
 

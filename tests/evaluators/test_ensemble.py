@@ -163,9 +163,7 @@ def test_nobody_is_asked_about_an_answer_without_content(answer: str) -> None:
 
 
 @tabled("spec", "models", "name")
-def test_judges_are_named_as_their_providers_do(
-    spec: str, models: dict[str, str], name: str
-) -> None:
+def test_judges_are_named_as_providers_do(spec: str, models: dict[str, str], name: str) -> None:
     """Every model in a judge's SPEC is named as returned; one that was not asked keeps its SPEC."""
     assert returned_names(spec, models) == name
 

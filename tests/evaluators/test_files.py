@@ -244,9 +244,7 @@ def file_as_folder(path: Path) -> None:
 
 
 @pytest.mark.parametrize("hinder", [folder_in_the_way, file_as_folder])
-def test_a_place_that_takes_no_file_is_named(
-    tmp_path: Path, hinder: Callable[[Path], None]
-) -> None:
+def test_a_place_that_takes_no_file_is_told(tmp_path: Path, hinder: Callable[[Path], None]) -> None:
     """The message names the path and what to do; no part is left."""
     path = tmp_path / "sub" / "file"
     hinder(path)

@@ -42,6 +42,7 @@ from evaluators.runtime.process import (
 )
 from evaluators.runtime.schedule import UNLIMITED
 from tests.support.engine_bench import SECRET, Made, good, hanging, pid_of
+from tests.support.fixtures import Patch
 from tests.support.killing import until
 from tests.support.scripted import Scripted
 from tests.support.tables import kept
@@ -140,9 +141,7 @@ def test_what_hangs_is_given_up(tmp_path: Path, kind: Maker) -> None:
         (KeyError("odd"), "^the engine failed: KeyError: 'odd'$"),
     ],
 )
-def test_what_goes_wrong_at_the_start_is_one_line(
-    tmp_path: Path, kind: Maker, error: Exception, said: str
-) -> None:
+def test_a_bad_start_is_one_line(tmp_path: Path, kind: Maker, error: Exception, said: str) -> None:
     """A ledger that cannot be used, or anything else in the making: a UsageError, no traceback."""
     running = kind(Made(tmp_path, good(), error=error).job())
     with pytest.raises(UsageError, match=said):
@@ -262,9 +261,7 @@ def test_where_another_thread_runs_nothing_is_forked(tmp_path: Path) -> None:
         thread.join()
 
 
-def test_where_no_process_is_to_be_had_a_thread_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_no_process_is_to_be_had_a_thread_works(tmp_path: Path, monkeypatch: Patch) -> None:
     """A system that is out of processes does not keep a run from its work."""
 
     def refused() -> int:
@@ -347,7 +344,7 @@ def test_what_cannot_be_read_ends_the_engine(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
-def test_only_linux_forks_and_no_daemon(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_linux_forks_and_no_daemon(platform: str, monkeypatch: Patch) -> None:
     """Elsewhere libraries do not survive it; a worker of a process pool may have no children."""
     monkeypatch.setattr(sys, "platform", platform)
     if platform == "linux":
@@ -422,9 +419,7 @@ def test_a_head_start_that_died_is_done_without(tmp_path: Path) -> None:
     running.stop()
 
 
-def test_a_job_that_does_not_arrive_whole_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_that_does_not_arrive_whole_is_one_line(tmp_path: Path, monkeypatch: Patch) -> None:
     """Whatever a process cannot make of its job is one line for the user, not a traceback."""
     monkeypatch.setattr("evaluators.runtime.process.pack", lambda job: b"cos\nnothing_there\n.")
     early = EngineProcess()
@@ -441,7 +436,7 @@ def test_only_the_line_to_a_process_of_our_own_carries_a_key(tmp_path: Path) -> 
         pickle.dumps(job)
 
 
-def test_no_head_start_where_nothing_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_head_start_where_nothing_is_forked(monkeypatch: Patch) -> None:
     """The engine begins later then, in a thread; Ctrl-C while forking begins nothing at all."""
 
     def interrupted() -> int:

@@ -19,6 +19,7 @@ from evaluators.ledger import Ledger, LedgerError, PaidReply, postgres, reply_st
 from evaluators.ledger.rows import VARIABLE, checksum, seal
 from evaluators.runtime.caller import Meter
 from evaluators.text import canonical
+from tests.support.fixtures import Captured, Patch
 from tests.support.places import ask, change, text_of
 from tests.support.recorded import caller, fill, key_of, put, reply_of, row_of
 from tests.support.scripted import Scripted, ask_for
@@ -77,9 +78,7 @@ def test_a_damaged_row_is_set_aside_and_asked_again(place: Place, damage: str) -
     assert ask(place, "SELECT count(*) FROM damaged") == 1
 
 
-def test_a_row_of_another_secret_is_set_aside(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_row_of_another_secret_is_set_aside(place: Place, monkeypatch: Patch) -> None:
     """With QA_LEDGER_KEY only replies that were written with it are used, in either kind."""
     with Ledger(place) as ledger:
         put(ledger, [row("unsigned")])
@@ -231,9 +230,7 @@ def test_a_document_that_was_changed_is_not_believed(place: Place, damage: str) 
             assert ledger.documents(kind) == {}
 
 
-def test_a_document_needs_the_ledgers_signature(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_document_needs_the_ledgers_signature(place: Place, monkeypatch: Patch) -> None:
     """With QA_LEDGER_KEY one that was written without it, or with another, does not count."""
     with Ledger(place) as ledger:
         keep(ledger, "batch", unsigned="x")
@@ -264,9 +261,7 @@ def test_an_older_ledger_still_answers(tmp_path: Path) -> None:
         assert ledger.document("batch", "k") == "text"
 
 
-def test_documents_are_carried_with_all_rows(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_documents_are_carried_with_all_rows(tmp_path: Path, capsys: Captured) -> None:
     """A whole export takes them along, a narrowed one does not; the first document stands."""
     one, two, file = tmp_path / "one", tmp_path / "two", tmp_path / "out.jsonl"
     fill(one, 2)
@@ -286,9 +281,7 @@ def test_documents_are_carried_with_all_rows(
     assert "2 documents with them" in capsys.readouterr().out
 
 
-def test_a_document_that_was_changed_is_not_imported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_document_that_was_changed_is_not_imported(tmp_path: Path, capsys: Captured) -> None:
     """Its line is named; the reply next to it comes in."""
     file = tmp_path / "out.jsonl"
     fill(tmp_path / "one", 1)
@@ -373,7 +366,7 @@ def test_a_failed_call_is_free_for_the_other_run(place: Place) -> None:
         assert asyncio.run(both(one, other)) is None
 
 
-def test_a_killed_run_holds_nothing_up(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_run_holds_nothing_up(place: Place, monkeypatch: Patch) -> None:
     """The claim of a run that was killed is free: at once in a file, with its lease in a database.
     So that the next run repeats only what the dead one had in flight (R3). The lease is short
     here."""
@@ -394,9 +387,7 @@ def test_a_killed_run_holds_nothing_up(place: Place, monkeypatch: pytest.MonkeyP
     holder.stdout.close()
 
 
-def test_a_frozen_run_is_not_waited_for_forever(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_frozen_run_is_not_waited_for_forever(place: Place, monkeypatch: Patch) -> None:
     """A claim that outlasts every call's deadline no longer counts."""
     monkeypatch.setattr(reply_store, "CLAIM_TIMEOUT_S", 0.2)
 
@@ -412,9 +403,7 @@ def test_a_frozen_run_is_not_waited_for_forever(
         assert asyncio.run(both(one, other))
 
 
-def test_nothing_is_claimed_after_a_reply_could_not_be_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_claimed_after_a_reply_was_lost(tmp_path: Path, monkeypatch: Patch) -> None:
     """A ledger that failed once lets no further call start; the next one takes the reply in."""
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "l"
@@ -447,9 +436,7 @@ def test_claims_are_private_and_no_link_is_followed(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_ledger_that_is_being_mended_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ledger_that_is_being_mended_is_waited_for(tmp_path: Path, monkeypatch: Patch) -> None:
     """Opening waits for whoever must be alone with the file, but not without end."""
     monkeypatch.setattr(sqlite, "OPEN_TIMEOUT_S", 0.1)
     Ledger(tmp_path / "l").close()
@@ -462,9 +449,7 @@ def test_a_ledger_that_is_being_mended_is_waited_for(
 
 
 @pytest.mark.parametrize("missing", ["fcntl", "F_OFD_SETLK", "locks"])
-def test_a_system_without_such_locks_still_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
-) -> None:
+def test_a_system_without_locks_works(tmp_path: Path, monkeypatch: Patch, missing: str) -> None:
     """Without locks of open files the process's own serve; without any, every claim is granted."""
     fcntl = pytest.importorskip("fcntl")
     if missing == "fcntl":

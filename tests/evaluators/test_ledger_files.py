@@ -15,6 +15,7 @@ from evaluators.ledger import Ledger, LedgerError, sqlite
 from evaluators.ledger.rows import VARIABLE, Signer, StoredDocument, StoredRow, seal, seal_document
 from evaluators.ledger.upkeep import save_unkept
 from evaluators.text import Document
+from tests.support.fixtures import Patch
 from tests.support.places import ask, change, zero_page
 from tests.support.recorded import fill, key_of, put, reply_of, row_of
 from tests.support.tables import tabled
@@ -181,9 +182,7 @@ def test_a_replay_of_a_damaged_file_says_so(tmp_path: Path, large: bytes) -> Non
 
 
 @pytest.mark.parametrize("signs", [True, False])
-def test_replies_that_were_not_taken_come_home(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signs: bool
-) -> None:
+def test_replies_not_taken_come_home(tmp_path: Path, monkeypatch: Patch, signs: bool) -> None:
     """The next run of the folder takes in what verifies, says so and marks it as imported."""
     monkeypatch.chdir(tmp_path)
     if signs:
@@ -230,9 +229,7 @@ def test_what_this_version_cannot_read_is_refused(tmp_path: Path) -> None:
 
 @tabled("made")
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_database_of_something_else_is_refused(
-    tmp_path: Path, made: str, read_only: bool
-) -> None:
+def test_a_database_of_others_is_refused(tmp_path: Path, made: str, read_only: bool) -> None:
     """Another program's tables, and any view or trigger, are neither changed nor run."""
     path = tmp_path / "other"
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -245,9 +242,7 @@ def test_a_database_of_something_else_is_refused(
     assert path.read_bytes() == before
 
 
-def test_a_full_disk_leaves_the_damaged_file_in_place(
-    tmp_path: Path, large: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_the_file(tmp_path: Path, large: bytes, monkeypatch: Patch) -> None:
     """Nothing is renamed before the new file is complete, and no half of one stays."""
     path = tmp_path / "l"
     path.write_bytes(large)
@@ -302,7 +297,7 @@ def test_a_folder_that_others_can_change_is_said(
 @pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-claims"])
 @pytest.mark.parametrize(("mode", "who"), [(0o666, "every user"), (0o660, "its group")])
 def test_a_file_that_others_can_change_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, mode: int, who: str
+    tmp_path: Path, monkeypatch: Patch, ending: str, mode: int, who: str
 ) -> None:
     """They could change the replies, in its log too; signed rows are used, and it is said (F25)."""
     fill(tmp_path / "l", 1)
@@ -320,9 +315,7 @@ def test_a_file_that_others_can_change_is_refused(
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_a_ledger_of_another_user(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_only: bool
-) -> None:
+def test_a_ledger_of_another_user(tmp_path: Path, monkeypatch: Patch, read_only: bool) -> None:
     """It is refused, also by a link, but where its rows are signed it is used, and said."""
     monkeypatch.setenv(VARIABLE, "s" * 32)
     fill(tmp_path / "l", 1)

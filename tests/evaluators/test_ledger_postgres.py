@@ -18,6 +18,7 @@ from evaluators.__main__ import main
 from evaluators.core import PostgresUrl, Reply, UsageError, read_place
 from evaluators.ledger import Ledger, LedgerError, postgres, upkeep
 from evaluators.ledger.rows import VARIABLE, StoreError
+from tests.support.fixtures import Captured, Patch
 from tests.support.places import ask, change, text_of
 from tests.support.postgres import NO_POOLER, Cluster, running
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
@@ -36,14 +37,12 @@ def place(server: PostgresUrl) -> PostgresUrl:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(monkeypatch: Patch) -> None:
     monkeypatch.setattr(postgres, "PATIENCE_S", 0.0)
 
 
 @tabled("text")
-def test_a_password_in_the_address_is_refused(
-    text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_password_in_the_address_is_refused(text: str, capsys: Captured) -> None:
     """One line says where it belongs, and does not show it (exit 4)."""
     assert command("stats", "--ledger", text) == 4
     said = capsys.readouterr().err
@@ -58,9 +57,7 @@ def test_an_address_is_shown_as_host_and_database(text: str, shown: str) -> None
     assert str(read_place(text)) == shown
 
 
-def test_who_cannot_get_in_is_told_in_one_line(
-    place: PostgresUrl, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_who_cannot_get_in_is_told_in_one_line(place: PostgresUrl, capsys: Captured) -> None:
     """A wrong host, user, database, service or option is exit 4 and named."""
     parts = urlsplit(place.url)
     wrong = {
@@ -78,9 +75,7 @@ def test_who_cannot_get_in_is_told_in_one_line(
             assert why in said
 
 
-def test_a_password_comes_from_the_environment(
-    cluster: Cluster, place: PostgresUrl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_passwords_in_variables(cluster: Cluster, place: PostgresUrl, monkeypatch: Patch) -> None:
     """PGPASSWORD opens what a wrong one does not; neither is shcluster."""
     hba = cluster.data / "pg_hba.conf"
     former = hba.read_text("utf-8")
@@ -115,9 +110,7 @@ def _until(url: PostgresUrl, *, opens: bool) -> None:
     pytest.fail("the server did not read its settings")
 
 
-def test_a_service_file_names_the_database(
-    place: PostgresUrl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_service_file_names_it(place: PostgresUrl, tmp_path: Path, monkeypatch: Patch) -> None:
     """postgresql://?service=qa is the whole address; messages show it as that."""
     parts = urlsplit(place.url)
     lines = ["[qa]", "host=127.0.0.1", f"port={parts.port}", "user=qa", f"dbname={parts.path[1:]}"]
@@ -129,9 +122,7 @@ def test_a_service_file_names_the_database(
 
 
 @tabled("before", "said")
-def test_a_ledger_that_cannot_be_used_is_refused(
-    place: PostgresUrl, before: str, said: str
-) -> None:
+def test_a_ledger_of_no_use_is_refused(place: PostgresUrl, before: str, said: str) -> None:
     """Each reason has its line, with what to do, before any call."""
     fill(place, 1)
     runner = as_runner(place)
@@ -179,9 +170,7 @@ def test_another_programs_tables_are_left_alone(place: PostgresUrl) -> None:
 
 
 @tabled("grant")
-def test_tables_that_everybody_may_change_are_refused(
-    place: PostgresUrl, monkeypatch: pytest.MonkeyPatch, grant: str
-) -> None:
+def test_open_tables_are_refused(place: PostgresUrl, monkeypatch: Patch, grant: str) -> None:
     """Grants are to a database what owner and mode are to a file; signed rows are used."""
     fill(place, 1)
     change(place, f"GRANT {grant} TO PUBLIC")
@@ -193,9 +182,7 @@ def test_tables_that_everybody_may_change_are_refused(
         assert "REVOKE" in ledger.notes[0]
 
 
-def test_a_connection_that_others_can_read_or_answer_is_said(
-    cluster: Cluster, place: PostgresUrl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_readable_connection(cluster: Cluster, place: PostgresUrl, monkeypatch: Patch) -> None:
     """To another machine; on this one, or a socket, no TLS is needed."""
     assert [postgres.is_local(one) for one in ("", "::1", "10.0.0.7")] == [1, 1, 0]
     monkeypatch.setattr(postgres, "is_local", lambda address: False)
@@ -239,7 +226,7 @@ def test_a_replay_writes_nothing(place: PostgresUrl) -> None:
         assert ask(place, "SELECT count(*) FROM holders") == 0
 
 
-def test_without_a_server_tests_skip(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_server_tests_skip(monkeypatch: Patch) -> None:
     """One line says what to install."""
     assert "apt-get install pgbouncer" in NO_POOLER
     monkeypatch.setattr("tests.support.postgres.binaries", lambda: None)
@@ -247,7 +234,7 @@ def test_without_a_server_tests_skip(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
-def test_without_the_driver_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_driver_one_line_says_what_to_install(monkeypatch: Patch) -> None:
     """psycopg is optional."""
     monkeypatch.delitem(sys.modules, "evaluators.ledger.postgres")
     monkeypatch.delattr("evaluators.ledger.postgres")
@@ -283,9 +270,7 @@ def test_connections_that_are_cut_are_opened_again(place: PostgresUrl) -> None:
         asyncio.run(scenario(ledger))
 
 
-def test_what_waits_for_a_server_is_kept_once_it_is_back(
-    cluster: Cluster, place: PostgresUrl
-) -> None:
+def test_what_waits_for_a_server_is_kept_in_the_end(cluster: Cluster, place: PostgresUrl) -> None:
     """A reply that came while the server was down is on its disk when put returns."""
 
     async def scenario(ledger: Ledger) -> None:
@@ -303,7 +288,7 @@ def test_what_waits_for_a_server_is_kept_once_it_is_back(
 
 @pytest.mark.usefixtures("impatient")
 def test_without_a_server_nothing_more_is_asked(
-    cluster: Cluster, place: PostgresUrl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, place: PostgresUrl, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     """Look-up, claim and reply say so; the next run has all that was kept before. Replies that came
     too late for the server are in private files, which the next run takes in."""
@@ -342,9 +327,7 @@ def test_without_a_server_nothing_more_is_asked(
         assert [ledger.get(key_of(number)) for number in (2, 3)] == [reply_of(2), reply_of(3)]
 
 
-def test_a_server_that_stays_away_is_waited_for_once(
-    cluster: Cluster, place: PostgresUrl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_wait_for_a_server(cluster: Cluster, place: PostgresUrl, monkeypatch: Patch) -> None:
     """Replies that come after the minute do not begin another one; once it is back, all is well."""
     monkeypatch.setattr(postgres, "PATIENCE_S", 0.5)
     monkeypatch.setattr(postgres, "RECONNECT_PAUSE_S", 0.1)
@@ -450,9 +433,7 @@ def test_a_lease_that_was_lost_is_taken_anew(cluster: Cluster, place: PostgresUr
             assert other.store.take([key_of(1)]) == set()
 
 
-def test_a_lease_is_put_forward_while_the_run_lives(
-    place: PostgresUrl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lease_is_put_forward_while_the_run_lives(place: PostgresUrl, monkeypatch: Patch) -> None:
     """A claim outlasts its first lease by far; a closed ledger gives all back at once."""
     monkeypatch.setattr(postgres, "LEASE_S", 0.5)
     monkeypatch.setattr(postgres, "RENEW_S", 0.1)
@@ -531,8 +512,8 @@ def test_the_tables_are_made_once(place: PostgresUrl) -> None:
 def test_rows_and_documents_are_carried_both_ways(
     place: PostgresUrl,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    monkeypatch: Patch,
+    capsys: Captured,
 ) -> None:
     """From a file into a database and back: the same lines, to the byte."""
     monkeypatch.setattr(upkeep, "GROUP", 100)  # so that the document is a group of its own
@@ -558,7 +539,7 @@ def test_rows_and_documents_are_carried_both_ways(
         assert ledger.document("batch", "k") == "София\x00\ud800"
 
 
-def test_stats_and_prune(place: PostgresUrl, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stats_and_prune(place: PostgresUrl, capsys: Captured) -> None:
     """Counted by model; rows are taken out once no run uses the ledger."""
     assert command("stats", "--ledger", text_of(place)) == 4
     assert "no ledger there" in capsys.readouterr().err

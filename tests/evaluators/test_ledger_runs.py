@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from evaluators.__main__ import main
+from tests.support.fixtures import Captured
 from tests.support.killing import Chain, chain
 from tests.support.projects import new_project
 
@@ -65,8 +66,8 @@ def test_a_complete_run_is_repeated_without_a_request(ended: Ended) -> None:
     assert len(again.trace.sent) == before
 
 
-def test_a_fork_without_keys_replays_what_ci_exported(
-    ended: Ended, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_fork_without_keys_replays_exports(
+    ended: Ended, tmp_path: Path, capsys: Captured
 ) -> None:
     """Exported, imported elsewhere, replayed: the same verdicts and no request."""
     one, before = ended.chain, len(ended.chain.trace.sent)

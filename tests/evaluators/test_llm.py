@@ -210,9 +210,7 @@ def read(reply: core.Reply) -> str | Invalid:
 @pytest.mark.parametrize(
     ("given", "reading", "asked"), [("???A", None, [0, 1, 2]), ("?B", "B", [0, 1])]
 )
-def test_what_was_said_in_one_run_is_final(
-    tmp_path: Path, given: str, reading: str | None, asked: list[int]
-) -> None:
+def test_a_run_is_final(tmp_path: Path, given: str, reading: str | None, asked: list[int]) -> None:
     """A judge is asked again for what could not be read, not for what is unwelcome."""
     judge = JudgeRun(tmp_path / "l", *given)
     assert [judge.run(), judge.run()] == [reading, reading]
@@ -231,9 +229,7 @@ def rated(**scores: int) -> int:
 
 
 @tabled("scores", "rating")
-def test_a_rating_is_the_lowest_cap_less_one_for_each_other_fault(
-    scores: dict[str, int], rating: int
-) -> None:
+def test_a_rating_is_the_lowest_cap_less_other_faults(scores: dict[str, int], rating: int) -> None:
     """A wrong conclusion leaves 4 at most, a wrong basis or an invented duty 5: below the bar."""
     assert rated(**scores) == rating
 
@@ -276,9 +272,7 @@ def test_what_is_asked_by_the_plain_rubric_never_changes() -> None:
 
 
 @tabled("protocol", "key", "why")
-def test_a_table_that_could_mislead_is_refused(
-    tmp_path: Path, protocol: str, key: str, why: str
-) -> None:
+def test_a_misleading_table_is_refused(tmp_path: Path, protocol: str, key: str, why: str) -> None:
     """A score allows no less than the one below it, the top score all; grades have no table."""
     path = tmp_path / "own.en.yaml"
     text = f"name: own\nlanguage: en\nversion: '1'\nprotocol: {protocol}\nuser: '{{question}} "

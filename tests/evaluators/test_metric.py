@@ -26,13 +26,7 @@ from evaluators import core
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.extra_metrics import METRICS, MetricResults, MetricRunner, MetricSpec, measure_all
 from evaluators.judges.forecast import Call, calls_ahead
-from evaluators.judges.metric import (
-    QUIET,
-    JudgeMetric,
-    JudgeSession,
-    metric_runners_of,
-    read_text,
-)
+from evaluators.judges.metric import QUIET, JudgeMetric, JudgeSession, metric_runners_of, read_text
 from evaluators.judges.offline import OverlapRater
 from evaluators.ledger import LedgerError
 from evaluators.replies.readers import Invalid
@@ -44,6 +38,7 @@ from reports.run.provenance import dump_datasets, load_datasets
 from tests.conftest import ROOT, Project
 from tests.support.declaring import GRADED, JUDGED, RATED, gates, refusal
 from tests.support.declaring import declared as loaded
+from tests.support.fixtures import Patch
 from tests.support.loopback import MARK, Answer, Loopback, Seen, loopback, plausible, reply
 from tests.support.made_records import make_slice
 from tests.support.own_rules import POLITE
@@ -228,9 +223,7 @@ def case(answer: str = "The city below Vitosha", gold: str | None = "Sofia") -> 
     )
 
 
-def test_rules_of_ones_own_are_a_metric_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rules_of_ones_own_are_a_metric_too(tmp_path: Path, monkeypatch: Patch) -> None:
     """``python:MODULE:CLASS`` names them, for grades and for ratings."""
     (tmp_path / "metric_rules.py").write_text(POLITE, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -284,18 +277,14 @@ def test_scores_of_rules() -> None:
         ),
     ],
 )
-def test_a_wrong_choice_is_refused_at_once(
-    make: Callable[[], object], message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_choices(make: Callable[[], object], message: str, monkeypatch: Patch) -> None:
     """Before any test case is measured."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(core.UsageError, match=message):
         make()
 
 
-def test_a_call_is_made_once_and_kept(
-    judge: JudgeSession, server: Loopback, tmp_path: Path
-) -> None:
+def test_a_call_is_kept(judge: JudgeSession, server: Loopback, tmp_path: Path) -> None:
     """The same case costs nothing again, not even on another judge or without a network."""
     metric = JudgeMetric(judge)
     assert metric.measure(case()) == 1.0
@@ -332,9 +321,7 @@ def test_a_judge_that_fails_gives_no_score(judge: JudgeSession, server: Loopback
     assert metric.error is None
 
 
-def test_the_budget_holds(
-    server: Loopback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_budget_holds(server: Loopback, tmp_path: Path, monkeypatch: Patch) -> None:
     """What could take the metrics over their limit is not asked."""
     entry = f"{{provider: openai, model: j, base_url: '{server.url}/v1', prices: {{input: 1, "
     path = tmp_path / "models.yaml"
@@ -582,7 +569,7 @@ WATCH = kept(__file__, "watch")
 
 
 @pytest.fixture
-def unset(monkeypatch: pytest.MonkeyPatch) -> None:
+def unset(monkeypatch: Patch) -> None:
     """Take away what loading deepeval here has set for child processes too; tempt it to upload."""
     for name in ("DEEPEVAL_TELEMETRY_OPT_OUT", "DEEPEVAL_DISABLE_DOTENV"):
         monkeypatch.delenv(name, raising=False)

@@ -15,6 +15,7 @@ from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, parse, require_key
 from evaluators.rubric import Prompt
 from evaluators.text import Key
+from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, reply, response
 from tests.support.model_calls import SECRET, TOOL, ask, asked, both, spec_of
 from tests.support.tables import kept, tabled
@@ -63,9 +64,7 @@ def test_a_forced_call_and_a_base_url_without_a_path(provider: str) -> None:
 
 
 @both
-def test_another_server_is_told_nothing_of_the_account(
-    provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_server_is_told_nothing_of_the_account(provider: str, monkeypatch: Patch) -> None:
     """Organisation, project and custom headers of the environment stay with their own host."""
     monkeypatch.setenv("OPENAI_ORG_ID", "org-canary")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-canary")
@@ -164,7 +163,7 @@ def test_a_documented_request(name: str) -> None:
 
 
 @each
-def test_the_key_is_its_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_is_its_own(name: str, monkeypatch: Patch) -> None:
     """Each reads a variable of its own, and never OpenAI's."""
     spec = CATALOGUE[name]
     assert spec.batching is None or not spec.headers, "a batch would carry the key another way"
@@ -238,7 +237,7 @@ ELSEWHERE = {"openai": OPENAI, "openai-responses": OPENAI, "anthropic": "https:/
 
 
 @pytest.fixture(autouse=True)
-def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_settings(monkeypatch: Patch) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -257,9 +256,7 @@ def seen_by(proxy: Loopback, provider: str = "openai") -> list[Seen]:
 
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"])
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_proxies_of_the_environment_are_not_for_loopback(
-    monkeypatch: pytest.MonkeyPatch, name: str, host: str
-) -> None:
+def test_proxies_are_not_for_loopback(monkeypatch: Patch, name: str, host: str) -> None:
     """A local server is reached past a proxy that is set for the rest of the world."""
     with loopback() as server, loopback(Answer(status=502)) as proxy:
         monkeypatch.setenv(name, proxy.url)
@@ -270,9 +267,7 @@ def test_proxies_of_the_environment_are_not_for_loopback(
 
 @both
 @pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
-def test_a_proxy_of_the_environment_serves_other_hosts(
-    monkeypatch: pytest.MonkeyPatch, provider: str, name: str
-) -> None:
+def test_a_proxy_serves_other_hosts(monkeypatch: Patch, provider: str, name: str) -> None:
     """Requests to other machines go through it; the key stays in the tunnel, unseen by it."""
     with loopback(Answer(status=407)) as proxy:
         monkeypatch.setenv(name, proxy.url)
@@ -282,7 +277,7 @@ def test_a_proxy_of_the_environment_serves_other_hosts(
     assert not {"authorization", "proxy-authorization", "x-api-key"} & set(seen.headers)
 
 
-def test_a_proxy_may_ask_for_a_password(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_may_ask_for_a_password(monkeypatch: Patch) -> None:
     """User and password of a proxy's URL are sent to it, and stand in no message (F18)."""
     with loopback(Answer(status=407)) as proxy:
         address = proxy.url.removeprefix("http://")
@@ -295,7 +290,7 @@ def test_a_proxy_may_ask_for_a_password(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("listed", ["models.invalid", ".invalid", "a.example, models.invalid", "*"])
-def test_no_proxy(monkeypatch: pytest.MonkeyPatch, listed: str) -> None:
+def test_no_proxy(monkeypatch: Patch, listed: str) -> None:
     """Hosts that NO_PROXY lists are called past the proxy."""
     with loopback() as proxy:
         monkeypatch.setenv("HTTPS_PROXY", proxy.url)
@@ -304,7 +299,7 @@ def test_no_proxy(monkeypatch: pytest.MonkeyPatch, listed: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["socks5://u:pw5ecret@127.0.0.1:9", "http://h:99999", "//x"])
-def test_a_proxy_that_cannot_be_one(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_a_proxy_that_cannot_be_one(monkeypatch: Patch, value: str) -> None:
     """A proxy that speaks no HTTP, or no URL at all, ends the run and is not shown."""
     monkeypatch.setenv("HTTPS_PROXY", value)
     with pytest.raises(core.FatalError, match="HTTPS_PROXY or ALL_PROXY is not") as caught:
@@ -313,7 +308,7 @@ def test_a_proxy_that_cannot_be_one(monkeypatch: pytest.MonkeyPatch, value: str)
     assert "pw5ecret" not in str(caught.value)
 
 
-def test_nobody_listens_at_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_listens_at_the_proxy(monkeypatch: Patch) -> None:
     """A proxy that is not there is like a server that is not there (F18)."""
     with loopback() as proxy:
         address = proxy.url
@@ -323,9 +318,7 @@ def test_nobody_listens_at_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.kind == "unreachable"
 
 
-def test_a_netrc_file_is_not_read(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_no_netrc_is_read(monkeypatch: Patch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """A password of .netrc, even its default one, takes the place of no API key."""
     netrc = tmp_path_factory.mktemp("home") / "netrc"
     netrc.write_text("default login someone password else\n")
@@ -337,7 +330,7 @@ def test_a_netrc_file_is_not_read(
         assert "proxy-authorization" not in seen_by(proxy)[0].headers
 
 
-def test_certificates_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_certificates_that_are_not_there(monkeypatch: Patch) -> None:
     """They end the run, and the variable is named; a server without TLS is called all the same."""
     monkeypatch.setenv("SSL_CERT_FILE", "no-such-file.pem")
     with pytest.raises(core.FatalError, match="SSL_CERT_FILE or SSL_CERT_DIR") as caught:
@@ -347,7 +340,7 @@ def test_certificates_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> Non
         assert ask(spec_of("openai", server), asked("[[answer=ok]]")).text == "ok"
 
 
-def test_a_model_opens_its_line_once_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_opens_its_line_once_it_can(monkeypatch: Patch) -> None:
     """A setting that was wrong is looked at again at the next call."""
     monkeypatch.setenv("HTTPS_PROXY", "ftp://h")
     model = connect(parse(f"openai:m@{OPENAI}", {}), Key(SECRET))

@@ -25,6 +25,7 @@ from evaluators.models.spec import (
     require_key,
 )
 from evaluators.text import PLACEHOLDER, Key, mask, one_line
+from tests.support.fixtures import Patch
 from tests.support.tables import kept, tabled
 
 CATALOGUE = {"house-judge": parse("openai:gpt-4o@http://127.0.0.1:8000/v1", {})}
@@ -227,16 +228,14 @@ THIRD = parse("openai:m@https://third.example/v1", {})
 
 
 @pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def environment(monkeypatch: Patch) -> None:
     """No key of the machine's own plays a part; OpenAI's is a known one."""
     monkeypatch.setenv("OPENAI_API_KEY", " sk-x1\n")
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
 
 
 @pytest.mark.parametrize("value", [None, "", " \n"])
-def test_a_missing_key_is_a_usage_problem(
-    monkeypatch: pytest.MonkeyPatch, value: str | None
-) -> None:
+def test_a_missing_key_is_a_usage_problem(monkeypatch: Patch, value: str | None) -> None:
     """The message names the variable to set; only a loopback server needs no key."""
     if value is None:
         monkeypatch.delenv("OPENAI_API_KEY")
@@ -248,14 +247,14 @@ def test_a_missing_key_is_a_usage_problem(
 
 
 @pytest.fixture
-def env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def env_file(tmp_path: Path, monkeypatch: Patch) -> Path:
     """Return the path of the ``.env`` that counts; nothing is there yet."""
     path = tmp_path / ".env"
     monkeypatch.setattr("evaluators.models.spec.ENV_FILE", path)
     return path
 
 
-def test_a_key_may_be_noted_in_a_file(env_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_may_be_noted_in_a_file(env_file: Path, monkeypatch: Patch) -> None:
     """It is read as it stands, never exported, and the environment wins, even when empty."""
     lines = "# keys\nexport ANTHROPIC_API_KEY='sk-$HOME-1'\nOPENAI_API_KEY=sk-noted # mine\nEMPTY\n"
     env_file.write_text(lines, encoding="utf-8")
@@ -273,9 +272,7 @@ def test_a_key_may_be_noted_in_a_file(env_file: Path, monkeypatch: pytest.Monkey
     assert require_key(LOCAL).reveal() == PLACEHOLDER
 
 
-def test_a_file_of_keys_that_cannot_be_read_is_said(
-    env_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_keys_that_cannot_be_read_is_said(env_file: Path, monkeypatch: Patch) -> None:
     """The file is named; nothing of it is shown."""
     monkeypatch.delenv("OPENAI_API_KEY")
     env_file.write_bytes(b"OPENAI_API_KEY=sk-\xff-hush\n")
@@ -285,9 +282,7 @@ def test_a_file_of_keys_that_cannot_be_read_is_said(
 
 
 @pytest.mark.parametrize("value", ["hush hush", "hush\nhush", "hushй"])
-def test_a_key_no_header_can_carry_is_refused_unseen(
-    monkeypatch: pytest.MonkeyPatch, value: str
-) -> None:
+def test_a_key_no_header_can_carry_is_refused_unseen(monkeypatch: Patch, value: str) -> None:
     """Such a key would appear in the HTTP library's own error; no frame holds it either."""
     monkeypatch.setenv("OPENAI_API_KEY", value)
     with pytest.raises(UsageError, match="OPENAI_API_KEY") as caught:
@@ -312,9 +307,7 @@ def test_a_providers_own_key_goes_to_its_own_host_only() -> None:
 @pytest.mark.parametrize(
     "given_for", ["https://third.example/v1", "https://THIRD.example", "https://third.example:443/"]
 )
-def test_a_key_named_for_a_server_is_sent_there(
-    monkeypatch: pytest.MonkeyPatch, given_for: str
-) -> None:
+def test_a_key_named_for_a_server_is_sent_there(monkeypatch: Patch, given_for: str) -> None:
     """--key-env names it by the base URL or one above it, whatever its spelling."""
     monkeypatch.setenv("THIRD_KEY", "t-1")
     names = read_key_names([f"{given_for}=THIRD_KEY"])
@@ -323,7 +316,7 @@ def test_a_key_named_for_a_server_is_sent_there(
         require_key(THIRD, read_key_names([f"{given_for}=UNSET"]))
 
 
-def test_the_longest_named_address_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_longest_named_address_counts(monkeypatch: Patch) -> None:
     """A path may have a key of its own; a host whose name only begins alike has none."""
     monkeypatch.setenv("A", "host")
     monkeypatch.setenv("B", "path")

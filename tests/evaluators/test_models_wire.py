@@ -351,9 +351,7 @@ def test_a_reply_with_one_wrong_field(provider: str) -> None:
 
 @both
 @tabled("body", "sort", "kind")
-def test_an_error_object_under_status_200(
-    provider: str, body: object, sort: str, kind: str
-) -> None:
+def test_an_error_object_with_status_200(provider: str, body: object, sort: str, kind: str) -> None:
     """An error is an error whatever its status; it may be worth another try."""
     error = failure(provider, Answer(body=body))
     assert (type(error).__name__, error.kind) == (sort, kind)
@@ -452,9 +450,7 @@ ANTHROPIC = "anthropic-ratelimit-requests-reset"
 
 
 @tabled("headers", "seconds")
-def test_headers_that_say_when_a_limit_is_free_again(
-    headers: dict[str, str], seconds: float | None
-) -> None:
+def test_headers_that_say_when_a_limit_ends(headers: dict[str, str], seconds: float | None) -> None:
     """Durations and time stamps; the limit that is used up counts, and none of a whole day."""
     assert reset_after(CIMultiDict(headers)) == (
         None if seconds is None else pytest.approx(seconds)
@@ -486,9 +482,7 @@ def test_any_error_body_has_a_message(content: bytes) -> None:
 
 @both
 @tabled("status", "body", "sort", "kind")
-def test_every_status_has_its_sort(
-    provider: str, status: int, body: object, sort: str, kind: str
-) -> None:
+def test_every_status(provider: str, status: int, body: object, sort: str, kind: str) -> None:
     """What may pass is transient, what concerns one request is refused, the rest is fatal."""
     error = failure(provider, Answer(status=status, body=body))
     assert (type(error).__name__, error.kind) == (sort, kind)
@@ -497,9 +491,7 @@ def test_every_status_has_its_sort(
 
 @both
 @pytest.mark.parametrize("echo", [SECRET, "sk-other-12345678", "Bearer abcdef0123456789"])
-def test_a_key_that_the_api_echoes_is_masked(
-    provider: str, echo: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_echo_is_masked(provider: str, echo: str, caplog: pytest.LogCaptureFixture) -> None:
     """Neither our key nor a word of its shape is repeated from a 401, in no debug log (F23)."""
     answer = Answer(status=401, body=error_body(f"Incorrect API key: {echo}."))
     with caplog.at_level(logging.DEBUG):
@@ -648,9 +640,7 @@ def test_what_an_entry_of_a_service_is(tmp_path: Path) -> None:
 
 
 @tabled("body", "said")
-def test_a_reply_of_another_form_is_no_answer(
-    tmp_path: Path, body: dict[str, Any], said: str
-) -> None:
+def test_another_form_is_no_answer(tmp_path: Path, body: dict[str, Any], said: str) -> None:
     """It is an error that says which path led nowhere, and what there was."""
     with loopback(Answer(body=GOOD | body)) as server, pytest.raises(core.CallError) as caught:
         asked_of(entry(tmp_path, ENTRY, server.url))

@@ -141,9 +141,7 @@ def test_a_grade_among_a_rubrics_labels_keeps_its_words() -> None:
 
 
 @tabled("labels", "text", "label")
-def test_labels_that_differ_little_are_read_as_written(
-    labels: list[str], text: str, label: str | None
-) -> None:
+def test_labels_that_differ_little(labels: list[str], text: str, label: str | None) -> None:
     """A label written out is that label, with any signs; a word of two labels is neither."""
     found = read_grade(Reply(text=text), labels=tuple(labels))
     assert (None if isinstance(found, Invalid) else found) == label
@@ -203,18 +201,14 @@ def test_a_server_without_functions_may_rate_in_json(text: str) -> None:
 
 
 @tabled("text", "answer")
-def test_yes_or_no_is_the_label_alone_or_before_a_comma_or_stop(
-    text: str, answer: str | None
-) -> None:
+def test_yes_or_no_is_the_label_alone_or_before_a_sign(text: str, answer: str | None) -> None:
     """Words that only begin like a label, look-alikes and both labels are no answer."""
     found = read_yes_no(grown(text), "stop", ("Так",), ("Не",))
     assert (None if isinstance(found, Invalid) else found) == answer
 
 
 @tabled("text", "yes", "no", "answer")
-def test_yes_and_no_are_read_in_every_language(
-    text: str, yes: str, no: str, answer: str | None
-) -> None:
+def test_yes_and_no_in_every_language(text: str, yes: str, no: str, answer: str | None) -> None:
     """The slice gives the words; ``Answer: Yes`` is a yes (R11), nothing else of a sentence is."""
     found = read_yes_no(text, "stop", (yes,), (no,))
     assert (None if isinstance(found, Invalid) else found) == answer

@@ -72,9 +72,7 @@ def test_a_rubric_is_read_with_its_examples_in_place(write: Writer) -> None:
 
 
 @tabled("protocol", "label", "reply")
-def test_examples_answer_as_the_protocol_asks(
-    write: Writer, protocol: str, label: str, reply: str
-) -> None:
+def test_examples_follow_the_protocol(write: Writer, protocol: str, label: str, reply: str) -> None:
     """A worked example shows the very reply that is wanted."""
     text = RUBRIC.replace("protocol: tool", f"protocol: {protocol}")
     text = text.replace("grade: INCORRECT", label).replace("Друго име.", "so")
@@ -95,9 +93,7 @@ def test_what_a_rubric_file_may_be(write: Writer) -> None:
 
 
 @tabled("old", "new", "message")
-def test_a_wrong_rubric_names_file_line_and_key(
-    write: Writer, old: str, new: str, message: str
-) -> None:
+def test_a_wrong_rubric_names_its_line(write: Writer, old: str, new: str, message: str) -> None:
     """Every fault is reported before any call, in one line."""
     assert old in RUBRIC
     with pytest.raises(UsageError, match=rf"short\.bg\.yaml:.*(?:{message})") as caught:
@@ -135,9 +131,7 @@ def test_a_template_in_plain_text_declares_its_language_in_its_name(write: Write
 
 
 @tabled("name", "protocol", "bare")
-def test_a_template_in_plain_text_can_say_how_it_is_answered(
-    write: Writer, name: str, protocol: str, bare: bool
-) -> None:
+def test_a_template_says_how_to_answer(write: Writer, name: str, protocol: str, bare: bool) -> None:
     """Its name's last word is the protocol; the version tells it from the same text without."""
     text = "{question} {target} {predicted_answer}"
     rubric = load_template(write(text, name), "bg")

@@ -138,9 +138,7 @@ def test_the_estimate_lies_in_its_interval_within_0_and_1(
 
 
 @tabled("truth", "sensitivity", "specificity")
-def test_the_interval_covers_the_truth_95_times_in_100(
-    truth: float, sensitivity: float, specificity: float
-) -> None:
+def test_the_interval_covers_truth(truth: float, sensitivity: float, specificity: float) -> None:
     """1,000 simulated runs, 300 labels each: coverage is 93.5 % at least."""
     random = np.random.default_rng(7)
     called = truth * sensitivity + (1 - truth) * (1 - specificity)
@@ -365,9 +363,7 @@ def test_j_is_sensitivity_and_specificity_less_one() -> None:
 
 
 @given(hits, hits)
-def test_the_interval_of_single_items_is_newcombes(
-    right: tuple[int, int], wrong: tuple[int, int]
-) -> None:
+def test_the_interval_of_items_is_newcombes(right: tuple[int, int], wrong: tuple[int, int]) -> None:
     """Newcombe (1998), method 10, but for n - 1 in place of n where a rate is not 0 or 1."""
     low, high = interval_of(judged(right, wrong))
     value = right[0] / right[1] + wrong[0] / wrong[1] - 1

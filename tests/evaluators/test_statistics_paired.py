@@ -67,9 +67,7 @@ def test_tango_ends_where_the_constrained_likelihood_says(fixed: int, broke: int
 
 @settings(deadline=None)
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 200))
-def test_tango_holds_its_estimate_mirrors_and_moves_with_the_data(
-    fixed: int, broke: int, ties: int
-) -> None:
+def test_tango_holds_its_estimate_mirrors_and_moves(fixed: int, broke: int, ties: int) -> None:
     """Within -1 to 1; swapped data give the mirrored interval; a tie less broken raises it."""
     n = fixed + broke + ties
     assume(n)
@@ -151,9 +149,7 @@ SHARES = st.integers(2, 40).map(lambda hundredths: hundredths / 100)
 
 @settings(max_examples=50)
 @given(st.integers(5, 400), MARGINS, SHARES, st.integers(-9, 9))
-def test_power_is_the_sum_over_all_tables(
-    n: int, margin: float, discordance: float, tenths: int
-) -> None:
+def test_power_is_a_sum_of_tables(n: int, margin: float, discordance: float, tenths: int) -> None:
     """The benchmark's own enumeration, which scores each table by itself, says the same."""
     difference = discordance * tenths / 10
     rate = 0.5 - difference / 2
@@ -171,9 +167,7 @@ def test_power_is_the_sum_over_all_tables(
 
 
 @tabled("n", "margin", "chance")
-def test_margins_of_the_normal_formula_have_less_than_its_power(
-    n: int, margin: float, chance: float
-) -> None:
+def test_margins_of_the_formula_have_less_power(n: int, margin: float, chance: float) -> None:
     """Where z(0.975) + z(0.8) promises 80 % at 10 % discordance, the tables give 54 to 76 %."""
     assert paired.power(n, -margin, 0.1) == pytest.approx(chance, abs=0.005)
 
@@ -302,9 +296,7 @@ def test_the_capital_is_that_of_the_bets_made_one_by_one(values: list[float], me
     st.lists(st.floats(0.01, 1), min_size=5, max_size=5),
     st.lists(st.floats(0.01, 1), min_size=2, max_size=2),
 )
-def test_no_bet_gains_where_the_mean_is_what_it_is_made_against(
-    weights: list[float], sizes: list[float]
-) -> None:
+def test_no_bet_gains_at_the_mean_it_is_against(weights: list[float], sizes: list[float]) -> None:
     """The expected capital after units of one or two values stays 1: a martingale, exactly."""
     values = np.array([-1, -0.25, 0, 0.25, 1]) * 4
     chances = np.array(weights) / sum(weights)
@@ -328,9 +320,7 @@ def test_no_bet_gains_where_the_mean_is_what_it_is_made_against(
 
 
 @given(VALUES, MEANS, st.integers(0, 59), st.floats(0, 4))
-def test_a_higher_value_never_takes_evidence_away(
-    values: list[float], mean: float, place: int, more: float
-) -> None:
+def test_more_adds_evidence(values: list[float], mean: float, place: int, more: float) -> None:
     """So what is unknown, counted as low as it can be, never lets a gate pass that should not."""
     if place < len(values):
         higher = [*values]
@@ -342,9 +332,7 @@ def test_a_higher_value_never_takes_evidence_away(
 
 
 @given(VALUES, MEANS)
-def test_the_interval_holds_just_the_means_that_no_bet_decided_against(
-    values: list[float], mean: float
-) -> None:
+def test_the_interval_holds_the_means_left_undecided(values: list[float], mean: float) -> None:
     """A mean below its low end is one that the true mean is shown to be above."""
     seen = plain(values)
     interval = betting.confidence_sequence(seen, seen)
@@ -400,9 +388,7 @@ def test_the_first_verdict_counts(values: list[float], limit: float, verdict: st
 
 
 @given(st.lists(st.sampled_from([-1.0, 0.0, 0.0, 1.0]), max_size=150), st.data())
-def test_unknown_values_never_change_which_comes_first(
-    values: list[float], data: st.DataObject
-) -> None:
+def test_unknown_values_never_change_the_order(values: list[float], data: st.DataObject) -> None:
     """A verdict with some values unknown is the one that all of them give."""
     unknown = data.draw(st.sets(st.integers(0, 149)))
     low = [-1.0 if place in unknown else one for place, one in enumerate(values)]
@@ -456,9 +442,7 @@ def test_a_value_lies_in_its_interval_and_among_the_figures(values: list[float])
 
 
 @pytest.mark.parametrize(("row", "first"), [(MEDIAN, 6), (TAIL, 72)])
-def test_a_quantile_has_an_interval_once_enough_items_lie_beyond_it(
-    row: UsageMetric, first: int
-) -> None:
+def test_a_quantile_has_an_interval_if_enough_lie_beyond_it(row: UsageMetric, first: int) -> None:
     """So that its upper end is a value that was seen: from 6 items on, and from 72."""
     for count in (first - 1, first):
         values = [float(one) for one in range(count)]

@@ -21,7 +21,7 @@ from reports.commands import build, new
 from reports.commands.run import COMPANIONS
 from reports.plugin import qagate
 from tests.conftest import Project
-from tests.support.captured import Captured
+from tests.support.fixtures import Captured
 from tests.support.tables import tabled
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from reports.__main__ import main
 from reports.run.report_folder import TRANSCRIPTS
 from reports.run.run_json import load_report
 from reports.run.transcripts import SentCall, calls_of, of_files
-from tests.support.captured import Captured
+from tests.support.fixtures import Captured
 from tests.support.loopback import Answer, Loopback, Seen, good, loopback, reply
 from tests.support.projects import RUBRIC, Project
 

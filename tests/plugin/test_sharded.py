@@ -10,7 +10,7 @@ import pytest
 from cases.dataset import Shards
 from evaluators.core import UsageError
 from reports.__main__ import main
-from tests.support.captured import Captured
+from tests.support.fixtures import Captured
 from tests.support.projects import BAR, RIGHT, WRONG, Project, graded
 from tests.support.run_options import options_of
 from tests.support.tables import kept

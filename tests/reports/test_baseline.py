@@ -20,7 +20,7 @@ from reports.run.evidence import Calibration
 from reports.run.record import Record
 from reports.run.report import GateResult, Report, Role
 from reports.verdict.recount import rebuilt
-from tests.support.captured import Captured
+from tests.support.fixtures import Captured
 from tests.support.made_records import make_dataset, make_slice
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of, written
 from tests.support.samples import rendered

@@ -21,7 +21,7 @@ from tests.support.building import (
     write_news,
 )
 from tests.support.building_site import ALL_STEPS, STEPS, Site, funnel_adds_up, site
-from tests.support.captured import Captured
+from tests.support.fixtures import Captured
 from tests.support.loopback import Answer, Seen, reply
 from tests.support.tables import tabled
 

@@ -34,7 +34,7 @@ from tests.support.building_site import (
     sent_back,
     site,
 )
-from tests.support.captured import Captured
+from tests.support.fixtures import Captured
 from tests.support.loopback import Handler, loopback
 from tests.support.made_records import make_record
 from tests.support.made_runs import facts_dataset, graded_slice, run_of, written

@@ -20,8 +20,8 @@ from evaluators.kinds import NOT_CORRECT
 from reports.commands.calibrate import main as calibrate
 from reports.commands.download import main as download
 from reports.plugin.run_paths import dataset_files, is_left_out
-from tests.support.captured import Captured
 from tests.support.downloading import BEM, EVOUNA, MOHLER, NQ301, FileServer, file_server, sha256
+from tests.support.fixtures import Captured
 from tests.support.labelled_rows import MIXED, graded, spec, write
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.projects import QUIETLY, Project, new_project

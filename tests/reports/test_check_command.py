@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.command_line import PROGRAMS
-from tests.support.captured import Captured
+from tests.support.fixtures import Captured
 from tests.support.tables import kept
 
 YAML: str = kept(__file__, "yaml")

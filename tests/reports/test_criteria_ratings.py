@@ -21,8 +21,8 @@ from reports.run.record import Record
 from reports.run.run_json import load_report
 from tests.support.auditing import answers, audited, verdicts, with_noise
 from tests.support.auditing import filled_in as labelled_by
-from tests.support.captured import Captured
 from tests.support.figures import given_interval
+from tests.support.fixtures import Captured
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of, written
 from tests.support.reviewing import IssuedRun, Row, filled_in, saved, sheet_rows
 from tests.support.tables import kept, tabled

@@ -24,7 +24,6 @@ from cases.download.public_files import (
 from cases.labels import Scale
 from cases.loading import load_cases
 from reports.commands.download import main
-from tests.support.captured import Captured
 from tests.support.downloading import (
     BOOLQ,
     CASES,
@@ -37,6 +36,7 @@ from tests.support.downloading import (
     raw,
     sha256,
 )
+from tests.support.fixtures import Captured
 from tests.support.loopback import Answer
 from tests.support.tables import kept
 

@@ -19,7 +19,7 @@ from reports.imports.runs import ImportedRun, slug, tasks_of
 from reports.run.record import Record
 from reports.run.report import Report
 from reports.run.run_json import load_report
-from tests.support.captured import Captured
+from tests.support.fixtures import Captured
 from tests.support.reviewing import Row, as_csv, filled_in
 from tests.support.tables import tabled
 

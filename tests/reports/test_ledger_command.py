@@ -11,7 +11,7 @@ from evaluators.__main__ import main
 from evaluators.core import Reply
 from evaluators.ledger import Ledger, PaidReply
 from evaluators.ledger.rows import StoreError
-from tests.support.captured import Captured
+from tests.support.fixtures import Captured
 from tests.support.places import ask, change, zero_page
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
 

@@ -33,7 +33,7 @@ from reports.run.report import Report
 from reports.run.run_json import load_report
 from reports.run.transcripts import of_ledger
 from tests.reports.test_transcripts import LONG, fill
-from tests.support.captured import Captured
+from tests.support.fixtures import Captured
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.reviewing import IssuedRun, review, saved

@@ -15,7 +15,7 @@ from cases.review.sheet import SheetItem, write_sheet
 from reports.__main__ import main
 from reports.review.ratings import load_ratings
 from tests.support.browsing import Browser, Tab, browser, needs_browser
-from tests.support.captured import Captured
+from tests.support.fixtures import Captured
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, run_of, written
 from tests.support.reviewing import sheet, sheet_item

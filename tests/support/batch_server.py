@@ -263,11 +263,7 @@ ROUTES: tuple[Route, ...] = (
 
 @contextmanager
 def batch_server(
-    handler: Handler | None = None,
-    *,
-    looks: int = 2,
-    fault: Fault = no_fault,
-    step: Step = no_step,
+    handler: Handler | None = None, *, looks: int = 2, fault: Fault = no_fault, step: Step = no_step
 ) -> Iterator[BatchServer]:
     """Run a server for a block; ``handler`` answers each call, in a batch or alone."""
     server = BatchServer(handler or plausible(), looks, fault, step)

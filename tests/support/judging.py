@@ -7,11 +7,7 @@ from evaluators.judge_spec import parse_judges
 from evaluators.judges.factory import JudgeFactory
 
 
-def judges(
-    *specs: str,
-    models: Sequence[Model] = (),
-    seed: int = 0,
-) -> JudgeFactory:
+def judges(*specs: str, models: Sequence[Model] = (), seed: int = 0) -> JudgeFactory:
     return JudgeFactory(
         spec=parse_judges(specs),
         models={model.spec: model for model in models},

@@ -154,10 +154,7 @@ class Ended:
 
 
 async def call_all(
-    server: Server,
-    count: int,
-    settings: CallSettings,
-    budget: Budget | None = None,
+    server: Server, count: int, settings: CallSettings, budget: Budget | None = None
 ) -> Ended:
     """Put ``count`` requests, twice as many at a time as may be in flight, as the engine does."""
     sender = Sender(replace(settings, random=iter_random()), budget)
