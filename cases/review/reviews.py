@@ -1,18 +1,24 @@
-"""What was issued, and what reviewers sent back: reading it, settling it, and their agreement."""
+"""What was issued, what reviewers sent back and agree on, and ``adjudications.yaml``."""
 
 import json
+import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
+import yaml
+
+from cases.labels import grade_or_rating
 from cases.review.sheet import BETWEEN, RATE, Sheet, name_fault, write_sheet
 from cases.tables import read_csv
-from evaluators.core import UsageError
+from evaluators.core import NO, UNANSWERED, YES, UsageError
+from evaluators.judges.ensemble import FILE, Adjudication, Adjudications
 from evaluators.output import unguarded, write_texts
-from evaluators.reading import parse_json, read_text
+from evaluators.reading import Map, Seq, Settings, load_yaml, parse_json, problem, read_text
 from evaluators.statistics.agreement import PairAgreement, alpha_of, kappas, raw_agreement
 from evaluators.statistics.intervals import Estimate
 from evaluators.text import encodable, hint, listed, shown
@@ -29,7 +35,7 @@ class Review:
 
     item: str
     """The item's id, or ``ITEM#CRITERION``."""
-    reviewer: str
+    reviewer: str = ""
     verdict: str
     """The verdict or rating; empty if there is only a comment."""
     edited: str = ""
@@ -47,9 +53,9 @@ class IssuedItem:
 
     choices: tuple[str, ...]
     """The verdicts or ratings that a person may give."""
-    judged: str
-    """The judge's own verdict; empty if it gave none."""
-    upgrades: tuple[str, ...]
+    judged: str = ""
+    """The judge's own verdict; empty if it gave none, or a rating was asked for."""
+    upgrades: tuple[str, ...] = ()
     """Choices that would make an answer pass that the judge failed."""
     about: tuple[str, ...] = ()
     """What was asked, in words, line by line."""
@@ -66,33 +72,33 @@ class IssuedItem:
 class Issued:
     """All sheets issued in one folder: their digests, and their questions by id."""
 
-    sheets: tuple[str, ...]
+    sheets: tuple[str, ...] = ()
     items: Mapping[str, IssuedItem]
     path: Path = Path(ISSUED)
 
     def read(self, paths: Iterable[Path]) -> tuple[Review, ...]:
         """Return the reviews in files. Raises UsageError, naming them, for what no sheet asked."""
         reviews = read_sheets(paths)
-        sheets = {one.sheet for one in reviews if one.sheet} - {*self.sheets}
-        others = dict.fromkeys(one.item for one in reviews if one.item not in self.items)
-        what = f"verdicts on items that no sheet asked: {listed(others)}" if others else ""
-        if sheets:
-            what = f"made from sheets that were not issued: {listed(sorted(sheets))}"
+        what = ""
+        if others := dict.fromkeys(one.item for one in reviews if one.item not in self.items):
+            what = f"verdicts on items that no sheet asked: {listed(others)}"
+        if sheets := sorted({one.sheet for one in reviews} - {"", *self.sheets}):
+            what = f"made from sheets that were not issued: {listed(sheets)}"
         if what:
             advice = "nothing is taken; name the form's own sheet.json as --sheet"
             raise UsageError(f"{self.path}: {what}; {advice}")
         for one in reviews:
-            if one.verdict and one.verdict not in self.items[one.item].choices:
-                choices = ", ".join(self.items[one.item].choices)
-                what = f"{one.source}: {shown(one.verdict)} is no choice; there are {choices}"
-                raise UsageError(what)
+            choices = self.items[one.item].choices
+            if one.verdict and one.verdict not in choices:
+                what = f"{shown(one.verdict)} is no choice; there are {', '.join(choices)}"
+                raise UsageError(f"{one.source}: {what}")
         return reviews
 
 
 def issue(sheet: Sheet, asked: Mapping[str, IssuedItem], folder: Path) -> tuple[Path, ...]:
     """Write a sheet and add it to ``sheet.json``; return three paths. Raises UsageError."""
     path = folder / ISSUED
-    old = load_issued(path) if path.exists() else Issued(sheets=(), items={})
+    old = load_issued(path) if path.exists() else Issued(items={})
     before: dict[str, object] = {}
     for one in (*old.items.values(), *asked.values()):
         form = one.run, one.question, one.choices
@@ -119,8 +125,8 @@ def load_issued(path: Path) -> Issued:
     import msgspec  # noqa: PLC0415
 
     if not path.exists():
-        what = f"{path}: no sheet was issued there; name the form's own sheet.json as --sheet"
-        raise UsageError(what)
+        what = "no sheet was issued there; name the form's own sheet.json as --sheet"
+        raise UsageError(f"{path}: {what}")
     try:
         return replace(msgspec.convert(parse_json(read_text(path)), Issued), path=path)
     except ValueError:
@@ -138,8 +144,8 @@ def read_sheets(paths: Iterable[Path], allowed: Allowed | None = None) -> tuple[
     for path in paths:
         read = readers.get(path.suffix.lower())
         if read is None:
-            what = f"{path}: a review ends in .json (saved by the form) or .csv; give one of these"
-            raise UsageError(what)
+            what = "a review ends in .json (saved by the form) or .csv; give one of these"
+            raise UsageError(f"{path}: {what}")
         for review in read(path, allowed):
             before = found.setdefault((review.item, review.reviewer.casefold()), review)
             if (before.verdict, before.edited) != (review.verdict, review.edited):
@@ -152,11 +158,11 @@ def read_sheets(paths: Iterable[Path], allowed: Allowed | None = None) -> tuple[
 
 def _from_csv(path: Path, allowed: Allowed | None) -> Iterator[Review]:
     """Yield one review for each question that a row answers; the first has the row's comment."""
-    table = read_csv(path, read_text(path))
+    table, mark = read_csv(path, read_text(path)), RATE.strip()
     rated = {
-        column: unguarded(name.removeprefix(RATE.strip()).strip())
+        column: unguarded(name.removeprefix(mark).strip())
         for column, name in table.names.items()
-        if name.startswith(RATE.strip())
+        if name.startswith(mark)
     }
     verdict = () if rated and "verdict" not in table.names else ("verdict",)
     for column in ("item", *verdict, "edited", "comment", "reviewer"):
@@ -173,25 +179,18 @@ def _from_csv(path: Path, allowed: Allowed | None) -> Iterator[Review]:
             raise table.problem(record, "reviewer", "empty; who gave this verdict?")
         choices = cells.get("choices", "").split(BETWEEN.strip())
         own = [choice.strip() for choice in choices if choice] if verdict else []
-        source = f"{path}:{record.line}: row {record.row}"
         rest = {name: cells[name] for name in ("edited", "comment", "reviewer")}
+        rest["source"] = f"{path}:{record.line}: row {record.row}"
         for item in [item for item in said if said[item]] or [*said][:1]:
-            values = {"item": item, "verdict": said[item], **rest}
-            yield _review(values, source, own if allowed is None else allowed)
+            review = Review(item=item, verdict=said[item], **rest)
+            yield _checked(review, own if allowed is None else allowed)
             rest |= {"edited": "", "comment": ""}
 
 
-class _Row(TypedDict):
-    item: str
-    verdict: str
-    edited: str
-    comment: str
-
-
 class _Saved(TypedDict):
-    sheet: str  # its digest
+    sheet: str
     reviewer: str
-    rows: list[_Row]
+    rows: list[Review]
 
 
 def _from_json(path: Path, allowed: Allowed | None) -> Iterator[Review]:
@@ -201,18 +200,21 @@ def _from_json(path: Path, allowed: Allowed | None) -> Iterator[Review]:
         saved = msgspec.convert(parse_json(read_text(path)), _Saved)
     except ValueError as error:
         raise UsageError(f"{path}: {error}; give the file as the form saved it") from None
+    same = {"reviewer": saved["reviewer"], "sheet": saved["sheet"]}
     for number, row in enumerate(saved["rows"], 1):
-        given = {**row, "reviewer": saved["reviewer"]}
-        values = {name: str(text).strip() for name, text in given.items()}
-        review = _review(values, f"{path}: row {number}", () if allowed is None else allowed)
+        review = _checked(
+            replace(row, source=f"{path}: row {number}", **same), () if allowed is None else allowed
+        )
         if any((review.verdict, review.edited, review.comment)):
-            yield replace(review, sheet=saved["sheet"])
+            yield review
 
 
-def _review(values: Mapping[str, str], source: str, allowed: Allowed | Sequence[str]) -> Review:
-    """Return the review in a row. ``allowed`` holds answers by question, or those of this row."""
-    item, verdict, reviewer = (values[name] for name in ("item", "verdict", "reviewer"))
-    odd = (name for name, text in values.items() if not encodable(text) or "\0" in text)
+def _checked(review: Review, allowed: Allowed | Sequence[str] | None) -> Review:
+    """Return what a row says. ``allowed`` holds answers by question, those of this row, or none."""
+    names = ("item", "verdict", "edited", "comment", "reviewer")
+    said = {name: str(getattr(review, name)).strip() for name in names}
+    item, verdict, reviewer = said["item"], said["verdict"], said["reviewer"]
+    odd = (name for name, text in said.items() if not encodable(text) or "\0" in text)
     faults = [(name, "holds half a character or a NUL; type it again") for name in odd]
     if not 0 < len(reviewer) <= LONGEST_NAME:
         faults.append(("reviewer", f"a name of 1 to {LONGEST_NAME} characters is needed"))
@@ -221,44 +223,32 @@ def _review(values: Mapping[str, str], source: str, allowed: Allowed | Sequence[
     if isinstance(allowed, Mapping):
         if item not in allowed:
             faults.append(("item", f"{shown(item)} is no item of the sheet; was it changed?"))
-        allowed = allowed.get(item, ())
-    spelled = {one.casefold(): one for one in allowed}  # people write it in any letter case
+        allowed = allowed.get(item)
+    spelled = {one.casefold(): one for one in allowed or ()}  # people write it in any letter case
     if verdict and spelled and verdict.casefold() not in spelled:
-        faults.append(("verdict", f"{shown(verdict)} is no choice; {hint(verdict, allowed)}"))
+        faults.append(
+            ("verdict", f"{shown(verdict)} is no choice; {hint(verdict, spelled.values())}")
+        )
     if faults:
-        raise UsageError("{}, column {!r}: {}".format(source, *faults[0]))
-    return Review(
-        item=item,
-        reviewer=" ".join(unicodedata.normalize("NFC", reviewer).split()),
-        verdict=spelled.get(verdict.casefold(), verdict),
-        edited=values["edited"],
-        comment=values["comment"],
-        source=source,
-    )
+        raise UsageError("{}, column {!r}: {}".format(review.source, *faults[0]))
+    said["reviewer"] = " ".join(unicodedata.normalize("NFC", reviewer).split())
+    return replace(review, **said | {"verdict": spelled.get(verdict.casefold(), verdict)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
     """The outcome of one item: a conflict if there are reviews and no verdict."""
 
-    item: str
     verdict: str
     """What is agreed, empty for nothing."""
     edited: str
     """The text that replaces the old one; empty if nobody changed it."""
     reviews: tuple[Review, ...]
     """Those that gave a verdict, by reviewer."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Who gave the agreed verdict."""
-        return tuple(one.reviewer for one in self.reviews if one.verdict == self.verdict)
-
-    @property
-    def comments(self) -> tuple[str, ...]:
-        """The comments of those who gave the agreed verdict."""
-        said = (one.comment for one in self.reviews if one.verdict == self.verdict)
-        return tuple(dict.fromkeys(filter(None, said)))
+    names: tuple[str, ...]
+    """Who gave the agreed verdict."""
+    comments: tuple[str, ...]
+    """Theirs, each once."""
 
 
 def settle(items: Iterable[str], reviews: Iterable[Review]) -> dict[str, Settled]:
@@ -274,12 +264,18 @@ def settle(items: Iterable[str], reviews: Iterable[Review]) -> dict[str, Settled
             given[review.item].append(review)
     found = {}
     for item in items:
-        said = tuple(given[item])
-        verdict = _majority([one.verdict for one in said])
-        edits = [one.edited for one in said if one.verdict == verdict and one.edited]
+        verdict = _majority([one.verdict for one in given[item]])
+        edits = [one.edited for one in given[item] if one.verdict == verdict and one.edited]
         edited = _majority(edits)
         verdict = verdict if edited or not edits else ""
-        found[item] = Settled(item=item, verdict=verdict, edited=edited, reviews=said)
+        agreed = [one for one in given[item] if one.verdict == verdict]
+        found[item] = Settled(
+            verdict=verdict,
+            edited=edited,
+            reviews=tuple(given[item]),
+            names=tuple(one.reviewer for one in agreed),
+            comments=tuple(dict.fromkeys(one.comment for one in agreed if one.comment)),
+        )
     return found
 
 
@@ -322,3 +318,97 @@ def agreement(
         seen = tuple(pair for pair in pairs if pair.kappa.n)
         found.append(Agreement(group, len(units), raw_agreement(units), alpha_of(units), seen))
     return tuple(found)
+
+
+_KEYS = ("item", "digest", "verdict", "name", "reason", "date")
+_AUDIT = ("picked", "probability", "pair")
+_HEAD = """\
+# Verdicts by people. Each holds for one answer to one item, named by the digest of both; it takes
+# the judge's place wherever that answer is judged again. Written by `qagate review`.
+
+"""
+ABOUT = ("question", "answer")
+_ABOUT = re.compile(rf"# ((?:{'|'.join(ABOUT)}): .*)")
+
+
+def load_adjudications(path: Path) -> dict[str, Adjudication]:
+    """Return the verdicts of a file by digest. Raises UsageError naming file and line."""
+    document = load_yaml(path)
+    if document == "":
+        return {}
+    if not isinstance(document, Seq):
+        raise problem(path, 1, "a YAML list of verdicts is needed: each begins with '- '")
+    found: dict[str, Adjudication] = {}
+    text = read_text(path).split("\n")
+    for entry, line in zip(document, document.lines, strict=True):
+        if not isinstance(entry, Map):
+            raise problem(path, line, f"a mapping of {', '.join(_KEYS)} is needed")
+        above = takewhile(bool, map(_ABOUT.fullmatch, reversed(text[: line - 1])))
+        about = tuple(match[1] for match in above if match)[::-1]
+        one = _adjudication(Settings(path, "", entry), about)
+        if found.setdefault(one.digest, one) is not one:
+            raise problem(path, line, f"digest {one.digest} stands twice; keep one verdict")
+    return found
+
+
+def _adjudication(settings: Settings, about: tuple[str, ...]) -> Adjudication:
+    settings.check_keys((*_KEYS, *_AUDIT), ("item", "digest", "verdict", "name"))
+    path, lines, given = settings.path, settings.values.lines, settings.text("verdict")
+    digest, label = settings.text("digest"), given.strip().upper()
+    if not re.fullmatch(r"[0-9a-f]{32}", digest):
+        what = f"digest: 32 hexadecimal digits are needed, not {shown(digest)}"
+        raise problem(path, lines["digest"], what)
+    try:
+        label = label if label in (YES, NO, UNANSWERED) else grade_or_rating(given)
+    except ValueError as error:
+        raise problem(path, lines["verdict"], f"verdict: {error}") from None
+    texts: dict[str, Any] = {}
+    for key in ("reason", "date", "picked", "pair"):
+        texts[key] = settings.values.get(key) or ""
+        if not isinstance(texts[key], str):
+            raise settings.problem(key, f"text is needed, not {shown(texts[key])}")
+    item, name = settings.text("item"), settings.text("name")
+    share = settings.number("probability", 0, 1) or 0.0
+    given_: Any = {"item": item, "digest": digest, "label": label, "name": name, "about": about}
+    return Adjudication(**given_, **texts, probability=share)
+
+
+def merged(
+    old: Adjudications, new: Iterable[Adjudication]
+) -> tuple[dict[str, Adjudication], tuple[str, ...]]:
+    """Return old and new verdicts, and a line for each new one that contradicts an old one."""
+    found = dict(old)
+    refused = []
+    for one in new:
+        before = found.setdefault(one.digest, one)
+        if before.label != one.label:
+            refused.append(
+                f"{one.item}: {one.name} says {one.label}, but {before.name} decided "
+                f"{before.label}; take that entry out to decide anew"
+            )
+    return found, tuple(refused)
+
+
+def save_adjudications(adjudications: Adjudications, path: Path) -> None:
+    """Write the file, ordered by item. Raises QAError if it cannot be written."""
+    ordered = sorted(adjudications.values(), key=lambda one: (one.item, one.digest))
+    text = _HEAD if ordered else f"{_HEAD}[]\n"
+    for one in ordered:
+        values = (one.item, one.digest, one.label, one.name, one.reason, one.date)
+        entry: dict[str, str | float] = dict(zip(_KEYS, values, strict=True))
+        if one.pair:
+            entry |= zip(_AUDIT, (one.picked, one.probability, one.pair), strict=True)
+        text += "".join(f"# {line}\n" for line in one.about)
+        text += yaml.safe_dump([entry], allow_unicode=True, sort_keys=False, width=100)
+    write_texts([(path, text)])
+
+
+def load_folders(folders: Iterable[Path]) -> dict[str, Adjudication]:
+    """Return the verdicts of these folders. Raises UsageError if two contradict each other."""
+    found: dict[str, Adjudication] = {}
+    for path in (folder / FILE for folder in folders):
+        if path.is_file():
+            found, refused = merged(found, load_adjudications(path).values())
+            if refused:
+                raise UsageError(f"{path}: {refused[0]}")
+    return found

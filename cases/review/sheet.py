@@ -80,6 +80,10 @@ class SheetItem:
     pair: str = ""
     """What it shares with the next item if the form shows both on one screen: two answers."""
 
+    def why(self, texts: Texts) -> str:
+        """Return in the language of ``texts`` why it is here."""
+        return "; ".join(texts["reasons"].get(reason, reason) for reason in self.reasons)
+
     @property
     def asked(self) -> Iterator[tuple[str, Question]]:
         """Yield each question with its id: the item's, or ``ITEM#CRITERION``."""
@@ -128,35 +132,31 @@ def verdict_question(kind: str) -> Question:
 
 def load_criteria(path: Path) -> tuple[Question, ...]:
     """Return a file's criteria as questions. Raises UsageError naming file, line and key."""
-    document = load_yaml(path)
+    document, found = load_yaml(path), dict[str, Question]()
     if not isinstance(document, Seq) or not document:
         raise problem(path, 1, "a YAML list of criteria is needed: each begins with '- name: '")
-    found: dict[str, Question] = {}
     for entry, line in zip(document, document.lines, strict=True):
         if not isinstance(entry, Map):
             raise problem(path, line, f"a mapping of {', '.join(_CRITERION_KEYS)} is needed")
-        one = _criterion(Settings(path, "", entry))
-        if found.setdefault(one.name.casefold(), one) is not one:
-            raise problem(path, line, f"name {shown(one.name)} stands twice; names must differ")
+        settings = Settings(path, "", entry)
+        settings.check_keys(_CRITERION_KEYS, ("name", "question"))
+        name, scale = settings.text("name"), settings.text("scale", "1..7")
+        if not name.isprintable() or name != name.strip() or len(name) > LONGEST_NAME:
+            what = f"one line of 1 to {LONGEST_NAME} characters is needed, not {shown(name)}"
+            raise settings.problem("name", what)
+        match = _SCALE.fullmatch(scale.strip())
+        low, high = map(int, match.groups()) if match else (0, 0)
+        if not low < high <= min(HIGHEST, low + MOST_POINTS - 1):
+            what = f"a scale such as 1..7 is needed, of 2 to {MOST_POINTS} whole numbers from 0"
+            raise settings.problem("scale", f"{what} to {HIGHEST}, not {shown(scale)}")
+        ends = ((low, settings.text("low")), (high, settings.text("high")))
+        words = " · ".join(f"{point} = {word}" for point, word in ends if word)
+        text = "\n".join(filter(None, (settings.text("question"), words)))
+        keys = {str(point): str(point % 10) for point in range(low, high + 1)}
+        one = Question(name=name, text=text, keys=keys)
+        if found.setdefault(name.casefold(), one) is not one:
+            raise problem(path, line, f"name {shown(name)} stands twice; names must differ")
     return tuple(found.values())
-
-
-def _criterion(settings: Settings) -> Question:
-    settings.check_keys(_CRITERION_KEYS, ("name", "question"))
-    name, scale = settings.text("name"), settings.text("scale", "1..7")
-    if not name.isprintable() or name != name.strip() or len(name) > LONGEST_NAME:
-        what = f"one line of 1 to {LONGEST_NAME} characters is needed, not {shown(name)}"
-        raise settings.problem(key="name", what=what)
-    match = _SCALE.fullmatch(scale.strip())
-    low, high = map(int, match.groups()) if match else (0, 0)
-    if not low < high <= min(HIGHEST, low + MOST_POINTS - 1):
-        what = f"a scale such as 1..7 is needed, of 2 to {MOST_POINTS} whole numbers from 0 to 10"
-        raise settings.problem(key="scale", what=f"{what}, not {shown(scale)}")
-    ends = ((low, settings.text("low")), (high, settings.text("high")))
-    words = " · ".join(f"{point} = {word}" for point, word in ends if word)
-    question = settings.text("question")
-    keys = {str(point): str(point % 10) for point in range(low, high + 1)}
-    return Question(name=name, text=f"{question}\n{words}" if words else question, keys=keys)
 
 
 def name_fault(name: str) -> str:
@@ -244,25 +244,22 @@ def texts_in(language: str) -> Texts:
 def form_page(sheet: Sheet) -> str:
     """Return the form. Texts of items are in one JSON block, which nothing in them can end."""
     texts = {item.language: texts_in(item.language) for item in sheet.items}
-    first = next(iter(texts.values()), texts_in(""))
+    words = next(iter(texts.values()), texts_in(""))["form"]
     script, style = ((FOLDER / name).read_text("utf-8") for name in ("form.js", "form.css"))
     rubrics = list(dict.fromkeys(visible(item.rubric) for item in sheet.items if item.rubric))
+    screens = (list(items) for _, items in groupby(sheet.items, lambda one: one.pair or one.id))
     data = {
         "rubrics": rubrics,
         "sheet": sheet.digest,
         "name": sheet.name,
         "reviewer": visible(sheet.reviewer),
         "texts": {name: one["form"] for name, one in texts.items()},
-        "items": [
-            _screen(list(items), texts, rubrics)
-            for _, items in groupby(sheet.items, key=lambda one: one.pair or one.id)
-        ],
+        "items": [_screen(items, texts[items[0].language], rubrics) for items in screens],
     }
     return filled_template(
         FOLDER / "form.html.j2",
         html=True,
-        language=first["form"]["lang"],
-        words=first["form"],
+        words=words,
         policy=Markup(content_policy(script, style)),  # base64 and fixed words
         script=Markup(script),  # our own file, no data in it
         style=Markup(style),
@@ -270,15 +267,12 @@ def form_page(sheet: Sheet) -> str:
     )
 
 
-def _screen(
-    items: Sequence[SheetItem], languages: Mapping[str, Texts], rubrics: list[str]
-) -> dict[str, object]:
+def _screen(items: Sequence[SheetItem], texts: Texts, rubrics: list[str]) -> dict[str, object]:
     """Return an item, or both answers of a pair, as the form's script takes them."""
-    item, *others = items
-    texts = languages[item.language]
+    item = items[0]
     fields = [(texts["titles"].get(one, visible(one)), text) for one, text in item.fields.items()]
     asked = [(id_, visible(one.text), one) for id_, one in item.asked]
-    if others:  # the last field is the answer, the others are alike
+    if items[1:]:  # the last field is the answer, the others are alike
         title = fields.pop()[0]
         names = [f"{title} {number}" for number, _ in enumerate(items, start=1)]
         fields += zip(names, ([*one.fields.values()][-1] for one in items), strict=True)
@@ -286,7 +280,7 @@ def _screen(
     return {
         "id": asked[0][0],  # text and comment are kept with the first question
         "language": item.language,
-        "note": visible(_why(item, texts)),
+        "note": visible(item.why(texts)),
         "rules": "\n".join(texts["rules"][one.kind] for one in item.questions if one.kind),
         "edit": None if item.edit is None else visible(item.edit),
         "fields": [{"title": title, "text": visible(text)} for title, text in fields],
@@ -305,10 +299,6 @@ def _screen(
     }
 
 
-def _why(item: SheetItem, texts: Texts) -> str:
-    return "; ".join(texts["reasons"].get(reason, reason) for reason in item.reasons)
-
-
 def filled_template(path: Path, *, html: bool = False, **values: object) -> str:
     """Return what a Jinja template makes of values, which are escaped for HTML."""
     environment = Environment(
@@ -324,11 +314,12 @@ def filled_template(path: Path, *, html: bool = False, **values: object) -> str:
 
 def csv_twin(sheet: Sheet) -> str:
     """Return the items as CSV, a row each, with empty columns for what reviewers fill in."""
-    titles = list(dict.fromkeys(title for item in sheet.items for title in item.fields))
-    names = list(dict.fromkeys(one.name for item in sheet.items for one in item.questions))
+    titles = dict.fromkeys(title for item in sheet.items for title in item.fields)
+    questions = [one for item in sheet.items for one in item.questions]
+    asked = dict.fromkeys(f"{RATE}{one.name}" if one.name else "verdict" for one in questions)
+    asked = asked or {"verdict": None}
     edits = [TO_EDIT] if any(item.edit is not None for item in sheet.items) else []
     words = {item.language: texts_in(item.language) for item in sheet.items}
-    asked = [f"{RATE}{name}" if name else "verdict" for name in names or [""]]
     header = ["item", "language", *(f"shown: {title}" for title in titles), "why", "rules"]
     rows = [[*header, *edits, "choices", *asked, "edited", "comment", "reviewer"]]
     for item in sheet.items:
@@ -340,9 +331,9 @@ def csv_twin(sheet: Sheet) -> str:
             for one in item.questions
         )
         row = [item.id, item.language, *(item.fields.get(title, "") for title in titles)]
-        row += [_why(item, own), rules, *([item.edit or ""] if edits else [])]
+        row += [item.why(own), rules, *([item.edit or ""] if edits else [])]
         verdicts = (BETWEEN.join(one.values) for one in item.questions if not one.name)
-        rows.append([*row, next(verdicts, ""), *[""] * len(asked), "", "", sheet.reviewer])
+        rows.append([*row, next(verdicts, ""), *[""] * (len(asked) + 2), sheet.reviewer])
     return spreadsheet_text(rows)
 
 

@@ -3,21 +3,27 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
-from cases.review.adjudications import load_adjudications, merged, save_adjudications
-from cases.review.reviews import ISSUED, Issued, IssuedItem, Review, agreement, issue, load_issued
-from cases.review.sheet import FALLBACK, Sheet, load_criteria, texts_in
+from cases.review import reviews as files
+from cases.review.sheet import FALLBACK, load_criteria, texts_in
 from evaluators.core import UsageError
 from evaluators.judges.ensemble import FILE, Adjudications, answer_digest
 from evaluators.output import plural, say, write_texts
 from evaluators.text import listed
-from reports.commands import recorded_runs
-from reports.commands.recorded_runs import RUN_HELP, Parser, home, read_baseline, transcripts_of
+from reports.commands.recorded_runs import (
+    RUN_HELP,
+    Parser,
+    home,
+    read_baseline,
+    transcripts_of,
+    whole_number,
+)
 from reports.compare.audit import load_plan, save_plan
 from reports.gates.decide import FAILED, INCONCLUSIVE, OK
 from reports.gates.sequential import REVIEW, AuditedGate
@@ -31,111 +37,136 @@ from reports.verdict.recount import audits_of, rebuilt
 GATE_CODES = {"FAIL": FAILED, "INCONCLUSIVE": INCONCLUSIVE, "PASS": OK}  # the worst first
 
 
+_WAYS = {
+    "--accept": "what reviewers sent back (.json or .csv): put what they agree on into --to",
+    "--export-judges": "write labelled items from two paths, adjudications.yaml and RUN, as JSONL; "
+    "with the form's --sample, --seed and --baseline they keep why each was picked",
+    "--criteria": "ask for ratings of answers drawn at random, by the criteria in this YAML file: "
+    "each has name, question and scale (1..7), and is a column of the form; --accept takes them "
+    "back",
+}
+_NUMBERS: Mapping[str, tuple[str, object]] = {
+    "--min-reviewers": (
+        "with --accept: how many must agree on a verdict",
+        "2 if an answer passes that the judge failed, 1 otherwise and with --until-decided",
+    ),
+    "--pairs": ("with --until-decided: pairs in a form at most", "as many as decide it"),
+    "--sample": ("answers drawn in addition to those that stand out", human.SAMPLE),
+    "--limit": ("answers in a form at most, the most important ones", "all"),
+    "--seed": ("seed of what is drawn", 0),
+}
+
+
 def main(argv: Sequence[str]) -> int:
     """Write the form, accept what reviewers sent back, or export labels; return the exit code."""
     options = _parser().parse_args(argv)
     if options.until_decided and options.criteria:
         raise UsageError("review: --criteria decides no gate; leave out --until-decided")
-    if not options.until_decided and (options.accept or options.export_judges):
-        return _accept(options) if options.accept else _export(options)
-    (run,) = _paths(options, "RUN")
+    way, names = _ask, ["RUN"]
     if options.until_decided:
-        return _until_decided(run, options)
-    return _ask_ratings(run, options) if options.criteria else _ask_verdicts(run, options)
+        way = _until_decided
+    elif options.accept:
+        way, names = _accept, []
+    elif options.export_judges:
+        way, names = _export, [FILE, "RUN"]
+    if len(options.paths) != len(names):
+        wanted, got = " ".join(names) or "no path", len(options.paths)
+        raise UsageError(f"review: {wanted} is needed here, got {got}; see `qagate review --help`")
+    return way(options)
 
 
 def _read(options: argparse.Namespace, path: Path) -> tuple[Report, tuple[human.Pick, ...]]:
     report = load_report(path)
-    if options.baseline is not None:
+    if options.baseline is not None and not options.criteria:
         report = rebuilt(report, read_baseline(options.baseline, [report]))
-    picks = human.pick(report, options.sample, options.seed)
+    draw = human.pick_at_random if options.criteria else human.pick
+    picks = draw(report, options.sample, options.seed)
     return report, human.at_most(picks, options.limit, options.seed)
 
 
-def _ask_verdicts(run: Path, options: argparse.Namespace) -> int:
-    _, picks = _read(options, run)
+def _ask(options: argparse.Namespace) -> int:
+    run: Path = options.paths[0]
+    criteria = load_criteria(options.criteria) if options.criteria else ()
+    report, picks = _read(options, run)
     if not picks:
-        raise UsageError(f"{run}: nothing to review: no answer that a person has not judged yet")
-    paths = human.issue_verdicts(options.to or home(run), picks, transcripts=transcripts_of(run))
-    words, why = texts_in(FALLBACK)["reasons"], [one for pick in picks for one in pick.reasons]
-    counts = [f"{why.count(one):>6}  {words[one]}" for one in human.REASONS if one in why]
-    say(sys.stdout, f"{plural(len(picks), 'answer')} to review", *counts, *map(str, paths))
-    return 0
-
-
-def _ask_ratings(run: Path, options: argparse.Namespace) -> int:
-    criteria, report = load_criteria(options.criteria), load_report(run)
-    drawn = human.pick_at_random(report, options.sample, options.seed)
-    picks = human.at_most(drawn, options.limit, options.seed)
-    if not picks:
-        raise UsageError(f"{run}: no answer to rate; ask for some with --sample")
-    name = f"{report.run.get('id', '')} of {report.model}"
-    items = tuple(human.sheet_item(one, criteria) for one in picks)
-    asked = {
-        id_: IssuedItem(
-            choices=question.values,
-            judged="",
-            upgrades=(),
-            criterion=question.name,
-            question=question.text,
-            part=one.part.name,
-            run=name,
-        )
-        for one, item in zip(picks, items, strict=True)
-        for id_, question in item.asked
-    }
-    paths = issue(Sheet(name="criteria", items=items), asked, options.to or home(run))
+        why = "nothing to review: no answer that a person has not judged yet"
+        why = "no answer to rate; ask for some with --sample" if criteria else why
+        raise UsageError(f"{run}: {why}")
+    name, sources = f"{report.run.get('id', '')} of {report.model}", transcripts_of(run)
+    paths = human.issue_picks(options.to or home(run), picks, sources, criteria, name)
     count = plural(len(picks), "answer")
-    first = f"{count} drawn at random, to be rated by {len(criteria)} criteria:"
-    names = (f"  {one.values[0]}-{one.values[-1]}  {one.name}" for one in criteria)
-    say(sys.stdout, *map(clean.line, [first, *names, *map(str, paths)]))
+    lines = [f"{count} drawn at random, to be rated by {len(criteria)} criteria:"]
+    lines += (f"  {one.values[0]}-{one.values[-1]}  {one.name}" for one in criteria)
+    if not criteria:
+        words, why_each = texts_in(FALLBACK)["reasons"], [w for one in picks for w in one.reasons]
+        counts = {one: why_each.count(one) for one in human.REASONS if one in why_each}
+        lines = [f"{count} to review", *(f"{n:>6}  {words[one]}" for one, n in counts.items())]
+    say(sys.stdout, *map(clean.line, (*lines, *map(str, paths))))
     return 0
 
 
 def _accept(options: argparse.Namespace) -> int:
-    _paths(options)
-    issued = load_issued(options.sheet or Path("reports", "out", ISSUED))
+    issued = files.load_issued(options.sheet or Path("reports", "out", files.ISSUED))
     reviews = issued.read(options.accept)
     rated = [one for one in reviews if issued.items[one.item].criterion]
     verdicts = [one for one in reviews if not issued.items[one.item].criterion]
     if rated and verdicts and options.to:
         what = "verdicts and ratings by criteria go into two files; accept the two apart"
         raise UsageError(f"--to {options.to}: {what}")
-    codes = [_accept_ratings(rated, issued, options)] if rated else []
-    codes += [_accept_verdicts(verdicts, issued, options)] if verdicts or not rated else []
-    return max(codes)
+    code = _accept_ratings(rated, issued, options) if rated else 0
+    if verdicts or not rated:
+        path = options.to or Path(FILE)
+        old = files.load_adjudications(path) if path.exists() else {}
+        found, lines, is_open = _taken(verdicts, issued, old, options.min_reviewers)
+        files.save_adjudications(found, path)
+        counts = f"{plural(len(found) - len(old), 'new verdict')}, {len(found)} in {path}"
+        # names and ids come from files others filled in
+        say(sys.stdout, *map(clean.line, (*_agreement_lines(verdicts), counts, *lines)))
+        code = max(code, INCONCLUSIVE if is_open else 0)
+    return code
 
 
-def _accept_verdicts(reviews: Sequence[Review], issued: Issued, options: argparse.Namespace) -> int:
-    path = options.to or Path(FILE)
-    old = load_adjudications(path) if path.exists() else {}
+def _taken(
+    reviews: Sequence[files.Review],
+    issued: files.Issued,
+    old: Adjudications,
+    least: int | None,
+    gates: Sequence[AuditedGate] = (),
+) -> tuple[Adjudications, list[str], bool]:
+    """Return all verdicts, lines about those not taken, and whether some need another person.
+
+    Verdicts on the pairs that ``gates`` drew keep how; there the judge only says where to look,
+    and nobody is told who overrules it.
+    """
     today = datetime.now(UTC).date().isoformat()
-    accepted = human.accept(reviews, today, issued.items, options.min_reviewers)
-    adjudications, refused = merged(old, accepted.adjudications)
-    save_adjudications(adjudications, path)
-    added = plural(len(adjudications) - len(old), "new verdict")
-    lines = [
-        *_agreement_lines(reviews),
-        f"{added}, {len(adjudications)} in {path}",
-        *accepted.lines,
-        *(f"refused: {line}" for line in refused),
-    ]
-    say(sys.stdout, *map(clean.line, lines))  # names and ids come from files others filled in
-    open_ = accepted.said[human.CONFLICTING] or accepted.said[human.WAITING] or refused
-    return INCONCLUSIVE if open_ else 0
+    accepted, said = human.accept(reviews, today, issued.items, least)
+    drawn = [one for gate in gates for one in gate.audit.pairs if one.drawn]
+    sides = ((side, one) for one in drawn for side in (one.pair.old, one.pair.new))
+    pairs = {answer_digest(side, side.answer or ""): one for side, one in sides}
+    for place, one in enumerate(accepted):
+        if asked := pairs.get(one.digest):
+            how: Any = {"picked": asked.plan.why, "pair": asked.key}
+            accepted[place] = replace(one, **how, probability=asked.plan.probability)
+    said |= {human.OVERRULED: []} if gates else {}
+    found, refused = files.merged(old, accepted)
+    lines = [f"{what}: {line}" for what, some in said.items() for line in some]
+    is_open = bool(said[human.CONFLICTING] or said[human.WAITING] or refused)
+    return found, [*lines, *(f"refused: {line}" for line in refused)], is_open
 
 
-def _accept_ratings(reviews: Sequence[Review], issued: Issued, options: argparse.Namespace) -> int:
+def _accept_ratings(
+    reviews: Sequence[files.Review], issued: files.Issued, options: argparse.Namespace
+) -> int:
     path = options.to or issued.path.parent / ratings.FILE
-    old = ratings.load_ratings(path)
-    new, unrated = ratings.ratings_of(reviews, issued.items, datetime.now(UTC).date().isoformat())
+    old, today = ratings.load_ratings(path), datetime.now(UTC).date().isoformat()
+    new, told, unrated = ratings.ratings_of(reviews, issued.items, today)
     found, refused = ratings.merged_ratings(old, new)
     if len(runs := {one.run for one in found}) > 1:
         what = f"ratings of two runs, {listed(sorted(runs))}, would have one mean"
         raise UsageError(f"{path}: {what}; name another file with --to")
     paths = ratings.save_ratings(found, path) if found else ()
     lines = [
-        *ratings.completeness(reviews, issued),
+        *told,
         f"{plural(len(found) - len(old), 'new rating')}, {len(found)} in {path}",
         *(f"refused: {line}" for line in refused),
         *(f"comment without a rating: {line}" for line in unrated),
@@ -146,10 +177,11 @@ def _accept_ratings(reviews: Sequence[Review], issued: Issued, options: argparse
     return INCONCLUSIVE if refused else 0
 
 
-def _until_decided(run: Path, options: argparse.Namespace) -> int:
+def _until_decided(options: argparse.Namespace) -> int:
     """Accept verdicts, say how the gates stand, write the next form; return 0, 1 or 6."""
-    report, file = load_report(run), options.adjudications or Path(FILE)
-    people: Adjudications = load_adjudications(file) if file.exists() else {}
+    run, file = options.paths[0], options.adjudications or Path(FILE)
+    report, folder = load_report(run), options.to or home(run)
+    people: Adjudications = files.load_adjudications(file) if file.exists() else {}
     baseline = read_baseline(options.baseline, [report])
     earlier = [one for one in (baseline, read_baseline(options.anchor, [report], "anchor")) if one]
     if not earlier:
@@ -160,8 +192,7 @@ def _until_decided(run: Path, options: argparse.Namespace) -> int:
     def audits() -> Sequence[AuditedGate]:
         return audits_of(report, *(replace(one, people=people, plan=plan) for one in earlier))
 
-    gates = audits()
-    if not gates:
+    if not (gates := audits()):
         how = "declare `drop: {max: 0.05, evidence: audited}`"
         raise UsageError(f"{run}: people decide no gate of it; {how}")
     if changed := next((one.audit.changed for one in gates if one.audit.changed), ""):
@@ -169,26 +200,43 @@ def _until_decided(run: Path, options: argparse.Namespace) -> int:
     plan = {**{one.key: one.plan for gate in gates for one in gate.audit.pairs}, **plan}
     save_plan(plan, file)
     said: list[str] = []
-    folder = options.to or home(run)
     if options.accept:
-        people, said = _accept_pairs(options, folder, people, gates)
-        save_adjudications(people, file)
+        issued = files.load_issued(options.sheet or folder / files.ISSUED)
+        reviews = issued.read(options.accept)
+        # One reviewer is enough unless more are asked for: nobody sees which answer is whose.
+        people, lines, _ = _taken(reviews, issued, people, options.min_reviewers or 1, gates)
+        said = [f"{plural(len(people), 'verdict')} in {file}", *_agreement_lines(reviews), *lines]
+        files.save_adjudications(people, file)
         gates = audits()
     results = [gate.result() for gate in gates]
     said += (f"{one.state} {one.slice}, {one.name} {one.bar}: {one.reason}" for one in results)
-    said += _next_form(run, folder, gates, options)
+    said += _next_form(folder, gates, options)
     command = f"qagate review {quote(str(run))}"
     say(sys.stdout, *(clean.line(one.replace(REVIEW, command)) for one in said))
-    states = [one.state for one in results]
-    return next(code for state, code in GATE_CODES.items() if state in states)
+    return next(
+        code for state, code in GATE_CODES.items() if state in {one.state for one in results}
+    )
 
 
 def _next_form(
-    run: Path, folder: Path, gates: Sequence[AuditedGate], options: argparse.Namespace
+    folder: Path, gates: Sequence[AuditedGate], options: argparse.Namespace
 ) -> Iterator[str]:
-    picks = list(_picks(gates, options.pairs))
+    """Write a form of the next pairs; a pair's answers by digest: nothing shows whose one is."""
+    picks: dict[str, human.Pick] = {}
+    for gate in gates:
+        slices = {one.slice_.name: one.slice_ for one in gate.sides}
+        for one in gate.next_pairs[: options.pairs]:
+            pair = {human.pick_id(one.pair.old): (one.pair.old, one.old)}
+            pair[human.pick_id(one.pair.new)] = one.pair.new, one.new
+            for id_ in sorted(pair, key=lambda id_: id_.rpartition("@")[2]):
+                record, known = pair[id_]
+                if known is None and id_ not in picks:
+                    part = slices[f"{record.dataset}:{record.language}"]
+                    how: Any = {"reasons": (), "pair": one.key}
+                    picks[id_] = human.Pick(id=id_, record=record, part=part, **how)
+    (run,) = options.paths
     if picks:
-        paths = human.issue_verdicts(folder, picks, "audit", transcripts_of(run))
+        paths = human.issue_picks(folder, list(picks.values()), transcripts_of(run))
         yield f"{plural(len(picks), 'answer')} to judge next:"
         yield from map(str, paths)
     elif all(gate.state != "INCONCLUSIVE" for gate in gates):
@@ -197,39 +245,8 @@ def _next_form(
         yield f"decided; `qagate gate {quote(str(run))} {old} {people} --to DIR` writes it down"
 
 
-def _accept_pairs(
-    options: argparse.Namespace, folder: Path, people: Adjudications, gates: Sequence[AuditedGate]
-) -> tuple[Adjudications, list[str]]:
-    """Return all verdicts, with how their pairs were drawn, and lines about what is not taken.
-
-    One reviewer is enough unless more are asked for: nobody sees which answer is whose.
-    """
-    issued = load_issued(options.sheet or folder / ISSUED)
-    reviews = issued.read(options.accept)
-    today = datetime.now(UTC).date().isoformat()
-    accepted = human.accept(reviews, today, issued.items, options.min_reviewers or 1)
-    drawn = {
-        answer_digest(side, side.answer or ""): one
-        for gate in gates
-        for one in gate.audit.pairs
-        if one.drawn
-        for side in (one.pair.old, one.pair.new)
-    }
-    new = [
-        replace(one, picked=asked.plan.why, probability=asked.plan.probability, pair=asked.key)
-        if (asked := drawn.get(one.digest))
-        else one
-        for one in accepted.adjudications
-    ]
-    found, refused = merged(people, new)
-    accepted.said[human.OVERRULED].clear()  # the judge only says where to look
-    file = options.adjudications or FILE
-    lines = [f"{plural(len(found), 'verdict')} in {file}", *_agreement_lines(reviews)]
-    return found, [*lines, *accepted.lines, *(f"refused: {line}" for line in refused)]
-
-
-def _agreement_lines(reviews: Sequence[Review]) -> Iterator[str]:
-    (found,) = agreement(reviews)
+def _agreement_lines(reviews: Sequence[files.Review]) -> Iterator[str]:
+    (found,) = files.agreement(reviews)
     raw, alpha, *kappas = (
         one.text("{value} [{low}, {high}] (n={n})", "{value} [interval undefined] (n={n})")
         for one in (found.raw, found.alpha, *(pair.kappa for pair in found.pairs))
@@ -241,25 +258,10 @@ def _agreement_lines(reviews: Sequence[Review]) -> Iterator[str]:
         yield f"  {pair.first} and {pair.second}: kappa {kappa}"
 
 
-def _picks(gates: Sequence[AuditedGate], most: int | None) -> Iterator[human.Pick]:
-    """Yield the answers of ``most`` pairs a gate, by digest, so that nothing shows whose one is."""
-    seen: set[str] = set()
-    for gate in gates:
-        slices = {one.slice_.name: one.slice_ for one in gate.sides}
-        for pair in gate.next_pairs[:most]:
-            sides = [(human.pick_id(one), one) for one in (pair.pair.old, pair.pair.new)]
-            known = dict(zip((id_ for id_, _ in sides), (pair.old, pair.new), strict=True))
-            for id_, record in sorted(sides, key=lambda one: one[0].rpartition("@")[2]):
-                if known[id_] is None and id_ not in seen:
-                    seen.add(id_)
-                    part = slices[f"{record.dataset}:{record.language}"]
-                    yield human.Pick(id=id_, record=record, part=part, reasons=(), pair=pair.key)
-
-
 def _export(options: argparse.Namespace) -> int:
-    file, run = _paths(options, FILE, "RUN")
+    file, run = options.paths
     report, picks = _read(options, run)
-    found = human.labelled(report, load_adjudications(file), picks)
+    found = human.labelled(report, files.load_adjudications(file), picks)
     if not found:
         raise UsageError(f"{file}: no grade or rating of an answer in {run}; nothing to export")
     for (language, rated), rows in sorted(found.items()):
@@ -268,22 +270,10 @@ def _export(options: argparse.Namespace) -> int:
             marks = f".{language}" + (".rated" if rated else "")
             path = path.with_name(f"{path.stem}{marks}{path.suffix or '.jsonl'}")
         write_texts([(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))])
-        say(
-            sys.stdout,
-            f"{path}: {plural(len(rows), 'labelled answer')} in {language}; measure a judge: "
-            f"pytest cases/judges --items judges:{language}={path}",
-        )
+        count = f"{path}: {plural(len(rows), 'labelled answer')} in {language}"
+        test = f"pytest cases/judges --items judges:{language}={path}"
+        say(sys.stdout, f"{count}; measure a judge: {test}")
     return 0
-
-
-def _paths(options: argparse.Namespace, *names: str) -> list[Path]:
-    """Return the words without an option. Raises UsageError for another number of them."""
-    found: list[Path] = options.paths
-    if len(found) != len(names):
-        wanted = " ".join(names) or "no path"
-        advice = "see `qagate review --help`"
-        raise UsageError(f"review: {wanted} is needed here, got {len(found)}; {advice}")
-    return found
 
 
 def _parser() -> Parser:
@@ -295,17 +285,14 @@ def _parser() -> Parser:
         "disagree, are too few or contradict an earlier verdict (the rest is written)",
     )
     parser.add_argument("paths", metavar="RUN", nargs="*", type=Path, help=RUN_HELP)
-    _add_ways(parser)
+    ways = parser.add_mutually_exclusive_group()
+    for option, text in _WAYS.items():
+        many: Any = {"nargs": "+"} if option == "--accept" else {}
+        ways.add_argument(option, metavar="FILE", type=Path, help=text, **many)
     text = f"the form's folder (default: the run's), or with --accept the file ({FILE})"
     parser.add_argument("--to", metavar="PATH", type=Path, help=text)
     text = "with --accept: the sheet.json that was written with the form (default: in reports/out)"
     parser.add_argument("--sheet", metavar="FILE", type=Path, help=text)
-    text = (
-        "with --accept: how many must agree on a verdict (default: 2 if an answer passes that the "
-        "judge failed, 1 otherwise and with --until-decided)"
-    )
-    whole = recorded_runs.whole_number
-    parser.add_argument("--min-reviewers", metavar="N", type=whole, help=text)
     parser.add_baseline()
     parser.add_anchor()
     text = (
@@ -314,30 +301,8 @@ def _parser() -> Parser:
         "(not the option of a run that stops asking early)"
     )
     parser.add_argument("--until-decided", action="store_true", help=text)
-    numbers = {
-        "--pairs": ("N", "with --until-decided: pairs in a form at most", "as many as decide it"),
-        "--sample": ("N", "answers drawn in addition to those that stand out", human.SAMPLE),
-        "--limit": ("N", "answers in a form at most, the most important ones", "all"),
-        "--seed": ("S", "seed of what is drawn", 0),
-    }
-    for option, (name, text, default) in numbers.items():
-        value = default if isinstance(default, int) else None
-        shown = f"{text} (default: {default})"
-        parser.add_argument(option, metavar=name, type=whole, default=value, help=shown)
+    for option, (text, default) in _NUMBERS.items():
+        how: Any = {"metavar": "S" if option == "--seed" else "N", "type": whole_number}
+        how["default"] = default if isinstance(default, int) else None
+        parser.add_argument(option, **how, help=f"{text} (default: {default})")
     return parser
-
-
-def _add_ways(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_mutually_exclusive_group().add_argument
-    text = "what reviewers sent back (.json or .csv): put what they agree on into --to"
-    add("--accept", metavar="FILE", nargs="+", type=Path, help=text)
-    text = (
-        "write labelled items from two paths, adjudications.yaml and RUN, as JSONL; with the "
-        "form's --sample, --seed and --baseline they keep why each was picked"
-    )
-    add("--export-judges", metavar="FILE", type=Path, help=text)
-    text = (
-        "ask for ratings of answers drawn at random, by the criteria in this YAML file: each has "
-        "name, question and scale (1..7), and is a column of the form; --accept takes them back"
-    )
-    add("--criteria", metavar="FILE", type=Path, help=text)

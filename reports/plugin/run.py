@@ -261,7 +261,7 @@ def adjudications_of(options: RunOptions, plan: Plan) -> Adjudications:
     files = _adjudication_files(options, plan)
     if not files:
         return {}
-    from cases.review.adjudications import (  # noqa: PLC0415  # brings the forms for people along
+    from cases.review.reviews import (  # noqa: PLC0415  # brings the forms for people along
         load_adjudications,
         load_folders,
     )

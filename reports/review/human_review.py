@@ -3,13 +3,12 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cases.dataset import Slice
-from cases.review.adjudications import ABOUT
-from cases.review.reviews import IssuedItem, Review, issue, settle
+from cases.review.reviews import ABOUT, IssuedItem, Review, issue, settle
 from cases.review.sheet import UNCLEAR, Question, Sheet, SheetItem, draw, verdict_question
 from evaluators.core import NO, UNANSWERED, YES, Verdict
 from evaluators.judge_spec import PanelSpec
@@ -144,22 +143,33 @@ def at_most(picks: Sequence[Pick], most: int | None, seed: int = 0) -> tuple[Pic
     return tuple(replace(one, probability=chosen[one.id]) for one in picks if one.id in chosen)
 
 
-def issue_verdicts(
-    folder: Path, picks: Sequence[Pick], name: str = "review", transcripts: Source | None = None
+def issue_picks(
+    folder: Path,
+    picks: Sequence[Pick],
+    transcripts: Source | None = None,
+    criteria: tuple[Question, ...] = (),
+    run: str = "",
 ) -> tuple[Path, ...]:
-    """Write a sheet that asks for a verdict on each of these answers; return the paths."""
-    rubrics = rubric_texts(picks, transcripts)
+    """Write a sheet that asks for a verdict on each answer, or its ratings; return the paths."""
+    rubrics = {} if criteria else rubric_texts(picks, transcripts)
     items, asked = [], {}
     for one in picks:
         rubric = rubrics.get(one.part.rubric.version, "") if one.part.rubric else ""
-        items.append(sheet_item(one, (one.question,), rubric))
-        said = zip(ABOUT, (one.record.question, one.record.answer or ""), strict=True)
-        asked[one.id] = IssuedItem(
-            choices=one.question.values,
-            judged=one.record.result,
-            upgrades=one.upgrades,
-            about=tuple(f"{key}: {clean.cut(clean.line(text), _COMMENT)}" for key, text in said),
+        items.append(item := sheet_item(one, criteria or (one.question,), rubric))
+        said = zip(
+            ABOUT, map(clean.line, (one.record.question, one.record.answer or "")), strict=True
         )
+        about = tuple(f"{key}: {clean.cut(text, _COMMENT)}" for key, text in said)
+        verdict: Any = {"judged": one.record.result, "upgrades": one.upgrades, "about": about}
+        for id_, asks in item.asked:
+            rating = {
+                "criterion": asks.name,
+                "question": asks.text,
+                "part": one.part.name,
+                "run": run,
+            }
+            asked[id_] = IssuedItem(choices=asks.values, **(rating if criteria else verdict))
+    name = "criteria" if criteria else "audit" if any(one.pair for one in picks) else "review"
     return issue(Sheet(name=name, items=tuple(items)), asked, folder)
 
 
@@ -200,51 +210,37 @@ OVERRULED, WAITING = "overrules the judge", "waits for another reviewer"
 CONFLICTING, UNDECIDED = "conflict, for a third person", "undecided"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
-    """Verdicts that reviewers agree on, and lines about other items and overruled judges."""
-
-    adjudications: list[Adjudication] = field(default_factory=list)
-    said: Mapping[str, list[str]] = field(
-        default_factory=lambda: {one: [] for one in (OVERRULED, WAITING, CONFLICTING, UNDECIDED)}
-    )
-
-    @property
-    def lines(self) -> list[str]:
-        """What the user is told about them."""
-        return [f"{what}: {line}" for what, lines in self.said.items() for line in lines]
-
-
 def accept(
     reviews: Sequence[Review], date: str, items: Mapping[str, IssuedItem], least: int | None = None
-) -> Accepted:
-    """Return the verdicts that reviewers agree on, with the day of their acceptance.
+) -> tuple[list[Adjudication], dict[str, list[str]]]:
+    """Return the verdicts that reviewers agree on, and lines about others and overruled judges.
 
-    ``items`` says what was asked. ``least`` is how many must agree; None means two if an answer
-    passes that the judge failed, else one. Conflicts and verdicts of UNCLEAR decide nothing.
+    ``date`` is the day of acceptance, ``items`` says what was asked. ``least`` is how many must
+    agree; None means two if an answer passes that the judge failed, else one. Conflicts and
+    verdicts of UNCLEAR decide nothing.
     """
-    found = Accepted()
-    for one in settle(dict.fromkeys(review.item for review in reviews), reviews).values():
-        item, _, digest = one.item.rpartition("@")
-        asked, names = items[one.item], ", ".join(one.names)
+    found = list[Adjudication]()
+    told: dict[str, list[str]] = {OVERRULED: [], WAITING: [], CONFLICTING: [], UNDECIDED: []}
+    for id_, one in settle(dict.fromkeys(review.item for review in reviews), reviews).items():
+        item, _, digest = id_.rpartition("@")
+        asked, names = items[id_], ", ".join(one.names)
         change = f"{item}: {asked.judged or 'no verdict'} -> {one.verdict} ({names})"
         needed = least or (2 if one.verdict in asked.upgrades else 1)
         if not one.verdict:
             said = "; ".join(f"{review.reviewer}: {review.verdict}" for review in one.reviews)
-            found.said[CONFLICTING].extend([f"{item}: {said}"] if said else [])
+            told[CONFLICTING] += [f"{item}: {said}"] if said else []
         elif one.verdict == UNCLEAR:
-            found.said[UNDECIDED].append(f"{item}: unclear to {names}")
+            told[UNDECIDED].append(f"{item}: unclear to {names}")
         elif asked.criterion:
-            found.said[UNDECIDED].append(f"{item}: {one.verdict!r} is no verdict on an answer")
+            told[UNDECIDED].append(f"{item}: {one.verdict!r} is no verdict on an answer")
         elif len(one.names) < needed:
-            found.said[WAITING].append(f"{change}: {plural(needed, 'reviewer')} must agree")
+            told[WAITING].append(f"{change}: {plural(needed, 'reviewer')} must agree")
         else:
-            found.said[OVERRULED].extend([change] if asked.judged not in ("", one.verdict) else [])
+            told[OVERRULED] += [change] if asked.judged not in ("", one.verdict) else []
             reason = " / ".join(" ".join(comment.split()) for comment in one.comments)
             own: Any = {"item": item, "digest": digest, "label": one.verdict, "name": names}
-            made = Adjudication(**own, reason=reason, date=date, about=asked.about)
-            found.adjudications.append(made)
-    return found
+            found.append(Adjudication(**own, reason=reason, date=date, about=asked.about))
+    return found, told
 
 
 def labelled(

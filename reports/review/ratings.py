@@ -1,12 +1,12 @@
 """How people rated answers by their own criteria: kept line by line, with means and agreement."""
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from cases.review.reviews import Issued, IssuedItem, Review
+from cases.review.reviews import IssuedItem, Review
 from evaluators.core import UsageError
 from evaluators.output import markdown_table, plural, write_texts
 from evaluators.reading import parse_json, problem, read_text
@@ -48,60 +48,46 @@ class Rating:
         if not self.lowest <= self.rating <= self.highest:
             raise ValueError(f"rating {self.rating} is outside {self.lowest} to {self.highest}")
 
-    @property
-    def place(self) -> tuple[str, ...]:
-        """What was rated, by which question and by whom: one rating each."""
-        return self.item, self.digest, self.criterion, self.question, self.rater.casefold()
-
 
 def ratings_of(
     reviews: Iterable[Review], items: Mapping[str, IssuedItem], date: str
-) -> tuple[list[Rating], list[str]]:
-    """Return the ratings, comments with an answer's first, and lines for comments without one."""
-    by_answer: dict[tuple[str, str], list[Review]] = defaultdict(list)
+) -> tuple[list[Rating], list[str], list[str]]:
+    """Return the ratings, lines about what each person rated, and comments without a rating.
+
+    An answer's comments stand with its first rating.
+    """
+    asked: dict[str, set[str]] = defaultdict(set)
+    for id_, of in items.items():
+        if of.criterion:
+            asked[id_.removesuffix(f"#{of.criterion}")].add(of.criterion)
+    given: dict[str, dict[str, list[Review]]] = defaultdict(lambda: defaultdict(list))
     for one in reviews:
-        by_answer[answer_of(one.item, items[one.item]), one.reviewer].append(one)
-    found, unrated = [], []
-    for (answer, rater), said in by_answer.items():
-        item, _, digest = answer.rpartition("@")
-        comments = " / ".join(one.comment for one in said if one.comment)
-        rated = [one for one in said if one.verdict]
-        for one in rated:
-            asked = items[one.item]
-            low, *_, high, given = (int(text) for text in (*asked.choices, one.verdict))
-            place = (asked.run, item, digest, asked.part, asked.criterion, asked.question)
-            found.append(Rating(*place, low, high, given, rater, clean.mask(comments), date))
-            comments = ""
-        unrated += [f"{item}, {rater}: {clean.mask(comments)}"] if comments else []
-    return found, unrated
-
-
-def answer_of(item: str, asked: IssuedItem) -> str:
-    """Return which answer a question is about: its item and the digest of both."""
-    return item.removesuffix(f"#{asked.criterion}")
-
-
-def completeness(reviews: Sequence[Review], issued: Issued) -> Iterator[str]:
-    """Yield how many answers each reviewer rated by all criteria, and what is missing of others."""
-    asked = defaultdict(set)
-    for item, one in issued.items.items():
-        if one.criterion:
-            asked[answer_of(item, one)].add(one.criterion)
-    given: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for review in reviews:
-        one = issued.items[review.item]
-        rated = given[review.reviewer][answer_of(review.item, one)]
-        rated |= {one.criterion} if review.verdict else set()
+        answer = one.item.removesuffix(f"#{items[one.item].criterion}")
+        given[one.reviewer][answer].append(one)
+    found, told, unrated = list[Rating](), list[str](), list[str]()
     for name, answers in given.items():
-        full = Counter(asked[id_] == rated for id_, rated in answers.items() if rated)
-        yield (
-            f"{name} rated {full[True]} of {plural(len(asked), 'answer')} in full, "
-            f"{full[False]} in part, {len(asked) - full.total()} not at all"
+        missing: dict[str, set[str]] = {}
+        for answer, said in answers.items():
+            item, _, digest = answer.rpartition("@")
+            comment = clean.mask(" / ".join(one.comment for one in said if one.comment))
+            for one in said:
+                if one.verdict:
+                    of = items[one.item]
+                    low, *_, high, rating = (int(text) for text in (*of.choices, one.verdict))
+                    place = (of.run, item, digest, of.part, of.criterion, of.question)
+                    found.append(Rating(*place, low, high, rating, name, comment, date))
+                    missing.setdefault(answer, set(asked[answer])).discard(of.criterion)
+                    comment = ""
+            unrated += [f"{item}, {name}: {comment}"] if comment else []
+        full = sum(not left for left in missing.values())
+        told.append(
+            f"{name} rated {full} of {plural(len(asked), 'answer')} in full, "
+            f"{len(missing) - full} in part, {len(asked) - len(missing)} not at all"
         )
-        for id_, rated in answers.items():
-            if rated and (left := asked[id_] - rated):
-                item = id_.rpartition("@")[0]
-                yield f"incomplete: {item}: no rating by {name} for {', '.join(sorted(left))}"
+        for answer, left in missing.items():
+            what = f"no rating by {name} for {', '.join(sorted(left))}"
+            told += [f"incomplete: {answer.rpartition('@')[0]}: {what}"] if left else []
+    return found, told, unrated
 
 
 def load_ratings(path: Path) -> list[Rating]:
@@ -118,10 +104,11 @@ def load_ratings(path: Path) -> list[Rating]:
 
 def merged_ratings(old: Iterable[Rating], new: Iterable[Rating]) -> tuple[list[Rating], list[str]]:
     """Return old and new ratings, and a line for each new one that contradicts an old one."""
-    found = {one.place: one for one in old}
+    found: dict[tuple[str, ...], Rating] = {}
     refused = []
-    for one in new:
-        before = found.setdefault(one.place, one)
+    for one in (*old, *new):
+        place = one.item, one.digest, one.criterion, one.question, one.rater.casefold()
+        before = found.setdefault(place, one)
         if before.rating != one.rating:
             refused.append(
                 f"{one.item}, {one.criterion}: {one.rater} says {one.rating}, but said "
@@ -153,12 +140,13 @@ def summaries(ratings: Iterable[Rating]) -> list[CriterionSummary]:
     by_criterion: dict[tuple[object, ...], dict[str, list[Rating]]] = defaultdict(dict)
     for one in ratings:
         question = (one.criterion, one.question, one.lowest, one.highest)
-        by_criterion[question].setdefault(one.part, []).append(one)
+        for part in (WHOLE, one.part):
+            by_criterion[question].setdefault(part, []).append(one)
     found = []
     for parts in by_criterion.values():
-        if len(parts) > 1:
-            found.append(_summary(WHOLE, [one for some in parts.values() for one in some]))
-        found += [_summary(part, some) for part, some in sorted(parts.items())]
+        whole = [(WHOLE, parts.pop(WHOLE))]
+        named = [*(whole if len(parts) > 1 else []), *sorted(parts.items())]
+        found += [_summary(part, some) for part, some in named]
     return found
 
 
@@ -209,17 +197,16 @@ def table_of(found: Iterable[CriterionSummary], *, padded: bool = False) -> list
 def save_ratings(ratings: Sequence[Rating], path: Path) -> tuple[Path, ...]:
     """Write ratings as JSON lines, figures as Markdown; return both paths. Raises QAError."""
     if path.suffix != ".jsonl":
-        what = f"{path}: ratings are written as JSON lines; name a file that ends in .jsonl"
-        raise UsageError(what)
+        what = "ratings are written as JSON lines; name a file that ends in .jsonl"
+        raise UsageError(f"{path}: {what}")
     found = summaries(ratings)
-    questions = {one.first.criterion: one.first.question.split("\n") for one in found}
-    said = [
-        f"- {clean.prose(name)}: {clean.prose(' · '.join(lines), _QUESTION)}"
-        for name, lines in questions.items()
-    ]
+    lines = [*table_of(found), ""]
+    for name, question in {one.first.criterion: one.first.question for one in found}.items():
+        text = clean.prose(question.replace("\n", " · "), _QUESTION)
+        lines.append(f"- {clean.prose(name)}: {text}")
     texts = {
         path: "".join(f"{json.dumps(asdict(one), ensure_ascii=False)}\n" for one in ratings),
-        path.with_suffix(".md"): "\n".join([*table_of(found), "", *said, ""]),
+        path.with_suffix(".md"): "\n".join([*lines, ""]),
     }
     write_texts(texts.items())
     return tuple(texts)

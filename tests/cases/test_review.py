@@ -15,8 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.dataset import PlannedItem, Slice
-from cases.review.adjudications import load_adjudications, load_folders, merged, save_adjudications
-from cases.review.reviews import Review, agreement, read_sheets, settle
+from cases.review.reviews import (
+    Review,
+    agreement,
+    load_adjudications,
+    load_folders,
+    merged,
+    read_sheets,
+    save_adjudications,
+    settle,
+)
 from cases.review.sheet import (
     CELL,
     FOLDER,

@@ -13,8 +13,7 @@ import pytest
 from cases.config import load_dataset
 from cases.gates_file import load_gates
 from cases.loading import load_cases
-from cases.review.adjudications import load_adjudications
-from cases.review.reviews import load_issued, read_sheets
+from cases.review.reviews import load_adjudications, load_issued, read_sheets
 from cases.review.sheet import load_criteria
 from evaluators.core import UsageError
 from evaluators.models.catalogue import load_catalogue

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from cases.dataset import Threshold
-from cases.review.adjudications import save_adjudications
+from cases.review.reviews import save_adjudications
 from evaluators.core import CORRECT, INCORRECT
 from evaluators.judges.ensemble import Adjudication
 from evaluators.kinds import kind_of
 from reports.__main__ import main
-from reports.review.human_review import Pick, issue_verdicts, pick
+from reports.review.human_review import Pick, issue_picks, pick
 from reports.run.run_json import load_report
 from tests.conftest import Project
 from tests.support.made_records import make_record
@@ -120,7 +120,7 @@ def test_what_would_let_a_miss_pass_is_known_of_every_kind(
     """A grade, a rating from the pass bar on, the reading that the gold has."""
     part = graded_slice(kind=kind_of(kind), pass_bar=6, thresholds=())
     record = make_record(0, answer="x", outcome="failed", **fields)
-    issue_verdicts(tmp_path, [Pick(id="a", record=record, part=part, reasons=())])
+    issue_picks(tmp_path, [Pick(id="a", record=record, part=part, reasons=())])
     (item,) = json.loads((tmp_path / "sheet.json").read_text("utf-8"))["items"].values()
     assert item["upgrades"] == expected
     assert item["judged"] == record.result

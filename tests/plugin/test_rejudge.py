@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from cases.review.adjudications import save_adjudications
+from cases.review.reviews import save_adjudications
 from evaluators.judges.ensemble import Adjudication, answer_digest
 from reports.plugin import qagate
 from reports.review.human_review import pick

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.review.adjudications import load_adjudications
+from cases.review.reviews import load_adjudications
 from cases.review.sheet import load_criteria
 from evaluators.core import State, UsageError
 from evaluators.judges.ensemble import Adjudications, answer_digest

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from cases.dataset import Slice
 from cases.loading import load_cases
-from cases.review.adjudications import load_adjudications, save_adjudications
-from cases.review.reviews import IssuedItem, load_issued
+from cases.review.reviews import IssuedItem, load_adjudications, load_issued, save_adjudications
 from cases.review.sheet import SheetItem, texts_in, verdict_question
 from evaluators.core import CORRECT, INCORRECT, Vote
 from evaluators.judges.ensemble import Adjudication
@@ -23,7 +22,7 @@ from reports.review.human_review import (
     accept,
     adjudication_notes,
     at_most,
-    issue_verdicts,
+    issue_picks,
     labelled,
     pick,
     rubric_texts,
@@ -158,7 +157,7 @@ def test_the_form_shows_the_rubric_that_the_judge_was_given(tmp_path: Path) -> N
     part = graded_slice(rubric=bundled)
     picks = pick(run_of(answered("c"), facts_dataset(part)), 1)
     assert rubric_texts(picks, None) == {bundled.version: bundled.system}
-    assert bundled.system[:40] in issue_verdicts(tmp_path, picks)[0].read_text("utf-8")
+    assert bundled.system[:40] in issue_picks(tmp_path, picks)[0].read_text("utf-8")
     for version in ("simpleqa.en@2#other", "../models@1#x", "own.en@1#x"):
         odd = facts_dataset(graded_slice(rubric=replace(bundled, version=version)))
         assert rubric_texts(pick(run_of(answered("c"), odd), 1), None) == {}
@@ -176,10 +175,10 @@ def test_what_was_asked_stands_beside_the_verdict(tmp_path: Path) -> None:
     records = answered("c" * len(texts))
     odd = [replace(r, question=text, answer=text) for r, text in zip(records, texts, strict=True)]
     picks = pick(run_of(odd), 99)
-    issue_verdicts(tmp_path, picks)
+    issue_picks(tmp_path, picks)
     items = load_issued(tmp_path / "sheet.json").items
     reviews = [review(one.id, "Ana", CORRECT) for one in picks]
-    given = accept(reviews, "2026-11-21", items).adjudications
+    given, _ = accept(reviews, "2026-11-21", items)
     path = tmp_path / "adjudications.yaml"
     save_adjudications({one.digest: one for one in given}, path)
     assert load_adjudications(path) == {one.digest: one for one in given}
@@ -200,12 +199,11 @@ def test_only_what_reviewers_agree_on_is_accepted() -> None:
         review(f"c@{digest}", "A", "UNCLEAR"),
         review(f"d@{digest}#style", "A", "7"),
     ]
-    given = accept(reviews, "2026-11-21", items)
-    (one,) = given.adjudications
+    (one,), said = accept(reviews, "2026-11-21", items)
     assert (one.item, one.digest, one.label) == ("a", digest, CORRECT)
     assert (one.name, one.reason, one.date) == ("A, B", "fine indeed", "2026-11-21")
-    assert given.said[CONFLICTING] == ["b: A: CORRECT; B: INCORRECT"]
-    assert given.said[UNDECIDED] == ["c: unclear to A", "d: '7' is no verdict on an answer"]
+    assert said[CONFLICTING] == ["b: A: CORRECT; B: INCORRECT"]
+    assert said[UNDECIDED] == ["c: unclear to A", "d: '7' is no verdict on an answer"]
 
 
 def test_the_form_goes_beside_the_run_and_comes_back(tmp_path: Path, capsys: Captured) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cases.review.adjudications import load_adjudications
-from cases.review.reviews import Review
+from cases.review.reviews import Review, load_adjudications
 from cases.review.sheet import Sheet, SheetItem, verdict_question
 from evaluators.judges.ensemble import Adjudication
 from reports.__main__ import main
