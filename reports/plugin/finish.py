@@ -171,7 +171,8 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
         for line in console.gate_lines(gate, folder):
             reporter.write_line(line)
     notes = console.notes(report) if verbosity > 0 else console.brief(report)
-    ends = [*console.origin(report), *console.totals(report), f"report: {folder / 'report.html'}"]
+    ends = [*console.wrapped(words.origin(report.run)), *console.totals(report)]
+    ends.append(f"report: {folder / 'report.html'}")
     before = previous(folder) / "report.html"
     if report.verdict not in ("PASS", "FAIL") and before.is_file():
         ends.append(f"the last one that decided: {before}")

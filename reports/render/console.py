@@ -19,6 +19,7 @@ from reports.run.report import WARNING, GateResult, Report
 WIDTH = 100  # where no terminal says its own
 STATE = 13  # columns of a verdict
 LISTED = 10  # changed items named
+_FEWER = "repeats left out, as the baseline has fewer"
 _ROW = "{:<16} {:>6} {:>6} {:>6}  {:<24} {:>9}  {:<20}"
 
 
@@ -29,7 +30,7 @@ def gates(report: Report, folder: Path | None = None) -> Iterator[str]:
         yield f"{gate.state:<{STATE}}{title}"
         yield from why
     yield from warnings(report.comparison)
-    yield from origin(report)
+    yield from wrapped(words.origin(report.run))
     yield from notes(report)
 
 
@@ -37,17 +38,11 @@ def gate_lines(gate: GateResult, folder: Path | None = None) -> list[str]:
     """Return a gate's line, to stand behind its verdict, and why; not if it surely passes."""
     value = words.signed(gate.estimate) if gate.threshold.paired else gate.estimate.text()
     title = f"{gate.slice:<14} {gate.name} {value}, bar {words.bar(gate)}"
-    title += f", {gate.pairs}" if gate.pairs else ""
-    title += f", {gate.needs}" if gate.needs else ""
+    title = ", ".join(filter(None, [title, gate.pairs, gate.needs]))
     if gate.state == "PASS" and gate.worst == gate.best:
         return [title]
     reason = gate.reason.replace(REVIEW, f"qagate review {folder}") if folder else gate.reason
     return [title, *wrapped(clean.line(reason), "    ")]
-
-
-def origin(report: Report) -> list[str]:
-    """Return the sentence on replies of earlier runs; no line where there are none."""
-    return wrapped(words.origin(report.run))
 
 
 def warnings(compared: Comparison | None) -> Iterator[str]:
@@ -109,8 +104,7 @@ def comparison(report: Report) -> Iterator[str]:
         return
     yield from _table(report, compared, "old")
     if broke := words.broke(report):
-        yield ""
-        yield f"broke ({len(broke):,}):"
+        yield from ("", f"broke ({len(broke):,}):")
     for record, change in broke[:LISTED]:
         texts = (
             f"  {record.key}: {clean.line(record.question)}",
@@ -122,14 +116,12 @@ def comparison(report: Report) -> Iterator[str]:
     if len(broke) > LISTED:
         yield f"  and {len(broke) - LISTED:,} more"
     if report.since_anchor is not None:
-        yield ""
-        yield from _table(report, report.since_anchor, "anchor")
+        yield from ("", *_table(report, report.since_anchor, "anchor"))
 
 
 def _table(report: Report, compared: Comparison, name: str) -> Iterator[str]:
     yield f"{name}: {clean.line(compared.model)}, judge {clean.line(compared.judge)}"
-    yield f"new: {clean.line(words.model(report))}, judge {clean.line(report.judge)}"
-    yield ""
+    yield from (f"new: {clean.line(words.model(report))}, judge {clean.line(report.judge)}", "")
     header = ("slice", "pairs", "fixed", "broke", "new - old [95 %]", "McNemar p")
     yield _ROW.format(*header, "odds fixed : broke").rstrip()
     for one in compared.slices:
@@ -137,7 +129,7 @@ def _table(report: Report, compared: Comparison, name: str) -> Iterator[str]:
         yield _ROW.format(*cells, words.p_value(one.p_value), words.odds(one.odds)).rstrip()
         moved = [f"{name} {words.signed(found)}" for name, found in one.differences.items()]
         lone = [("new", one.added), ("removed", one.removed), ("changed data", one.changed)]
-        lone += [("ungraded", one.ungraded), (words.FEWER_REPEATS, one.repeats)]
+        lone += [("ungraded", one.ungraded), (_FEWER, one.repeats)]
         moved += [f"{count:,} {what}" for what, count in lone if count]
         yield from wrapped("; ".join(moved), "    ")
     yield from warnings(compared)
@@ -160,17 +152,18 @@ _LEVELS = {"FAIL": "error", "INCONCLUSIVE": "warning"}
 
 def annotations(report: Report) -> Iterator[str]:
     """Yield a line for each gate that is FAIL or INCONCLUSIVE, FAIL first, at most ten a level."""
+
+    def data(text: str, more: str = "") -> str:
+        for character in f"%\r\n{more}":
+            text = text.replace(character, f"%{ord(character):02X}")
+        return text
+
     left = dict.fromkeys(_LEVELS.values(), LIMIT)
     for gate in words.by_urgency(report.decision.gates):
         level = _LEVELS.get(gate.state)
         if level and left[level]:
             left[level] -= 1
-            found, title = gate.estimate, _data(f"{gate.state}: {gate.slice} {gate.name}")
-            title = title.replace(":", "%3A").replace(",", "%2C")
+            found, title = gate.estimate, f"{gate.state}: {gate.slice} {gate.name}"
             text = f"{gate.name} {number(found.value)}, 95 % interval {words.interval(found)}, "
             text += f"n={found.n}; bar {words.bar(gate)}"
-            yield f"::{level} title={title}::{_data(text)}"
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+            yield f"::{level} title={data(title, ':,')}::{data(text)}"

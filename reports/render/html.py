@@ -13,18 +13,18 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import PurePath
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from evaluators.output import content_policy, plural
-from reports.render import charts, views, words
+from reports.render import views, words
 from reports.run import clean
 from reports.run.evidence import Change
 from reports.run.json_data import dump, ordered
 from reports.run.record import Record, in_order
-from reports.run.report import Report
+from reports.run.report import GateResult, Report
 from reports.run.transcripts import Source, calls_of, keys_of, parts, title
 
 LONGEST = 4_000  # characters of one text on the page
@@ -91,15 +91,20 @@ def _cut(text: str | None) -> Markup:
     return escape(clean.cut(clean.visible(text or ""), _SHOWN))
 
 
+def _items(gate: GateResult) -> str:
+    """Return the address, on the page, of a gate's items: of a paired gate those that broke."""
+    found = {"dataset": gate.dataset, "language": gate.language}
+    found["flip"] = "broke" if gate.threshold.paired else ""
+    return f"#items?{urlencode({name: value for name, value in found.items() if value})}"
+
+
 def _answer(text: str | None) -> Markup:
     quiet = Markup(f"<span class='quiet'>{'none' if text is None else '(empty)'}</span>")
     return _cut(text) if text and text.strip() else quiet
 
 
 _FILTERS: Mapping[str, Callable[..., object]] = {
-    "against": charts.against,
     "answer": _answer,
-    "around": charts.around,
     "bar": words.bar,
     "bounds": lambda gate: words.bounds(gate, views.shown_as(gate)),
     "count": "{:,}".format,
@@ -107,27 +112,27 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "date": views.date,
     "floor": words.floor,
     "grade": lambda one: mark(one.grade, one.rating),
-    "growth": charts.growth,
-    "histogram": charts.histogram,
+    "draw": views.draw,
+    "growth": views.growth,
+    "histogram": views.histogram,
     "interval": partial(words.interval, shown=views.fixed),
     "figure": lambda gate: views.shown_as(gate)(gate.estimate.value),
     "span": lambda gate: words.interval(gate.estimate, views.shown_as(gate)),
-    "items": views.items_link,
+    "items": _items,
     "json": lambda value: dump(ordered(value), indent=1),
     "link": lambda key: f"#item-{quote(clean.visible(key), safe='')}",
-    "matrix": charts.matrix,
+    "matrix": views.matrix,
     "cost": words.cost,
     "number": views.fixed,
     "odds": words.odds,
-    "others": views.others,
     "outlook": views.outlook,
     "p": words.p_value,
     "plural": plural,
     "short": lambda path: PurePath(path.removesuffix("/run.json")).name or path,
-    "segments": charts.segments,
+    "segments": views.segments,
     "share": lambda part, whole: f" ({100 * part / whole:.0f} %)" if whole else "",
     "signed": partial(words.signed, shown=views.fixed),
-    "states": charts.states,
+    "states": views.states,
     "words": lambda name: name.replace("_", " "),
     "x": lambda position: round(10 + 2 * position, 2),
 }

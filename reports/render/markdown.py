@@ -3,7 +3,8 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
+from pathlib import PurePath
 
 from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.output import markdown_table, plural
@@ -11,7 +12,7 @@ from evaluators.statistics.intervals import number
 from evaluators.statistics.metrics import YOUDEN
 from reports.render import words
 from reports.run import clean
-from reports.run.evidence import Calibration, Change, PanelAgreement, SliceComparison
+from reports.run.evidence import Calibration, Change, SliceComparison
 from reports.run.record import Record, by_slice, in_order
 from reports.run.report import GateResult, Report, SliceSummary
 
@@ -53,12 +54,27 @@ def render(report: Report) -> str:
         for gate in gates
         if gate.state != "PASS"
     )
+    lost = (
+        f"- {clean.prose(one.name)}: {one.broke:,} broke, {one.fixed:,} fixed of "
+        f"{one.difference.n:,}, {clean.prose(words.signed(one.difference))}"
+        for one in sorted(found, key=lambda one: one.difference.value or 0)
+        if not one.blocked and one.difference.high is not None and one.difference.high < 0
+    )
+    broke = words.broke(report)
+    worst = [_item(*pair, limit=_REGRESSION_SPAN) for pair in broke[:_MAX_REGRESSIONS]]
+    rest = len(broke) - len(worst)
+    usage = (
+        (name, *(" ".join(cell).strip() for cell in cells))
+        for name, cells in words.usage_rows(report)
+    )
+    note = f"*{words.usage_notes(report)}*"
     parts = (
         _head(report),
         _section("Another judge", [f"- **{clean.prose(one)}**" for one in warnings]),
         _section("Gates that did not pass", _fitting(undecided)),
-        _section("Slices that lost", _fitting(_lost(found))),
-        _regressions(report),
+        _section("Slices that lost", _fitting(lost)),
+        _section("Worst regressions", worst)
+        + (f"\n{rest:,} more in the report.\n" if rest else ""),
         _table("Gates", _GATES, map(_gate, gates)),
         _table("Compared with the baseline", _PAIRS, map(_pairs, found)),
         _table("Compared with the anchor", _PAIRS, map(_pairs, since.slices if since else ())),
@@ -66,30 +82,18 @@ def render(report: Report) -> str:
         _fold(JUDGE_TITLE, _judge(report)),
         _fold("Not graded", (f"- {n:,} {state}: {clean.span(kind)}" for state, kind, n in kinds)),
         _fold("Some of the misses", () if compared else _misses(report)),
-        _usage(report),
+        _table("Seconds, tokens and cost of answers", words.USAGE_HEADER, usage, note),
         _fold("Notes", (f"- {clean.prose(one)}" for one in (*report.notes, *noted))),
     )
-    return _bounded("\n".join(part for part in parts if part))
-
-
-def _lost(compared: Sequence[SliceComparison]) -> Iterator[str]:
-    for one in sorted(compared, key=lambda one: one.difference.value or 0):
-        moved, high = f"{one.broke:,} broke, {one.fixed:,} fixed", one.difference.high
-        if not one.blocked and high is not None and high < 0:
-            signed = clean.prose(words.signed(one.difference))
-            yield f"- {clean.prose(one.name)}: {moved} of {one.difference.n:,}, {signed}"
+    return _bounded("\n".join(part for part in parts if part))  # fmt: skip
 
 
 def _fitting(lines: Iterable[str], room: int = 700) -> list[str]:
     """Return the first lines that fit into so many characters, and how many do not."""
     every = list(lines)
-    kept: list[str] = []
-    for line in every:
-        room -= len(line)
-        if kept and room < 0:
-            return [*kept, f"- {len(every) - len(kept):,} more below"]
-        kept.append(line)
-    return kept
+    ends = accumulate(map(len, every))
+    kept = max(1, sum(end <= room for end in ends))
+    return every[:kept] + ([f"- {more:,} more below"] if (more := len(every) - kept) > 0 else [])
 
 
 def _head(report: Report) -> str:
@@ -98,8 +102,8 @@ def _head(report: Report) -> str:
         ("compared with", report.comparison, report.baseline),
         ("anchor", report.since_anchor, report.anchor),
     ):
-        names = " in ".join(map(clean.span, words.run_names(found, path)))
-        compared += f", {word} {names}" if path else ""
+        names = (found.model if found else "", PurePath(path.removesuffix("/run.json")).name)
+        compared += f", {word} {' in '.join(map(clean.span, filter(None, names)))}" if path else ""
     stopped = f", {counts.stopped:,} stopped as decided" if counts.stopped else ""
     page = str(report.run.get("link", ""))  # the CI run that keeps the report, where there is one
     origin = words.origin(report.run)
@@ -115,13 +119,6 @@ def _head(report: Report) -> str:
     )
 
 
-def _usage(report: Report) -> str:
-    found = words.usage_rows(report)
-    rows = ((one.name, *(" ".join(cell).strip() for cell in one.cells)) for one in found)
-    table = _table("Seconds, tokens and cost of answers", words.USAGE_HEADER, rows)
-    return table.replace(f"\n{_END}", f"\n*{'; '.join(words.usage_notes(report))}*\n\n{_END}")
-
-
 def _gate(gate: GateResult) -> tuple[str, ...]:
     figures = number(gate.estimate.value), words.interval(gate.estimate), words.bar(gate)
     return f"{gate.slice} {gate.name}", gate.state, *figures, words.bounds(gate), gate.reason
@@ -131,13 +128,6 @@ def _pairs(one: SliceComparison) -> tuple[str, ...]:
     counts = (one.difference.n, one.fixed, one.broke)
     shown = words.signed(one.difference), words.p_value(one.p_value), words.odds(one.odds)
     return one.name, *(f"{count:,}" for count in counts), *shown
-
-
-def _regressions(report: Report) -> str:
-    broke = words.broke(report)
-    lines = [_item(*pair, limit=_REGRESSION_SPAN) for pair in broke[:_MAX_REGRESSIONS]]
-    rest = f"\n{len(broke) - len(lines):,} more in the report.\n" if len(broke) > len(lines) else ""
-    return _section("Worst regressions", lines) + rest
 
 
 def _slice(part: SliceSummary) -> tuple[str, ...]:
@@ -160,7 +150,14 @@ def _judge(report: Report) -> Iterator[str]:
             cells[cell.label].append(f"{cell.count:,} {cell.grade}")
         if said := "; ".join(f"{label} got {', '.join(some)}" for label, some in cells.items()):
             yield f"{clean.prose(f'{one.dataset}:{one.language}')}: {clean.prose(said)}.\n"
-    yield from (_people(one.people) for one in own if one.people)
+    for people in (one.people for one in own if one.people):
+        kappas = ", ".join(f"{p.first} and {p.second} {p.kappa.text()}" for p in people.pairs)
+        tied = plural(people.undecided, "item") if people.undecided else ""
+        text = (
+            f"{people.slice}, the people among themselves: alpha {people.alpha.text()}, "
+            f"kappa of {kappas}" + (f"; they tie on {tied}, in no figure" if tied else "")
+        )
+        yield f"{clean.prose(text)}.\n"
     for one in own:
         missed = (record for record in report.records if record.outcome == "failed"
                   and (record.dataset, record.language) == (one.dataset, one.language))  # fmt: skip
@@ -190,13 +187,6 @@ def _cards(cards: Sequence[Calibration], names: dict[str, str]) -> Iterator[str]
         title = f"{one.dataset}:{one.language}, {one.labels}{lost}"
         rows.append([clean.prose(cell) for cell in (title, state, *shown, *wrong)])
     yield from (*markdown_table(head, rows), "")
-
-
-def _people(one: PanelAgreement) -> str:
-    kappas = ", ".join(f"{p.first} and {p.second} {p.kappa.text()}" for p in one.pairs)
-    tied = f"; they tie on {plural(one.undecided, 'item')}, in no figure" if one.undecided else ""
-    text = f"{one.slice}, the people among themselves: alpha {one.alpha.text()}, kappa of {kappas}"
-    return f"{clean.prose(text + tied)}.\n"
 
 
 def _misses(report: Report) -> list[str]:
@@ -229,11 +219,15 @@ def _fold(title: str, lines: Iterable[str]) -> str:
     return f"<details><summary>{title}</summary>\n\n{body}\n\n{_END}\n" if body else ""
 
 
-def _table(title: str, header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def _table(
+    title: str, header: tuple[str, ...], rows: Iterable[tuple[str, ...]], note: str = ""
+) -> str:
     cells = [[clean.prose(cell) for cell in row] for row in rows]
+    if not cells:
+        return ""
     rest = len(cells) - _MAX_ROWS
     more = [f"\n{rest:,} more in the report."] if rest > 0 else []
-    table = [*markdown_table(header, cells[:_MAX_ROWS]), *more] if cells else []
+    table = [*markdown_table(header, cells[:_MAX_ROWS]), *more, f"\n{note}"]
     return _fold(f"{title} ({len(cells):,})", table)
 
 

@@ -1,21 +1,22 @@
-"""What the sections of ``report.html`` show: the report's values grouped and named, no markup."""
+"""What the sections of ``report.html`` show, without markup: values grouped, named and drawn."""
 
 import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any
-from urllib.parse import urlencode
 
 from evaluators.output import plural
-from evaluators.statistics.intervals import UNDEFINED, number
-from evaluators.statistics.metrics import USAGE, columns, counts_every_item
+from evaluators.statistics.betting import ENOUGH
+from evaluators.statistics.intervals import UNDEFINED, Estimate, number
+from evaluators.statistics.metrics import DROP, USAGE, columns, counts_every_item
 from reports.render import words
-from reports.render.charts import Plot, plot, reach_of, trend
-from reports.run.evidence import SliceComparison
+from reports.run.evidence import AuditTrail, ConfusionCell
 from reports.run.json_data import inner
-from reports.run.report import Decision, GateResult, Report, SliceSummary
+from reports.run.report import Counts, Decision, GateResult, Report, SliceSummary
 
 _EXITS = {
     1: "something failed that is not an item's miss",
@@ -28,30 +29,8 @@ _GATES = re.compile(r"^GATES (PASS|FAIL|INCONCLUSIVE) \((\d+ of \d+)(?: failed)?
 _ENDED = {"PASS": "passed", "FAIL": "failed", "INCONCLUSIVE": "undecided"}
 _FIRST = 5  # reasons next to the verdict; slices in the usage table
 _SIDE_BY_SIDE = 100  # flipped items of a kind shown side by side, the first few at once
-_AT_ONCE = {"broke": 8, "fixed": 4}
 _SOURCES = ("file", "data_sha256", "prompt", "rubric", "pass_bar")  # these columns come first
-_FLIPS = {"broke": "Right then, wrong now", "fixed": "Wrong then, right now"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KindView:
-    """Slices of one kind: they share their metrics."""
-
-    title: str
-    measures: tuple[str, ...]
-    shown: tuple[str, ...]
-    """The metrics in the table; the others stand below it."""
-    slices: tuple[SliceSummary, ...]
-
-    @property
-    def rest(self) -> tuple[str, ...]:
-        """The measures that stand below the table."""
-        return tuple(name for name in self.measures if name not in self.shown)
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The metadata fields by which any of the slices is broken down."""
-        return tuple(dict.fromkeys(name for part in self.slices for name in part.breakdowns))
+_numbers = attrgetter("value", "low", "high")
 
 
 def sections(report: Report) -> dict[str, object]:
@@ -59,14 +38,19 @@ def sections(report: Report) -> dict[str, object]:
     gates = words.by_urgency(report.decision.gates)
     undecided = [gate for gate in gates if gate.state != "PASS"]
     compared = report.comparison.slices if report.comparison else ()
-    judging = report.judging
     declared = (one for dataset in report.datasets for one in dataset.slices.values())
     rated = (one for one in report.slices if "correct" in one.measures)
+    records = {record.key: record for record in report.records}
+    changes = report.comparison.changes if report.comparison else ()
+    fixed = [(records[one.key], one) for one in changes if one.flip == "fixed"]
+    flips = (
+        ("Right then, wrong now", "broke", words.broke(report), 8),
+        ("Wrong then, right now", "fixed", fixed, 4),
+    )
     usage = words.usage_rows(report)
     return {
         "gates": gates,
         "gate_rows": gate_rows(gates),
-        "passing": [gate for gate in gates if gate.state == "PASS"],
         "headline": headline(report.decision.line, undecided),
         "reasons": undecided[:_FIRST],
         "more": len(undecided[_FIRST:]),
@@ -77,11 +61,10 @@ def sections(report: Report) -> dict[str, object]:
             "comparison": reach_of(one.difference for one in compared),
             "parity": reach_of(gap.difference for gap in report.parity),
         },
-        "records": {record.key: record for record in report.records},
-        "flips": _flips(report),
-        "disputes": [
-            ("Items over which the panel split", judging.disagreements),
-            ("Audited items over which the model differs", judging.audit_disagreements),
+        "records": records,
+        "flips": [
+            (title, flip, len(pairs), pairs[:first], pairs[first:_SIDE_BY_SIDE])
+            for title, flip, pairs, first in flips if pairs
         ],
         "judged_rate": {one.name: one.measures["correct"].value for one in rated},
         "trend": _trend(report),
@@ -89,11 +72,11 @@ def sections(report: Report) -> dict[str, object]:
             "header": words.USAGE_HEADER,
             "first": usage[:_FIRST],
             "more": usage[_FIRST:],
-            "notes": "; ".join(words.usage_notes(report)),
+            "notes": words.usage_notes(report),
             "tokens": words.tokens(report),
         },
         **_origin(report),
-    }
+    }  # fmt: skip
 
 
 def fixed(value: float | None) -> str:
@@ -109,27 +92,11 @@ def shown_as(gate: GateResult) -> words.Shown:
     return number if fine or {rule.measure, rule.of} & USAGE.keys() else fixed
 
 
-def gate_rows(gates: Iterable[GateResult]) -> dict[str, list[tuple[GateResult, Plot]]]:
-    """Return the gates of each slice with their pictures, the slice of the first gate first."""
-    rows: dict[str, list[tuple[GateResult, Plot]]] = defaultdict(list)
-    for gate in gates:
-        rows[gate.slice].append((gate, plot(gate)))
-    return rows
-
-
 def headline(line: str, listed: Sequence[GateResult]) -> str:
     """Return a decision's line without what stands next to it: verdict, exit code, listed gates."""
     named = tuple(f"{gate.slice} {gate.name}" for gate in listed) or ("\n",)
     line = _GATES.sub(lambda found: f"{found[2]} gates {_ENDED[found[1]]}", line)
     return "; ".join(part for part in line.split("; ") if not part.startswith(named))
-
-
-def items_link(gate: GateResult) -> str:
-    """Return the address, on the page, of a gate's items: of a paired gate those that broke."""
-    found = {"dataset": gate.dataset, "language": gate.language}
-    if gate.threshold.paired:
-        found["flip"] = "broke"
-    return f"#items?{urlencode({name: value for name, value in found.items() if value})}"
 
 
 def exit_meaning(decision: Decision) -> str:
@@ -145,47 +112,37 @@ def date(started: object) -> str:
     return str(started)[:16].replace("T", " ") + " UTC" if started else "unknown"
 
 
-def kinds(slices: Sequence[SliceSummary]) -> list[KindView]:
-    """Return one view a kind, in the order of the slices."""
+def kinds(slices: Sequence[SliceSummary]) -> list[SimpleNamespace]:
+    """Return the slices of each kind, which share metrics: some ``shown`` in a table, the rest not.
+
+    ``fields`` are the metadata fields by which any of them is broken down.
+    """
     views = []
     for kind in dict.fromkeys(part.kind for part in slices):
-        parts = tuple(part for part in slices if part.kind == kind)
+        parts = [part for part in slices if part.kind == kind]
         every = dict.fromkeys(name for part in parts for name in part.measures)
         names = tuple(name for name in every if name not in USAGE)  # a table of their own
         shown = tuple(name for name in columns(kind) if name in names) or names[:3]
-        views.append(KindView(title=kind.heading, measures=names, shown=shown, slices=parts))
+        view = SimpleNamespace(title=kind.heading, measures=names, shown=shown, slices=parts)
+        view.rest = [name for name in names if name not in shown]
+        view.fields = list(dict.fromkeys(name for part in parts for name in part.breakdowns))
+        views.append(view)
     return views
-
-
-def others(one: SliceComparison) -> list[tuple[str, int]]:
-    """Return the counts of a compared slice that have no column of their own."""
-    named = (
-        ("right in both", one.both_right),
-        ("wrong in both", one.both_wrong),
-        ("ungraded", one.ungraded),
-        ("new", one.added),
-        (words.FEWER_REPEATS, one.repeats),
-        ("with other data", one.changed),
-        ("gone", one.removed),
-    )
-    return [(name, count) for name, count in named if count]
 
 
 def outlook(gate: GateResult) -> str:
     """Return how many items stand between a share and its bar; nothing where undecided."""
-    spare = _spare(gate)
-    if spare is None:
+    if (spare := _spare(gate)) is None:
         return ""
     passes, has_floor = gate.state == "PASS", gate.threshold.min is not None
     side = "fewer" if passes == has_floor else "more"
     return f"would {'fail' if passes else 'pass'} with {plural(spare, 'item')} {side}"
 
 
-def nearest(gates: Iterable[GateResult]) -> GateResult | None:
+def nearest(gates: Sequence[GateResult]) -> GateResult | None:
     """Return the gate that the fewest items would turn, where all pass and any can tell."""
-    found = list(gates)
-    known = [(spare, gate) for gate in found if (spare := _spare(gate)) is not None]
-    passing = all(gate.state == "PASS" for gate in found)
+    known = [(spare, gate) for gate in gates if (spare := _spare(gate)) is not None]
+    passing = all(gate.state == "PASS" for gate in gates)
     return min(known, key=lambda pair: pair[0])[1] if known and passing else None
 
 
@@ -210,25 +167,29 @@ def _trend(report: Report) -> dict[str, object] | None:
     for part in report.slices:
         measure, now = next(iter(words.headline(part).items()), ("", UNDEFINED))
         before = [point.slices.get(part.name) for point in report.trend]
-        if not any(before):
-            continue
-        found = [(one.estimate, one.changed) if one else (None, ()) for one in before]
-        figures = [*found, (now, ())]
-        marks = trend([estimate or UNDEFINED for estimate, _ in figures])
-        named = [(head, *one) for head, one in zip([*heads, "now"], figures, strict=True)]
-        rows.append({"name": part.name, "measure": measure, "marks": marks, "figures": named})
+        if any(before):
+            found = [(one.estimate, one.changed) if one else (None, ()) for one in before]
+            figures = [*found, (now, ())]
+            marks = _marks([estimate or UNDEFINED for estimate, _ in figures])
+            named = [(head, *one) for head, one in zip([*heads, "now"], figures, strict=True)]
+            rows.append({"name": part.name, "measure": measure, "marks": marks, "figures": named})
     return {"heads": [*heads, "Now"], "rows": rows}
 
 
-def _flips(report: Report) -> list[dict[str, object]]:
-    if report.comparison is None:
-        return []
-    records = {record.key: record for record in report.records}
-    fixed = [(records[one.key], one) for one in report.comparison.changes if one.flip == "fixed"]
+def _marks(estimates: Sequence[Estimate]) -> list[tuple[float, ...]]:
+    """Return x, y and the interval's ends of each estimate with a value, in a box of 100 by 30."""
+    spans = {
+        place: (one.value, *(one.interval or (one.value, one.value)))
+        for place, one in enumerate(estimates)
+        if one.value is not None
+    }
+    ends = [end for span in spans.values() for end in span]
+    bottom, height = min(ends, default=0.0), max(ends, default=0.0) - min(ends, default=0.0)
+    step = 90 / max(1, len(estimates) - 1)
     return [
-        {"title": _FLIPS[flip], "flip": flip, "total": len(pairs),
-         "first": pairs[: _AT_ONCE[flip]], "more": pairs[_AT_ONCE[flip] : _SIDE_BY_SIDE]}
-        for flip, pairs in {"broke": words.broke(report), "fixed": fixed}.items() if pairs
+        (round(5 + step * place, 1), *(round(27 - 24 * (y - bottom) / (height or 1.0), 1)
+                                       for y in span))
+        for place, span in spans.items()
     ]  # fmt: skip
 
 
@@ -245,3 +206,168 @@ def _origin(report: Report) -> dict[str, object]:
     columns = (*(name for name in _SOURCES if name in names), *sorted(names.difference(_SOURCES)))
     rows = [(name, [(key, part.get(key, "–")) for key in columns]) for name, part in known.items()]
     return {"sources": {"columns": columns, "rows": rows}, "provenance": rest}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of a bar that is 100 wide; ``tone`` names its colour and pattern."""
+
+    tone: str
+    word: str
+    count: int
+    start: float
+    width: float
+
+
+def states(counts: Counts) -> list[Segment]:
+    """Return a bar of end states."""
+    ungraded = (("ungraded", name, getattr(counts, name)) for name in ("error", "missing"))
+    graded = ("right", "passed", counts.passed), ("wrong", "missed", counts.failed)
+    return _bar([*graded, *ungraded, ("stopped", "stopped", counts.stopped)])
+
+
+def segments(part: SliceSummary) -> list[Segment]:
+    """Return a slice's bar: right, silent, wrong, ungraded items, and those not asked."""
+    counts, silent_word = part.counts, part.kind.silent
+    silent = min(counts.failed, part.labels.get(silent_word, 0)) if silent_word else 0
+    right, wrong = part.kind.outcome_words
+    graded = [("right", right, counts.passed)]
+    graded += [("silent", silent_word.lower().replace("_", " "), silent)]
+    graded += [("wrong", wrong, counts.failed - silent)]
+    ungraded = ("ungraded", "ungraded", counts.error + counts.missing)
+    return _bar([*graded, ungraded, ("stopped", "stopped", counts.stopped)])
+
+
+def _bar(parts: Sequence[tuple[str, str, int]]) -> list[Segment]:
+    whole = sum(count for _, _, count in parts) or 1
+    found, start = [], 0
+    for tone, word, count in parts:
+        place, width = round(100 * start / whole, 2), round(100 * count / whole, 2)
+        found.append(Segment(tone, word, count, place, width))
+        start += count
+    return found
+
+
+def histogram(part: SliceSummary, bar: int | None) -> list[tuple[str, int, int, float]]:
+    """Return tone, rating, count and height (up to 60) of its ratings; from ``bar`` on they pass.
+
+    The ratings are 1 to 10; None for ``bar`` where the data set is not known.
+    """
+    counts = {rating: part.labels.get(str(rating), 0) for rating in range(1, 11)}
+    most = max(counts.values()) or 1
+    tones = {rating: "wrong" if bar is not None and rating < bar else "right" for rating in counts}
+    return [(tones[one], one, count, round(60 * count / most, 2)) for one, count in counts.items()]
+
+
+def matrix(
+    confusion: Iterable[ConfusionCell],
+) -> tuple[list[str], dict[str, list[tuple[str, int]]]]:
+    """Return the columns (grades) and, for each label, its counts with their columns."""
+    counts = {(cell.label, cell.grade): cell.count for cell in confusion}
+
+    def by_number(label: str) -> tuple[int, str]:
+        return int(label) if label.isdecimal() else 0, label
+
+    columns = sorted({grade for _, grade in counts}, key=by_number)
+    labels = sorted({label for label, _ in counts}, key=by_number)
+    return columns, {
+        label: [(column, counts.get((label, column), 0)) for column in columns] for label in labels
+    }
+
+
+def growth(trail: AuditTrail) -> dict[str, Any]:
+    """Return the picture of how people's verdicts added up; what is below 1/100 is drawn there.
+
+    ``passing`` and ``failing`` are lines over the pairs looked at, 0 to 100 wide, 4 (most) to 84
+    high; the evidence is 1 at the height ``start``, and decides at ``enough``.
+    """
+    most = max([math.log10(ENOUGH), *(max(one.passing, one.failing) for one in trail.steps)])
+    wide = max([1, *(one.looked for one in trail.steps)])
+
+    def height(power: float) -> float:
+        return round(84 - 80 * (max(power, -2.0) + 2) / (most + 2), 2)
+
+    return {
+        "start": height(0.0),
+        "enough": height(math.log10(ENOUGH)),
+        **{
+            name: [(round(100 * one.looked / wide, 2), height(getattr(one, name)))
+                   for one in trail.steps]
+            for name in ("passing", "failing")
+        },
+    }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """Positions from 0 to 100 along the axis from ``start`` to ``end``; None where undefined."""
+
+    start: float
+    end: float
+    value: float | None
+    low: float | None
+    """The ends of the 95 % interval are ``low`` and ``high``."""
+    high: float | None
+    worst: float | None = None
+    """The effect of ungraded items lies between ``worst`` and ``best``."""
+    best: float | None = None
+    bars: tuple[float, ...] = ()
+    """The thresholds."""
+    zero: float | None = None
+    """Set where zero lies inside the axis."""
+
+
+def gate_rows(gates: Iterable[GateResult]) -> dict[str, list[tuple[GateResult, Plot]]]:
+    """Return the gates of each slice with their pictures, the slice of the first gate first."""
+    rows: dict[str, list[tuple[GateResult, Plot]]] = defaultdict(list)
+    for gate in gates:
+        rows[gate.slice].append((gate, plot(gate)))
+    return rows
+
+
+def plot(gate: GateResult) -> Plot:
+    """Return the picture of a gate: 0 to 1 for a rate, 1 to 10 for a rating, else around 0."""
+    rule, bounds = gate.threshold, (gate.worst, gate.best)
+    falls = rule.measure == DROP and rule.max is not None
+    bars = [-(rule.max or 0.0)] if falls else [rule.min, rule.max]
+    known = _known([*_numbers(gate.estimate), *bounds, *bars])
+    axis = -_reach(known), _reach(known)
+    if rule.measure == "mean_rating":
+        axis = (1.0, 10.0)
+    elif not rule.paired and all(0 <= x <= 1 for x in known):
+        axis = (0.0, 1.0)
+    return draw(gate.estimate, *axis, bars, bounds)
+
+
+def draw(
+    estimate: Estimate,
+    start: float,
+    end: float,
+    bars: Sequence[float | None] = (),
+    bounds: tuple[float | None, float | None] = (None, None),
+) -> Plot:
+    """Return the picture of an estimate on an axis; ``bounds`` as for a gate: worst and best."""
+
+    def place(value: float | None) -> float | None:
+        if value is None or not math.isfinite(value):
+            return None
+        return round(100 * min(1.0, max(0.0, (value - start) / (end - start))), 2)
+
+    value, low, high, worst, best = map(place, (*_numbers(estimate), *bounds))
+    return Plot(
+        start=start, end=end, value=value, low=low, high=high, worst=worst, best=best,
+        bars=tuple(_known(map(place, bars))), zero=place(0.0) if start < 0 else None,
+    )  # fmt: skip
+
+
+def reach_of(estimates: Iterable[Estimate]) -> float:
+    """Return how far from zero an axis must go that these differences share."""
+    return _reach(_known(number for one in estimates for number in _numbers(one)))
+
+
+def _reach(numbers: Iterable[float]) -> float:
+    return 1.1 * max(map(abs, numbers), default=0.0) or 1.0
+
+
+def _known(numbers: Iterable[float | None]) -> list[float]:
+    return [x for x in numbers if x is not None and math.isfinite(x)]

@@ -2,23 +2,21 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 
 from evaluators.core import NOT_ATTEMPTED, UNANSWERED
 from evaluators.output import plural
 from evaluators.runtime.budget import part_of_cost
-from evaluators.statistics.intervals import Estimate, number
+from evaluators.statistics.intervals import UNDEFINED, Estimate, number
 from evaluators.statistics.metrics import DROP, RISE, USAGE, floor_ends, headlines
 from reports.run import clean
-from reports.run.evidence import Change, Comparison, UsageShift
+from reports.run.evidence import Change, UsageShift
 from reports.run.provenance import named_model
 from reports.run.record import Record
 from reports.run.report import GateResult, Report, SliceSummary
 
 Shown = Callable[[float | None], str]  # writes a figure, for instance to three decimals
-FEWER_REPEATS = "repeats left out, as the baseline has fewer"
 _PROMOTED = ("reports", "baselines")  # as in reports/verdict/promoted.py, which needs this module
 _URGENCY = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2}
 
@@ -26,12 +24,6 @@ _URGENCY = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2}
 def model(report: Report) -> str:
     """Return the model's name; that of recorded answers with their file, where they have one."""
     return named_model(report.model, report.provenance)
-
-
-def run_names(found: Comparison | None, path: str) -> tuple[str, ...]:
-    """Return the earlier run's model, as far as it is known, and the run's name."""
-    name = PurePath(path.removesuffix("/run.json")).name
-    return (found.model, name) if found and found.model else (name,)
 
 
 def run_name(path: str) -> str:
@@ -80,21 +72,10 @@ def bounds(gate: GateResult, shown: Shown = number) -> str:
     return " to ".join(dict.fromkeys((shown(gate.worst), shown(gate.best))))
 
 
-def parts_of(gate: GateResult, report: Report) -> str:
-    """Return which of the gate's slices were run in part, and what part; empty where none was."""
-    own = (one for one in report.slices if gate.slice in (one.name, f"{one.dataset}:*"))
-    return "; ".join(f"{one.name} {one.part}" for one in own if one.part)
-
-
-def money(cost: float | None) -> str:
-    """Return a sum in USD, or ``unknown`` where a price is missing."""
-    return "unknown" if cost is None or not math.isfinite(cost) else f"${cost:,.4f}"
-
-
 def cost(report: Report) -> str:
     """Return what the run cost, or the part of it that is known."""
     if report.cost is not None:
-        return money(report.cost)
+        return f"${report.cost:,.4f}" if math.isfinite(report.cost) else "unknown"
     known = [one.get("known_cost") for one in _parts(report.run)]
     known += [one.cost for one in report.judging.calibrations if one.source != "records"]
     return part_of_cost(sum(one for one in known if isinstance(one, (int, float)) and one > 0))
@@ -178,18 +159,9 @@ def p_value(value: float | None) -> str:
 
 
 USAGE_HEADER = ("Slice", *(row.title for row in USAGE.values()))
-Cell = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageRow:
-    """One slice's row in the table of what answers took."""
-
-    name: str
-    cells: tuple[Cell, ...]
-    """One for each metric: the value, or then and now, and behind it the factor and interval."""
-    factor: float
-    """The largest factor by which a metric grew."""
+UsageRow = tuple[str, list[tuple[str, str]]]
+"""A slice and, for each metric of what answers took, the value, or then and now, and behind it the
+factor and the interval."""
 
 
 def usage_rows(report: Report) -> list[UsageRow]:
@@ -200,42 +172,39 @@ def usage_rows(report: Report) -> list[UsageRow]:
     for part in report.slices:
         moved: Mapping[str, UsageShift] = shifts.get(part.name, {})
         if USAGE.keys() & part.measures.keys():
-            cells = tuple(_cell(moved.get(one) or part.measures.get(one)) for one in USAGE)
+            cells = [_cell(moved.get(one) or part.measures.get(one)) for one in USAGE]
             factor = max((one.factor.value or 0.0 for one in moved.values()), default=0.0)
-            rows.append(UsageRow(name=part.name, cells=cells, factor=factor))
-    return sorted(rows, key=lambda row: -row.factor)
+            rows.append((factor, (part.name, cells)))
+    return [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
 
 
-def _cell(found: Estimate | UsageShift | None) -> Cell:
-    if found is None or (isinstance(found, Estimate) and found.value is None):
-        return "–", ""
-    if isinstance(found, Estimate):
-        return amount(found.value or 0.0), _interval(found)
-    before, now = (amount(one.value or 0.0) for one in (found.before, found.now))
-    factor, ends = found.factor, found.factor.interval
-    mark = "" if ends is None else "▲ " if ends[0] > 1 else "▼ " if ends[1] < 1 else ""
-    return f"{before} → {now}", f"{mark}×{amount(factor.value or 0.0)} {_interval(factor)}".strip()
+def _cell(found: Estimate | UsageShift | None) -> tuple[str, str]:
+    """Return a cell with numbers to three digits, whole from 100 on: ``1,234``, ``0.00041``."""
+
+    def amount(value: float | None) -> str:
+        value = value or 0.0
+        if abs(value) >= 100:
+            return f"{value:,.0f}"
+        return f"{value:.3g}" if abs(value) >= 0.01 else number(value)
+
+    shown = found.factor if isinstance(found, UsageShift) else found or UNDEFINED
+    ends = shown.interval
+    interval = f"[{', '.join(map(amount, ends))}]" if ends else ""
+    if isinstance(found, UsageShift):
+        mark = "" if ends is None else "▲ " if ends[0] > 1 else "▼ " if ends[1] < 1 else ""
+        moved = f"{amount(found.before.value)} → {amount(found.now.value)}"
+        return moved, f"{mark}×{amount(shown.value)} {interval}".strip()
+    return ("–", "") if shown.value is None else (amount(shown.value), interval)
 
 
-def _interval(found: Estimate) -> str:
-    return f"[{', '.join(map(amount, found.interval))}]" if found.interval else ""
-
-
-def amount(value: float) -> str:
-    """Return a number to three digits, whole from 100 on: ``1,234``, ``8.12``, ``0.00041``."""
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.3g}" if abs(value) >= 0.01 else number(value)
-
-
-def usage_notes(report: Report) -> Iterator[str]:
-    """Yield what the figures of the table are."""
-    yield (
+def usage_notes(report: Report) -> str:
+    """Return what the figures of the table are."""
+    said = (
         "of the model's own answers, judge apart; seconds of the calls as they were first made, "
         "without waits for limits and retries"
     )
-    if report.comparison:
-        yield "then → now over the items known in both runs, × now / then with its 95 % interval"
+    paired = "then → now over the items known in both runs, × now / then with its 95 % interval"
+    return f"{said}; {paired}" if report.comparison else said
 
 
 def tokens(report: Report) -> str:

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from evaluators.output import PRIVATE_FOLDER, UnwrittenError, write_part
-from reports.render import csv_files, html, junit, markdown
+from reports.render import exports, html, markdown
 from reports.run import run_json
 from reports.run.report import Report
 from reports.run.report_folder import RECORDS, RUN, TRANSCRIPTS, graded_files
@@ -15,14 +15,14 @@ from reports.run.transcripts import Source, keys_of, packed
 
 OF_ITEMS: Mapping[str, Callable[["Files"], Iterable[str]]] = {
     RECORDS: lambda files: run_json.records(files.report),
-    "results.csv": lambda files: csv_files.results(files.report),
+    "results.csv": lambda files: exports.results(files.report),
     "report.html": lambda files: (html.render(files.report, files.transcripts),),
 }
 """The files that hold every item, as pieces of text."""
 
 OF_FIGURES: Mapping[str, Callable[[Report], str]] = {
     "summary.md": markdown.render,
-    "gates.xml": junit.render,
+    "gates.xml": exports.junit,
 }
 FORMATS: Mapping[str, tuple[str, ...]] = {
     "html": ("report.html",),
@@ -62,7 +62,7 @@ class Files:
             yield TRANSCRIPTS, packed(self.transcripts(keys))
         yield from ((name, (f(report),)) for name, f in OF_FIGURES.items() if name in wanted)
         if "results.csv" in wanted:
-            yield from ((name, (text,)) for name, text in csv_files.graded(report).items())
+            yield from ((name, (text,)) for name, text in exports.graded(report).items())
         if RUN in wanted:
             yield RUN, (run_json.render(report, vouched.hexdigest()),)
 

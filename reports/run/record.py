@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from operator import attrgetter
 
 from cases.dataset import PlannedItem
@@ -98,6 +98,10 @@ class Record:
         if bar is not None and self.rating is not None:
             return self.rating >= bar
         return self.outcome == "passed"
+
+
+COLUMNS = tuple(one.name for one in fields(Record))
+values_of = attrgetter(*COLUMNS)
 
 
 def in_order(records: Iterable[Record]) -> list[Record]:

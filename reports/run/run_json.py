@@ -10,7 +10,6 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -22,7 +21,7 @@ from evaluators.text import flat, shown
 from reports.run.clean import masked
 from reports.run.json_data import decode, dump, encode, ordered
 from reports.run.provenance import dump_datasets, load_datasets
-from reports.run.record import Record, in_order, safe
+from reports.run.record import COLUMNS, Record, in_order, safe, values_of
 from reports.run.report import Report, SliceSummary
 from reports.run.report_folder import NO_VERDICT, PACKED, RECORDS, RUN
 
@@ -46,8 +45,6 @@ _LATER_COLUMNS = frozenset({"calls"})  # what records of earlier versions do not
 Data = Mapping[str, Any]
 T = TypeVar("T")
 
-_COLUMNS = tuple(field.name for field in fields(Record))
-_values = attrgetter(*_COLUMNS)
 _APART = ("records", "datasets", "decision", "counts", "slices", "provenance", "run")
 _LATER = frozenset({"anchor", "since_anchor", "trend", "shards"})
 """What earlier versions did not write."""
@@ -83,7 +80,7 @@ def render(report: Report, vouched: str) -> str:
 def records(report: Report) -> Iterator[str]:
     """Return the lines of ``records.jsonl``, one a record: by dataset, language, row, repeat."""
     for record in in_order(report.records):
-        values = dict(zip(_COLUMNS, _values(record), strict=True))
+        values = dict(zip(COLUMNS, values_of(record), strict=True))
         if record.votes:
             values["votes"] = [flat(vote) for vote in record.votes]
         values["metadata"] = ordered(record.metadata)
@@ -235,7 +232,7 @@ def _checked_run(source: Path) -> dict[str, object]:
 
 def _record(path: Path, row: int, line: str) -> Record:
     values = _parse(line, f"{path}:{row}")
-    if odd := sorted((values.keys() ^ set(_COLUMNS)) - _LATER_COLUMNS):
+    if odd := sorted((values.keys() ^ set(COLUMNS)) - _LATER_COLUMNS):
         raise UsageError(
             f"{path}:{row}: fields {odd} are missing or unknown; another version wrote the file"
         )

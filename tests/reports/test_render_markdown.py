@@ -9,7 +9,7 @@ import pytest
 from cases.dataset import Threshold
 from evaluators.statistics.intervals import UNDEFINED, Estimate, number
 from reports.plugin.finish import ci_lines, ci_link
-from reports.render import console, junit, markdown, words
+from reports.render import console, exports, markdown, words
 from reports.render.console import LIMIT, annotations
 from reports.run import clean
 from reports.run.evidence import Change, Comparison
@@ -131,8 +131,8 @@ def test_figures_have_words() -> None:
     assert number(-0.0) == number(-1e-12) == "0.000"
     assert [number(one) for one in (0.005, 0.00412, 0.0000731)] == ["0.005", "0.00412", "0.0000731"]
     assert words.interval(Estimate(value=1.0, low=None, high=1.0, n=1)) == "–"
-    assert words.money(None) == "unknown"
-    assert words.money(1234.5) == "$1,234.5000"
+    assert words.cost(report(cost=float("inf"))) == "unknown"
+    assert words.cost(report(cost=1234.5)) == "$1,234.5000"
     assert words.bounds(gate("FAIL", worst=None, best=None)) == "undefined"
     new = [make_record(n, rating=r, outcome="failed") for n, r in enumerate((5, 2, 4))]
     changes = tuple(Change(key=one.key, flip="broke", rating=7 + n) for n, one in enumerate(new))
@@ -189,7 +189,7 @@ def test_the_terminal_shows_comparison_and_gates_within_100_columns() -> None:
 
 
 def parse(made: Report) -> ET.Element:
-    return ET.fromstring(junit.render(made).encode())
+    return ET.fromstring(exports.junit(made).encode())
 
 
 def test_a_suite_a_slice_and_a_case_a_gate() -> None:
@@ -211,7 +211,7 @@ def test_a_suite_a_slice_and_a_case_a_gate() -> None:
     *others, last = parse(made)
     assert all(suite.find("system-out") is None for suite in others)
     assert (last[-1].tag, last[-1].text) == ("system-out", f"{notes[0]}\nb\\u001b[31m")
-    assert violations(junit.render(made)) == []
+    assert violations(exports.junit(made)) == []
     assert parse(report()).get("tests") == "1"
 
 
@@ -242,7 +242,7 @@ def test_a_red_run_with_green_gates_is_red(code: int, complete: bool, tag: str, 
 def test_hostile_text_stays_text_in_xml(text: str) -> None:
     """Reasons and names may quote models and users; the document's shape does not change."""
     made = replace(gated(gate("FAIL", dataset=text, reason=text)), notes=(text,))
-    raw = junit.render(made)
+    raw = exports.junit(made)
     assert "<!" not in raw
     assert len(list(ET.fromstring(raw.encode()).iter("testcase"))) == 1
     assert violations(raw) == []
@@ -255,7 +255,7 @@ def test_hostile_text_stays_text_in_xml(text: str) -> None:
 )
 def test_the_file_is_valid_by_the_schema_of_jenkins_and_gitlab(made: Report) -> None:
     """Elements in the schema's order, with its attributes and no other."""
-    assert violations(junit.render(made)) == []
+    assert violations(exports.junit(made)) == []
 
 
 @tabled("wrong", "found")

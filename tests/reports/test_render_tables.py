@@ -24,8 +24,8 @@ from evaluators.kinds import kind_of
 from evaluators.statistics.betting import ENOUGH
 from evaluators.statistics.intervals import Estimate, wilson
 from reports.commands.build import error_sheet
-from reports.render import charts, csv_files, views, words
-from reports.render.charts import against, around, growth, plot, reach_of
+from reports.render import exports, html, views, words
+from reports.render.views import draw, growth, plot, reach_of
 from reports.run import clean
 from reports.run.evidence import AuditStep, AuditTrail, ConfusionCell
 from reports.run.record import Record, safe
@@ -47,14 +47,14 @@ def rows(text: str) -> list[list[str]]:
 def test_results_have_a_row_an_item_and_a_column_a_field() -> None:
     """A mark of UTF-8, a row an item; None is empty, metadata one order, long texts cut."""
     made = full(5)
-    text = "".join(csv_files.results(made))
+    text = "".join(exports.results(made))
     assert text.startswith("\ufeff")
     header, *items = rows(text[1:])
     assert header == [field.name for field in fields(Record)]
     assert len(items) == len(made.records)
     assert {len(row) for row in items} == {len(header)}
     item = record(answer=None, score=0.5, metadata={"b": [1], "a": "Изкуство"})
-    header, row = rows("".join(csv_files.results(report((item,))))[1:])
+    header, row = rows("".join(exports.results(report((item,))))[1:])
     cells = dict(zip(header, row, strict=True))
     assert (cells["answer"], cells["score"], cells["row"]) == ("", "0.5", "1")
     assert cells["metadata"] == '{"a": "Изкуство", "b": [1]}'
@@ -64,11 +64,11 @@ def test_results_have_a_row_an_item_and_a_column_a_field() -> None:
 
 
 def results_of(text: str) -> str:
-    return "".join(csv_files.results(report((record(answer=text, metadata={"note": text}),))))
+    return "".join(exports.results(report((record(answer=text, metadata={"note": text}),))))
 
 
 def letters_of(text: str) -> str:
-    (graded_file,) = csv_files.graded(report((record(grade=text),))).values()
+    (graded_file,) = exports.graded(report((record(grade=text),))).values()
     return graded_file
 
 
@@ -113,19 +113,19 @@ def test_graded_files_have_letters_by_row() -> None:
         record(5, outcome="missing", grade="CORRECT"),
         record(6, grade=None),
     )
-    ((name, text),) = csv_files.graded(report(records)).items()
+    ((name, text),) = exports.graded(report(records)).items()
     letters = ["A", "B", "C", "ERROR", "ERROR", "ERROR"]
     head = ["Question number", "Classification"]
     assert (name, rows(text)[0]) == ("simpleqa-en-graded.csv", head)
     assert rows(text)[1:] == [[str(n), letter] for n, letter in enumerate(letters, 1)]
-    names = set(csv_files.graded(full(3)))
+    names = set(exports.graded(full(3)))
     assert names == {f"simpleqa-{code}-graded.csv" for code in ("en", "bg", "pl", "hu")}
     modules = [p for one in ("cases", "evaluators", "reports") for p in (ROOT / one).rglob("*.py")]
     texts = {path.name: path.read_text(encoding="utf-8") for path in modules}
     assert [name for name, text in texts.items() if "csv.writer(" in text] == ["output.py"]
     calls = re.compile(r"spreadsheet_text\(|sheet_lines\(")
     users = {name for name, text in texts.items() if calls.search(text)}
-    assert users == {"output.py", "csv_files.py", "sheet.py", "build.py"}
+    assert users == {"output.py", "exports.py", "sheet.py", "build.py"}
 
 
 def named(*names: tuple[str, str]) -> Report:
@@ -137,10 +137,10 @@ def named(*names: tuple[str, str]) -> Report:
 @pytest.mark.parametrize("name", ["../../etc", ".hidden", "a/b\\c", "имя", "", "x" * 300, "-rf"])
 def test_file_names_are_safe(name: str) -> None:
     """No path, no hidden file, no other script; one for each slice on every file system."""
-    (file,) = csv_files.graded(named((name, "en")))
+    (file,) = exports.graded(named((name, "en")))
     assert GRADED_NAME.fullmatch(file)
     assert len(file) < 150
-    files = csv_files.graded(
+    files = exports.graded(
         named((name, "c"), ("a-b", "c"), ("a", "b-c"), ("A", "B-C"), ("имя", "en"), ("име", "en"))
     )
     assert len({one.casefold() for one in files}) == 6
@@ -329,17 +329,17 @@ def test_the_nearest_gate_is_named_where_all_pass() -> None:
 def test_a_bar_is_filled_by_its_parts() -> None:
     """Right, silent, wrong and ungraded sum to the plan; only what occurred is named."""
     (part,) = run_of(answered("cciinem")).slices
-    found = charts.segments(part)
+    found = views.segments(part)
     assert [(one.word, one.count) for one in found] == [
         ("correct", 2), ("not attempted", 1), ("incorrect", 2), ("ungraded", 2),
         ("stopped", 0),
     ]  # fmt: skip
     assert sum(one.width for one in found) == pytest.approx(100, abs=0.05)
     assert found[-2].start == pytest.approx(100 * 5 / 7, abs=0.01)
-    assert [one.count for one in charts.states(part.counts)] == [2, 3, 1, 1, 0]
-    made = run_of(answered("ccien"), baseline=run_of(answered("cic")))
-    assert made.comparison is not None
-    assert views.others(made.comparison.slices[0]) == [("right in both", 1), ("new", 2)]
+    assert [one.count for one in views.states(part.counts)] == [2, 3, 1, 1, 0]
+    made = html.render(run_of(answered("ccien"), baseline=run_of(answered("cic"))))
+    (others,) = re.findall('data-label="Others">(.*)</td>', made)
+    assert re.sub("<[^>]*>", " ", others).split("  ") == [" 1 right in both", "2 new "]
 
 
 def test_every_kind_has_its_words_and_columns() -> None:
@@ -348,16 +348,17 @@ def test_every_kind_has_its_words_and_columns() -> None:
     assert [one.title for one in kinds] == ["Graded", "Rated", "Yes/no", "Judges"]
     assert kinds[0].shown == ("correct", "f_score", "correct_given_attempted")
     assert "penalised" in kinds[0].rest
-    assert kinds[0].fields == ("topic",)
-    assert [one.word for one in charts.segments(kinds[3].slices[0])][:1] == ["agree"]
+    assert kinds[0].fields == ["topic"]
+    assert [one.word for one in views.segments(kinds[3].slices[0])][:1] == ["agree"]
     (rated,) = [part for part in full(5).slices if part.kind == "rated"]
-    columns = charts.histogram(rated, 6)
-    assert [one.count for one in columns] == [n * n for n in range(1, 11)]
-    assert columns[-1].height == 60
-    assert [one.tone for one in columns] == ["wrong"] * 5 + ["right"] * 5
-    assert {one.tone for one in charts.histogram(rated, None)} == {"right"}
+    columns = views.histogram(rated, 6)
+    assert [one[:3] for one in columns] == [
+        ("wrong" if rating < 6 else "right", rating, rating**2) for rating in range(1, 11)
+    ]
+    assert columns[-1][3] == 60
+    assert {tone for tone, *_ in views.histogram(rated, None)} == {"right"}
     cells = [("10", "9", 1), ("9", "10", 2), ("9", "9", 3)]
-    grades, rows = charts.matrix(ConfusionCell(label=a, grade=b, count=n) for a, b, n in cells)
+    grades, rows = views.matrix(ConfusionCell(label=a, grade=b, count=n) for a, b, n in cells)
     assert grades == ["9", "10"]
     assert rows == {"9": [("9", 3), ("10", 2)], "10": [("9", 1), ("10", 0)]}
     declared = graded_slice(kind=kind_of("rated"), pass_bar=7)
@@ -432,8 +433,8 @@ def test_a_gate_is_drawn_on_its_own_axis() -> None:
                 estimate=Estimate(value=0.0, low=0.0, high=0.0, n=1))  # fmt: skip
     assert plot(zero).value == 50
     found = Estimate(value=0.8, low=0.7, high=0.9, n=50)
-    assert against(found, 0.55).bars == (55,)
-    assert against(found, None).bars == ()
+    assert draw(found, 0.0, 1.0, [0.55]).bars == (55,)
+    assert draw(found, 0.0, 1.0, [None]).bars == ()
 
 
 def test_the_evidence_of_people_is_two_lines() -> None:
@@ -447,10 +448,10 @@ def test_the_evidence_of_people_is_two_lines() -> None:
         pairs=99, alike=0, looked=40, open=0, next=0, judged=nothing, corrected=nothing, steps=steps
     )
     drawn = growth(trail)
-    assert drawn.enough == 4
-    assert drawn.passing == ((0, drawn.start), (100, 4))
-    assert drawn.failing == ((0, drawn.start), (100, 84))
-    assert growth(replace(trail, steps=())).passing == ()
+    assert drawn["enough"] == 4
+    assert drawn["passing"] == [(0, drawn["start"]), (100, 4)]
+    assert drawn["failing"] == [(0, drawn["start"]), (100, 84)]
+    assert growth(replace(trail, steps=()))["passing"] == []
 
 
 def test_differences_share_an_axis_that_holds_them_all() -> None:
@@ -458,7 +459,7 @@ def test_differences_share_an_axis_that_holds_them_all() -> None:
     some = [Estimate(value=v, low=v - 0.1, high=v + 0.1, n=9) for v in (-0.3, 0.2)]
     reach = reach_of(some)
     assert reach > 0.4
-    drawn = [around(one, reach) for one in some]
+    drawn = [draw(one, -reach, reach) for one in some]
     assert {one.zero for one in drawn} == {50}
     assert 0 < (drawn[0].low or 0) < (drawn[0].value or 0) < 50 < (drawn[1].value or 0)
     assert reach_of([]) == 1
