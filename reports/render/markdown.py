@@ -60,9 +60,6 @@ def render(report: Report) -> str:
         for one in sorted(found, key=lambda one: one.difference.value or 0)
         if not one.blocked and one.difference.high is not None and one.difference.high < 0
     )
-    broke = words.broke(report)
-    worst = [_item(*pair, limit=_REGRESSION_SPAN) for pair in broke[:_MAX_REGRESSIONS]]
-    rest = len(broke) - len(worst)
     usage = (
         (name, *(" ".join(cell).strip() for cell in cells))
         for name, cells in words.usage_rows(report)
@@ -73,8 +70,7 @@ def render(report: Report) -> str:
         _section("Another judge", [f"- **{clean.prose(one)}**" for one in warnings]),
         _section("Gates that did not pass", _fitting(undecided)),
         _section("Slices that lost", _fitting(lost)),
-        _section("Worst regressions", worst)
-        + (f"\n{rest:,} more in the report.\n" if rest else ""),
+        _regressions(report),
         _table("Gates", _GATES, map(_gate, gates)),
         _table("Compared with the baseline", _PAIRS, map(_pairs, found)),
         _table("Compared with the anchor", _PAIRS, map(_pairs, since.slices if since else ())),
@@ -86,6 +82,13 @@ def render(report: Report) -> str:
         _fold("Notes", (f"- {clean.prose(one)}" for one in (*report.notes, *noted))),
     )
     return _bounded("\n".join(part for part in parts if part))  # fmt: skip
+
+
+def _regressions(report: Report) -> str:
+    broke = words.broke(report)
+    lines = [_item(*pair, limit=_REGRESSION_SPAN) for pair in broke[:_MAX_REGRESSIONS]]
+    rest = f"\n{len(broke) - len(lines):,} more in the report.\n" if len(broke) > len(lines) else ""
+    return _section("Worst regressions", lines) + rest
 
 
 def _fitting(lines: Iterable[str], room: int = 700) -> list[str]:
