@@ -64,7 +64,6 @@ def render(report: Report) -> str:
         (name, *(" ".join(cell).strip() for cell in cells))
         for name, cells in words.usage_rows(report)
     )
-    note = f"*{words.usage_notes(report)}*"
     parts = (
         _head(report),
         _section("Another judge", [f"- **{clean.prose(one)}**" for one in warnings]),
@@ -78,7 +77,12 @@ def render(report: Report) -> str:
         _fold(JUDGE_TITLE, _judge(report)),
         _fold("Not graded", (f"- {n:,} {state}: {clean.span(kind)}" for state, kind, n in kinds)),
         _fold("Some of the misses", () if compared else _misses(report)),
-        _table("Seconds, tokens and cost of answers", words.USAGE_HEADER, usage, note),
+        _table(
+            "Seconds, tokens and cost of answers",
+            words.USAGE_HEADER,
+            usage,
+            words.usage_notes(report),
+        ),
         _fold("Notes", (f"- {clean.prose(one)}" for one in (*report.notes, *noted))),
     )
     return _bounded("\n".join(part for part in parts if part))  # fmt: skip
@@ -230,7 +234,7 @@ def _table(
         return ""
     rest = len(cells) - _MAX_ROWS
     more = [f"\n{rest:,} more in the report."] if rest > 0 else []
-    table = [*markdown_table(header, cells[:_MAX_ROWS]), *more, f"\n{note}"]
+    table = [*markdown_table(header, cells[:_MAX_ROWS]), *more, f"\n*{note}*" if note else ""]
     return _fold(f"{title} ({len(cells):,})", table)
 
 

@@ -68,13 +68,7 @@ def sections(report: Report) -> dict[str, object]:
         ],
         "judged_rate": {one.name: one.measures["correct"].value for one in rated},
         "trend": _trend(report),
-        "usage": {
-            "header": words.USAGE_HEADER,
-            "first": usage[:_FIRST],
-            "more": usage[_FIRST:],
-            "notes": words.usage_notes(report),
-            "tokens": words.tokens(report),
-        },
+        "usage": {"header": words.USAGE_HEADER, "first": usage[:_FIRST], "more": usage[_FIRST:]},
         **_origin(report),
     }  # fmt: skip
 
