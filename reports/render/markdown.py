@@ -54,21 +54,13 @@ def render(report: Report) -> str:
         for gate in gates
         if gate.state != "PASS"
     )
-    lost = (
-        f"- {clean.prose(one.name)}: {one.broke:,} broke, {one.fixed:,} fixed of "
-        f"{one.difference.n:,}, {clean.prose(words.signed(one.difference))}"
-        for one in sorted(found, key=lambda one: one.difference.value or 0)
-        if not one.blocked and one.difference.high is not None and one.difference.high < 0
-    )
-    usage = (
-        (name, *(" ".join(cell).strip() for cell in cells))
-        for name, cells in words.usage_rows(report)
-    )
+    rows = words.usage_rows(report)
+    usage = ((name, *map(str.strip, map(" ".join, cells))) for name, cells in rows)
     parts = (
         _head(report),
         _section("Another judge", [f"- **{clean.prose(one)}**" for one in warnings]),
         _section("Gates that did not pass", _fitting(undecided)),
-        _section("Slices that lost", _fitting(lost)),
+        _section("Slices that lost", _fitting(_lost(found))),
         _regressions(report),
         _table("Gates", _GATES, map(_gate, gates)),
         _table("Compared with the baseline", _PAIRS, map(_pairs, found)),
@@ -86,6 +78,14 @@ def render(report: Report) -> str:
         _fold("Notes", (f"- {clean.prose(one)}" for one in (*report.notes, *noted))),
     )
     return _bounded("\n".join(part for part in parts if part))  # fmt: skip
+
+
+def _lost(compared: Sequence[SliceComparison]) -> Iterator[str]:
+    for one in sorted(compared, key=lambda one: one.difference.value or 0):
+        found = one.difference
+        if not one.blocked and found.high is not None and found.high < 0:
+            moved = f"{one.broke:,} broke, {one.fixed:,} fixed of {found.n:,}"
+            yield f"- {clean.prose(one.name)}: {moved}, {clean.prose(words.signed(found))}"
 
 
 def _regressions(report: Report) -> str:
