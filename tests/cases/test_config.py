@@ -24,6 +24,7 @@ from tests.support.declaring import (
     gates,
     refusal,
 )
+from tests.support.figures import some
 from tests.support.tables import tabled
 
 
@@ -212,21 +213,20 @@ def test_a_text_of_another_language_is_refused(folder: Path, rubrics: Path) -> N
     (folder / "answer.en.yaml").write_text(PROMPT.format("bg"), encoding="utf-8")
     assert "written for language 'bg'" in refusal(folder, GRADED)
     own = "    rubric_language: bg\n"
-    prompt = declared(folder, GRADED + own).slices["en"].prompt
-    assert prompt is not None
+    assert declared(folder, GRADED + own).slices["en"].prompt
 
 
 def test_rubrics_by_name_and_path(folder: Path, rubrics: Path) -> None:
     """A bundled rubric by name, or the user's own template beside the file."""
     (folder / "own.en.txt").write_text("{question} {target} {predicted_answer}", encoding="utf-8")
-    own = declared(folder, GRADED + "rubric: own.{lang}.txt\n", rubrics).slices["en"].rubric
-    assert own is not None
+    own = some(declared(folder, GRADED + "rubric: own.{lang}.txt\n", rubrics).slices["en"].rubric)
     assert own.protocol == "letter"
     hungarian = GRADED.replace("en", "hu") + "rubric: facts\n"
     said = refusal(folder, hungarian, rubrics)
     assert "no rubric 'facts' in language 'hu' (there is bg, en); add facts.hu.yaml or set" in said
-    english = declared(folder, hungarian + "rubric_language: en\n", rubrics).slices["hu"].rubric
-    assert english is not None
+    english = some(
+        declared(folder, hungarian + "rubric_language: en\n", rubrics).slices["hu"].rubric
+    )
     assert english.language == "en"
     assert "(rubrics: facts.bg, facts.en)" in refusal(folder, GRADED + "rubric: fact\n", rubrics)
     said = refusal(folder, GRADED + "rubric_language: English\n", rubrics)
@@ -247,8 +247,7 @@ def test_items_of_another_language_use_the_default(folder: Path, rubrics: Path) 
     assert own.prompt is not None
     assert (own.rubric.language, own.prompt.language) == ("en", "en")
     (folder / "answer.cs.yaml").write_text(PROMPT.format("cs"), encoding="utf-8")
-    czech = with_items(dataset, "cs", Path("cs.csv"), rubrics).slices["cs"].prompt
-    assert czech is not None
+    czech = some(with_items(dataset, "cs", Path("cs.csv"), rubrics).slices["cs"].prompt)
     assert czech.language == "cs"
     with pytest.raises(UsageError, match="--items: 'Czech' is not a language code"):
         with_items(dataset, "Czech", Path("cs.csv"), rubrics)

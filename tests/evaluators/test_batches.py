@@ -21,7 +21,7 @@ from evaluators.ledger import Ledger, LedgerError, PaidReply
 from evaluators.models import connect
 from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
 from evaluators.text import Key
-from tests.support.batch_server import Batch, BatchServer, batch_server
+from tests.support.batch_server import BatchServer, batch_server
 from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Seen
 from tests.support.model_calls import PROVIDERS, SECRET, asked, spec_of
@@ -154,13 +154,10 @@ def test_calls_of_a_wave_are_one_batch_and_replies_are_kept(tmp_path: Path, prov
     with batch_server() as server:
         runs = BatchRuns(tmp_path, server, provider)
         assert runs.run(TEXTS).texts == ANSWERS
-        assert [len(batch.lines) for batch in server.batches.values()] == [12]
-        assert server.direct == []
+        assert (server.sizes, server.direct) == ([12], [])
         seen = server.loopback.count
         again = runs.run(TEXTS)
-        assert again.texts == ANSWERS
-        assert again.sent == 0
-        assert server.loopback.count == seen
+        assert (again.texts, again.sent, server.loopback.count) == (ANSWERS, 0, seen)
     (wave,) = runs.waves
     assert (wave.state, wave.done, wave.failed, wave.keys) == ("read", 12, 0, ())
     assert all(isinstance(one, Reply) and one.batch and one.seconds == 0 for one in again.results)
@@ -175,28 +172,22 @@ def test_what_has_no_reply_is_asked_again(tmp_path: Path, provider: str, word: s
         done = runs.run(TEXTS)
         assert done.texts == ANSWERS
         assert sum(done.retried.values()) == 2
-        assert [len(batch.lines) for batch in server.batches.values()] == [12, 2]
-        assert server.direct == []
+        assert (server.sizes, server.direct) == ([12, 2], [])
 
 
 @wires
 def test_a_call_is_part_of_three_waves_at_most(tmp_path: Path, provider: str) -> None:
-    """What fails each time is an error in the end, under its own name; the others have replies."""
+    """What fails each time is an error in the end, under its own name; the others have replies. A
+    call that is itself at fault would be so in every wave: it is not asked again."""
     with batch_server(fault=failing("expired", 3, batches=99)) as server:
         done = BatchRuns(tmp_path, server, provider).run(TEXTS)
         assert done.texts == [*ANSWERS[:3], "expired", *ANSWERS[4:]]
         said = "1 call was not answered in 3 batches; the same command asks again"
         assert done.stops == {"batch": said}
-        assert [len(batch.lines) for batch in server.batches.values()] == [12, 1, 1]
-
-
-@wires
-def test_a_refused_call_is_not_asked_again(tmp_path: Path, provider: str) -> None:
-    """A call that is itself at fault would be so in every wave, as in a direct run."""
+        assert server.sizes == [12, 1, 1]
     with batch_server(fault=failing("refused", 3, batches=99)) as server:
-        done = BatchRuns(tmp_path, server, provider).run(TEXTS)
-        assert done.texts == [*ANSWERS[:3], "bad_request", *ANSWERS[4:]]
-        assert len(server.batches) == 1
+        done = BatchRuns(tmp_path / "refused", server, provider).run(TEXTS)
+        assert (done.texts, server.sizes) == ([*ANSWERS[:3], "bad_request", *ANSWERS[4:]], [12])
 
 
 @wires
@@ -206,20 +197,18 @@ def test_the_most_that_a_batch_holds_splits_a_wave(tmp_path: Path, provider: str
         with batch_server() as server:
             runs = BatchRuns(tmp_path / limit, server, provider)
             assert runs.run(TEXTS, batch={limit: most}).texts == ANSWERS
-            waves = [[len(dumps(line)) for line in one.lines.values()] for one in list_of(server)]
-            counts, sizes = [*map(len, waves)], [*map(sum, waves)]
+            every = server.batches.values()
+            counts = server.sizes
+            sizes = [sum(len(dumps(line)) for line in one.lines.values()) for one in every]
             assert counts == [5, 5, 2] if limit == "calls" else max(sizes) <= most
             assert len(counts) > 2
             assert (sum(counts), server.repeats) == (len(TEXTS), 0)
 
 
-def list_of(server: BatchServer) -> list[Batch]:
-    return list(server.batches.values())
-
-
 @wires
 def test_a_run_that_does_not_wait_leaves_it_to_the_next(tmp_path: Path, provider: str) -> None:
-    """What is sent is not waited for beyond --batch-wait; the next run sends nothing and reads."""
+    """What is sent is not waited for beyond --batch-wait; the next run sends nothing and reads. It
+    reads the batch whole: replies that it did not ask for are paid for too."""
     with batch_server(looks=3) as server:
         runs = BatchRuns(tmp_path, server, provider)
         first = runs.run(TEXTS, replace(QUICK, wait=0.0))
@@ -228,20 +217,10 @@ def test_a_run_that_does_not_wait_leaves_it_to_the_next(tmp_path: Path, provider
         assert first.stops == {"batch": line}
         part = runs.run(TEXTS[:4], replace(QUICK, wait=0.0))
         assert (part.texts, part.stops) == (["batch"] * 4, {"batch": line})
-        assert runs.run(TEXTS).texts == ANSWERS
-        assert len(server.batches) == 1
-        assert server.repeats == 0
-
-
-@wires
-def test_what_a_run_does_not_need_is_kept_all_the_same(tmp_path: Path, provider: str) -> None:
-    """A batch is read whole: replies that this run did not ask for are paid for too."""
-    with batch_server(looks=3) as server:
-        runs = BatchRuns(tmp_path, server, provider)
-        runs.run(TEXTS, replace(QUICK, wait=0.0))
         assert runs.run(TEXTS[:2]).texts == ANSWERS[:2]
         assert runs.run(TEXTS).texts == ANSWERS
         assert len(server.batches) == 1
+        assert server.repeats == 0
 
 
 @wires
@@ -357,8 +336,7 @@ def test_a_batch_of_others_that_looks_alike_is_not_taken_for_ones_own(tmp_path: 
         server.step = step
         runs = BatchRuns(tmp_path, server, "anthropic")
         assert runs.run(TEXTS).texts == ANSWERS
-        assert len(server.batches) == 2
-        assert server.repeats == 0
+        assert (len(server.batches), server.repeats) == (2, 0)
 
 
 @wires
@@ -417,8 +395,7 @@ def test_runs_at_one_moment_share_their_batches(place: Place, tmp_path: Path) ->
             done = list(pool.map(lambda run: run.run(TEXTS), runs))
         assert [one.texts for one in done] == [ANSWERS] * 3
         assert runs[0].run(TEXTS).texts == ANSWERS
-        assert server.repeats == 0
-        assert server.direct == []
+        assert (server.repeats, server.direct) == (0, [])
 
 
 @wires
@@ -458,8 +435,7 @@ def test_a_wave_that_was_read_but_not_noted_so_is_in_nobodys_way(tmp_path: Path)
         with Ledger(runs.place) as ledger:
             asyncio.run(keep_wave(ledger, before))
         assert runs.run(TEXTS).texts == ANSWERS
-        assert [len(batch.lines) for batch in server.batches.values()] == [4, 8]
-        assert server.repeats == 0
+        assert (server.sizes, server.repeats) == ([4, 8], 0)
 
 
 @wires
@@ -467,7 +443,8 @@ def test_what_a_full_queue_refuses_is_sent_later(tmp_path: Path, provider: str) 
     """Providers bound what is queued: the second part goes when the first is over."""
 
     def step(name: str, seen: Seen) -> Answer | None:
-        waiting = any(not (one.refusal or server.is_over(one)) for one in list_of(server))
+        every = server.batches.values()
+        waiting = any(not (one.refusal or server.is_over(one)) for one in every)
         if provider == "openai":
             server.refusal = "token_limit_exceeded" if waiting and name == "create" else ""
             return None
@@ -476,15 +453,8 @@ def test_what_a_full_queue_refuses_is_sent_later(tmp_path: Path, provider: str) 
 
     with batch_server(looks=12, step=step) as server:
         done = BatchRuns(tmp_path, server, provider).run(TEXTS, batch={"calls": 6})
-        assert done.texts == ANSWERS
-        assert done.stops == {}
-        assert [len(one.lines) for one in list_of(server) if not one.refusal] == [6, 6]
-        assert server.repeats == 0
-
-
-EIGHT = [f"What is number {number}? [[answer=n{number}]]" for number in range(8)]
-EIGHT_ANSWERS = [f"n{number}" for number in range(8)]
-"""The API, the step at which a run is killed, and whether the server carries the step out."""
+        assert (done.texts, done.stops, server.repeats) == (ANSWERS, {}, 0)
+        assert [len(one.lines) for one in server.batches.values() if not one.refusal] == [6, 6]
 
 
 @tabled("provider", "step", "is_done")
@@ -501,9 +471,7 @@ def test_a_killed_run_goes_on(tmp_path: Path, provider: str, step: str, is_done:
 
     with batch_server(step=on) as server:
         runs = BatchRuns(tmp_path, server, provider)
-        runs.run_killed(EIGHT, kill.append)
-        assert runs.run(EIGHT).texts == EIGHT_ANSWERS
-        assert len(server.batches) == 1
-        assert server.repeats == 0
-        assert server.direct == []
+        runs.run_killed(TEXTS[:8], kill.append)
+        assert runs.run(TEXTS[:8]).texts == ANSWERS[:8]
+        assert (server.sizes, server.repeats, server.direct) == ([8], 0, [])
         assert [wave.state for wave in runs.waves][-1] == "read"

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +19,7 @@ from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge, empty_answer_verdict
 from evaluators.ledger import Ledger
 from evaluators.models.spec import Prices, Spec, parse
-from evaluators.rubric import Prompt, Rubric
+from evaluators.rubric import Prompt
 from evaluators.runtime.budget import (
     GENAI_PRICES,
     MODELS_YAML,
@@ -34,9 +36,11 @@ from evaluators.runtime.budget import (
 )
 from evaluators.runtime.engine import Task
 from evaluators.text import request_key
+from tests.support.engine_bench import correct
+from tests.support.figures import some
 from tests.support.places import ask
 from tests.support.recorded import row_of
-from tests.support.scripted import Scripted, make_case
+from tests.support.scripted import Scripted, make_case, make_rubric
 from tests.support.tables import tabled
 
 
@@ -63,12 +67,7 @@ def request(text: str = "q", **parameters: object) -> core.Request:
     return core.Request(messages=(core.Message(role="user", content=text),), parameters=parameters)
 
 
-@dataclass
-class Fake:
-    spec: str = "m"
-
-
-MODEL: core.Model = Fake()  # type: ignore[assignment]
+MODEL = cast("core.Model", SimpleNamespace(spec="m"))
 
 
 @settings(deadline=None, max_examples=60)
@@ -107,14 +106,9 @@ def test_the_limit_is_kept_and_used(limit: int, calls: list[tuple[int, bool]], w
 def test_nothing_is_started_after_a_refusal() -> None:
     """Not even a call that would fit: which items are asked must not depend on their length."""
     kept = budget(10, spec())
-
-    async def run() -> None:
+    for tokens in (11, 1):
         with pytest.raises(core.StoppedError, match=r"could cost \$11\.00; raise --max-cost"):
-            await kept.reserve(MODEL, request(max_tokens=11))
-        with pytest.raises(core.StoppedError):
-            await kept.reserve(MODEL, request(max_tokens=1))
-
-    asyncio.run(run())
+            asyncio.run(kept.reserve(MODEL, request(max_tokens=tokens)))
 
 
 def test_what_goes_on_with_an_item_comes_before_new_items() -> None:
@@ -249,21 +243,15 @@ def priced(text: str, prices: Prices | None = None) -> Spec:
 def test_prices_by_name_address_and_length() -> None:
     """The user's own wins; another provider is found by its address; long requests cost their
     step."""
-    own = pricing_of(priced("openai:gpt-4o", Prices(input=0, output=0)), DAY)
-    assert own is not None
-    assert (own.source, own.cost(1000, 1000)) == (MODELS_YAML, 0.0)
-    found = pricing_of(priced("openai:gpt-4o", Prices(input=2, output=8)), DAY)
-    assert found is not None
+    found = some(pricing_of(priced("openai:gpt-4o", Prices(input=0, output=0)), DAY))
+    assert (found.source, found.cost(1000, 1000)) == (MODELS_YAML, 0.0)
+    found = some(pricing_of(priced("openai:gpt-4o", Prices(input=2, output=8)), DAY))
     assert found.cost(1000, 0, read=900, written=50) == found.cost(1000, 0)
-    found = pricing_of(priced("openai:llama-3.1-8b-instant@https://api.groq.com/openai/v1"), DAY)
-    assert found is not None
-    assert cost_of({"m": found}, "m", core.Reply(input_tokens=10**6, output_tokens=10**6)) == (
-        pytest.approx(0.13)
-    )
-    found = pricing_of(
-        priced("openai:gemini-2.5-pro@https://generativelanguage.googleapis.com"), DAY
-    )
-    assert found is not None
+    groq = priced("openai:llama-3.1-8b-instant@https://api.groq.com/openai/v1")
+    reply = core.Reply(input_tokens=10**6, output_tokens=10**6)
+    assert cost_of({"m": pricing_of(groq, DAY)}, "m", reply) == pytest.approx(0.13)
+    google = priced("openai:gemini-2.5-pro@https://generativelanguage.googleapis.com")
+    found = some(pricing_of(google, DAY))
     assert [step.above for step in found.steps] == [0, 200_000]
     assert found.cost(200_001, 0) > 1.9 * found.cost(200_000, 0)
 
@@ -273,8 +261,7 @@ def test_prices_by_name_address_and_length() -> None:
 )
 def test_published_prices_are_found_by_name(text: str) -> None:
     """Dated releases too; output costs more than input, and both something."""
-    found = pricing_of(priced(text), DAY)
-    assert found is not None
+    found = some(pricing_of(priced(text), DAY))
     assert found.source == GENAI_PRICES
     assert found.cost(0, 1_000_000) > found.cost(1_000_000, 0) > 0
 
@@ -290,8 +277,7 @@ def test_unknown_is_not_free(text: str) -> None:
 @pytest.mark.parametrize("text", ["openai:gpt-4.1", "anthropic:claude-opus-4-1"])
 def test_cached_tokens_cost_what_the_provider_asks_for_them(text: str) -> None:
     """Read from a cache they cost less; to write them costs no less; the rest costs as ever."""
-    found = pricing_of(priced(text), DAY)
-    assert found is not None
+    found = some(pricing_of(priced(text), DAY))
     plain = found.cost(1000, 10)
     read = found.of(core.Reply(input_tokens=1000, output_tokens=10, cache_read_tokens=800))
     written = found.of(core.Reply(input_tokens=1000, output_tokens=10, cache_write_tokens=800))
@@ -318,16 +304,9 @@ def test_the_most_is_never_less_than_the_cost(
 ) -> None:
     """Whatever the steps: a request of up to so many tokens does not cost more than its most."""
     low, low_out, high, high_out, read, write = prices
-    tariff = Pricing(
-        steps=(
-            PriceTier(
-                above=0,
-                prices=Prices(input=low, output=low_out, cache_read=read, cache_write=write),
-            ),
-            PriceTier(above=start, prices=Prices(input=high, output=high_out)),
-        ),
-        source="test",
-    )
+    below = Prices(input=low, output=low_out, cache_read=read, cache_write=write)
+    beyond = PriceTier(above=start, prices=Prices(input=high, output=high_out))
+    tariff = Pricing(steps=(PriceTier(above=0, prices=below), beyond), source="test")
     used = int(at_most * share)
     most = tariff.most(at_most, tokens) + 1e-12
     assert tariff.cost(used, tokens) <= most
@@ -337,61 +316,43 @@ def test_the_most_is_never_less_than_the_cost(
 def test_calls_in_batches_cost_what_is_published_or_half() -> None:
     """genai-prices' own price where it has one, else the provider's share; never that of a call."""
     for text in ("openai:gpt-4.1", "anthropic:claude-opus-4-1"):  # with a batch price, and without
-        pricing = pricing_of(parse(text, {}), date(2026, 11, 1))
-        assert pricing is not None
-        assert pricing.way(batch=True).cost(1000, 1000) == pytest.approx(
-            pricing.cost(1000, 1000) / 2
-        )
+        pricing = some(pricing_of(parse(text, {}), date(2026, 11, 1)))
+        half = pricing.cost(1000, 1000) / 2
+        assert pricing.way(batch=True).cost(1000, 1000) == pytest.approx(half)
         reply = core.Reply(input_tokens=1000, output_tokens=1000)
         assert pricing.of(replace(reply, batch=True)) == pytest.approx(pricing.of(reply) / 2)
     # The user's own share wins, over prices given beside it and over published ones.
     for prices in (None, Prices(input=2.0, output=8.0)):
         named = replace(parse("openai:gpt-4.1", {}), batch={"price": 0.25}, prices=prices)
-        pricing = pricing_of(named, date(2026, 11, 1))
-        assert pricing is not None
+        pricing = some(pricing_of(named, date(2026, 11, 1)))
         assert pricing.way(batch=True).cost(1000, 1000) == pytest.approx(0.0025)
 
 
 PROMPT = Prompt(name="p", language="bg", version="1", system="", user="{question}")
-RUBRIC = Rubric(
-    name="r",
-    language="bg",
-    version="1",
-    protocol="tool",
-    system="",
-    user="{question} {target} {predicted_answer}",
-)
-
-
-def never(request: object) -> core.Reply:
-    raise AssertionError
 
 
 def model(spec: str) -> Scripted:
-    return Scripted(never, spec=spec)
+    return Scripted(lambda request: pytest.fail("asked"), spec=spec)
 
 
-def choice(spec: str) -> ChoiceJudge:
-    return ChoiceJudge(model=model(spec), rubric=RUBRIC)
+def choice(spec: str, system: str = "") -> ChoiceJudge:
+    return ChoiceJudge(model=model(spec), rubric=make_rubric(system=system))
 
 
-def answerer() -> PromptedAnswer:
-    return PromptedAnswer(model=model("m"), prompt=PROMPT)
+ANSWERER = PromptedAnswer(model=model("m"), prompt=PROMPT)
 
 
-def task(answering: core.Answerer, judge: core.Judge, recorded: str | None = None) -> Task:
-    return Task(
-        key="k",
-        case=make_case(recorded=recorded),
-        repeat=1,
-        answerer=answering,
-        judge=judge,
-        passes=lambda case, verdict: True,
-    )
-
-
-def ahead(one: Task, kept: Mapping[str, core.Reply] | None = None) -> list[Call]:
-    return asyncio.run(calls_ahead(one, (kept or {}).get))
+def ahead(
+    judge: core.Judge,
+    recorded: str | None = None,
+    answerer: core.Answerer = ANSWERER,
+    kept: Mapping[str, core.Reply] | None = None,
+) -> list[Call]:
+    """Return the calls for an item that a model answers, unless its answer is recorded."""
+    case = make_case(recorded=recorded)
+    answerer = RecordedAnswer() if recorded else answerer
+    task = Task(key="k", case=case, repeat=1, answerer=answerer, judge=judge, passes=correct)
+    return asyncio.run(calls_ahead(task, (kept or {}).get))
 
 
 def specs_of(calls: list[Call]) -> list[tuple[str, bool]]:
@@ -401,35 +362,31 @@ def specs_of(calls: list[Call]) -> list[tuple[str, bool]]:
 def test_judges_are_foreseen() -> None:
     """Any that may be asked while the answer is unknown; of known answers those that will be."""
     panel = PanelJudge(judges=(choice("a"), choice("b")), spared=empty_answer_verdict)
-    assert specs_of(ahead(task(answerer(), panel))) == [("m", False), ("a", False), ("b", False)]
+    assert specs_of(ahead(panel)) == [("m", False), ("a", False), ("b", False)]
     cascade = CascadeJudge(rules=LexicalJudge(), model=choice("a"), audit=0.0)
-    assert specs_of(ahead(task(answerer(), cascade))) == [("m", False), ("a", False)]
-    cascade = CascadeJudge(rules=LexicalJudge(), model=choice("a"), audit=0.0)
-    assert ahead(task(RecordedAnswer(), cascade, recorded="София")) == []
-    assert specs_of(ahead(task(RecordedAnswer(), choice("a"), recorded="Пловдив"))) == [
-        ("a", False)
-    ]
-    assert ahead(task(RecordedAnswer(), choice("a"), recorded=None)) == []
+    assert specs_of(ahead(cascade)) == [("m", False), ("a", False)]
+    assert ahead(cascade, recorded="София") == []
+    assert specs_of(ahead(choice("a"), recorded="Пловдив")) == [("a", False)]
+    assert ahead(choice("a"), answerer=RecordedAnswer()) == []
 
 
 def test_what_is_kept_is_free_and_followed() -> None:
     """A kept answer leads to its own judgement, which may be kept as well."""
-    one = task(answerer(), choice("a"))
-    first, guess = ahead(one)
+    first, guess = ahead(choice("a"))
     assert (first.kept, guess.kept) == (False, False)
-    kept = {request_key(answerer().model.identity, first.request): core.Reply(text="Пловдив")}
-    _, second = ahead(one, kept)
+    kept = {request_key(ANSWERER.model.identity, first.request): core.Reply(text="Пловдив")}
+    _, second = ahead(choice("a"), kept=kept)
     assert second.request != guess.request
     call = core.ToolCall(name="grade", arguments='{"reason": "r", "grade": "INCORRECT"}')
     kept[request_key(model("a").identity, second.request)] = core.Reply(calls=(call,))
-    assert specs_of(ahead(one, kept)) == [("m", True), ("a", True)]
+    assert specs_of(ahead(choice("a"), kept=kept)) == [("m", True), ("a", True)]
 
 
 def test_calls_add_up() -> None:
     """Kept calls take nothing; an unknown price makes the sum unknown, not smaller."""
     spec: Spec = parse("openai:m", {})
     tariff = Pricing(steps=(PriceTier(above=0, prices=Prices(input=0, output=1e4)),), source="t")
-    (call, _) = ahead(task(answerer(), choice("m")))
+    (call, _) = ahead(choice("m"))
     kept = Call(spec="m", request=call.request, kept=True)
     total = make_forecast([call, kept, call], {"m": spec}, {"m": tariff}, set())
     assert (total.calls, total.kept, total.tokens_out) == (3, 1, 200)
@@ -447,15 +404,10 @@ def test_a_rubric_is_paid_for_once_where_a_provider_keeps_it() -> None:
     spec = parse("anthropic:m", {})
     prices = Prices(input=10, output=0, cache_read=1, cache_write=12.5)
     tariff = Pricing(steps=(PriceTier(above=0, prices=prices),), source="t")
-    rubric = replace(RUBRIC, system="Correct is what is so. " * 500)
-    judge = ChoiceJudge(model=model("m"), rubric=rubric)
-    calls = ahead(task(RecordedAnswer(), judge, recorded="Пловдив")) * 11
+    calls = ahead(choice("m", "Correct is what is so. " * 500), recorded="Пловдив") * 11
     total = make_forecast(calls, {"m": spec}, {"m": tariff}, set())
-    assert total.cost is not None
-    assert total.cached is not None
-    assert 0.15 * total.cost < total.cached < 0.25 * total.cost
-    plain = ChoiceJudge(model=model("m"), rubric=replace(RUBRIC, system="Correct is what is so."))
-    for one in (plain, choice("m")):
-        found = ahead(task(RecordedAnswer(), one, recorded="Пловдив")) * 3
+    assert 0.15 < some(total.cached) / some(total.cost) < 0.25
+    for one in (choice("m", "Correct is what is so."), choice("m")):
+        found = ahead(one, recorded="Пловдив") * 3
         alike = make_forecast(found, {"m": spec}, {"m": tariff}, set())
         assert alike.cached == alike.cost

@@ -14,8 +14,7 @@ from evaluators.judges import ensemble
 from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge, empty_answer_rating, empty_answer_verdict
 from evaluators.replies.labels import LONGEST
-from evaluators.rubric import Rubric
-from tests.support.scripted import Scripted, complete, make_case
+from tests.support.scripted import Scripted, complete, make_case, make_rubric
 from tests.support.tables import tabled
 
 SOME_GRADES = st.lists(st.sampled_from(core.GRADES), max_size=5)
@@ -70,15 +69,12 @@ class Member:
 
 
 def members_saying(*said: str | int | Exception) -> tuple[Member, ...]:
-    verdicts = (
-        one
-        if isinstance(one, Exception)
-        else core.Verdict(rating=one)
-        if isinstance(one, int)
-        else core.Verdict(grade=one)
-        for one in said
-    )
-    return tuple(map(Member, "abcdef", verdicts))
+    def verdict(one: str | int | Exception) -> Said:
+        if isinstance(one, Exception):
+            return one
+        return core.Verdict(rating=one) if isinstance(one, int) else core.Verdict(grade=one)
+
+    return tuple(map(Member, "abcdef", map(verdict, said)))
 
 
 def judged(members: tuple[Member, ...], answer: str = "Sofia") -> core.Verdict:
@@ -174,25 +170,14 @@ def test_who_was_asked_is_known_by_another_name(name: str, spec: str, known: lis
     assert known_names(name, spec) == {*known}
 
 
-RUBRIC = Rubric(
-    name="r",
-    language="bg",
-    protocol="tool",
-    system="",
-    user="{question} {target} {predicted_answer}",
-    version="v",
-)
-
-
 def says(grade: str) -> Scripted:
     call = core.ToolCall(name="grade", arguments=f'{{"reason": "so", "grade": "{grade}"}}')
     return Scripted(lambda request: core.Reply(calls=(call,)))
 
 
 def cascade(model: Scripted, audit: float = 0.0) -> ensemble.CascadeJudge:
-    return ensemble.CascadeJudge(
-        rules=LexicalJudge(), model=ChoiceJudge(model=model, rubric=RUBRIC), audit=audit
-    )
+    asked = ChoiceJudge(model=model, rubric=make_rubric())
+    return ensemble.CascadeJudge(rules=LexicalJudge(), model=asked, audit=audit)
 
 
 def cascaded(judge: ensemble.CascadeJudge, answer: str) -> core.Verdict:

@@ -22,16 +22,10 @@ from evaluators.replies.readers import Invalid, read_scores
 from evaluators.rubric import PASS_BAR, Protocol, Rubric, combined, load_rubric
 from evaluators.runtime.caller import Meter
 from evaluators.text import request_key
+from tests.support.figures import some
 from tests.support.recorded import caller
-from tests.support.scripted import Scripted, ask_for, complete, make_case
+from tests.support.scripted import Scripted, ask_for, complete, make_case, make_rubric
 from tests.support.tables import tabled
-
-
-def rubric(protocol: Protocol) -> Rubric:
-    user = "{question} {target} {predicted_answer}"
-    return Rubric(
-        name="r", language="bg", protocol=protocol, system="s", user=user, version="r.bg@1#abc"
-    )
 
 
 def replies(*given: core.Reply) -> Callable[[core.Request], core.Reply]:
@@ -52,49 +46,42 @@ def call(name: str, arguments: str) -> core.Reply:
 def test_a_grade_comes_from_one_forced_call() -> None:
     """Reason first, then one of three words; temperature 0; the rubric's version is kept."""
     model = Scripted(replies(call("grade", '{"reason": "друг град", "grade": "INCORRECT"}')))
-    judge = ChoiceJudge(model=model, rubric=rubric("tool"))
+    judge = ChoiceJudge(model=model, rubric=make_rubric("tool"))
     assert judge_it(judge) == core.Verdict(grade="INCORRECT", reason="друг град")
     (request,) = model.requests
-    assert request.tool is not None
-    assert request.tool.name == "grade"
-    assert list(request.tool.schema["properties"]) == ["reason", "grade"]  # type: ignore[call-overload]
-    assert request.tool.schema["properties"]["grade"]["enum"] == list(core.GRADES)  # type: ignore[index]
+    tool = some(request.tool)
+    assert tool.name == "grade"
+    assert list(tool.schema["properties"]) == ["reason", "grade"]  # type: ignore[call-overload]
+    assert tool.schema["properties"]["grade"]["enum"] == list(core.GRADES)  # type: ignore[index]
     assert request.parameters["temperature"] == 0
     assert (request.version, request.repeat, request.attempt) == ("r.bg@1#abc", 1, 0)
     assert judge.spec == model.spec
 
 
-@pytest.mark.parametrize(
-    ("kind", "protocol", "reply"),
-    [
-        (ChoiceJudge, "tool", call("grade", '{"grade": "INCORRECT"}')),
-        (RatingJudge, "rate", call("rate", '{"rating": 2}')),
-    ],
-)
-def test_a_bare_protocol_has_no_place_for_a_reason(
-    kind: type[ChoiceJudge] | type[RatingJudge], protocol: Protocol, reply: core.Reply
-) -> None:
+def test_a_bare_protocol_has_no_place_for_a_reason() -> None:
     """The verdict is the function's one field, and a description promises no other."""
-    model = Scripted(replies(reply))
-    judge_it(kind(model=model, rubric=replace(rubric(protocol), bare=True)))
-    (request,) = model.requests
-    assert request.tool is not None
-    assert len(request.tool.schema["required"]) == 1  # type: ignore[arg-type]
-    assert "reason" not in f"{request.tool}"
+    chooser = Scripted(lambda _: call("grade", '{"grade": "INCORRECT"}'))
+    rater = Scripted(lambda _: call("rate", '{"rating": 2}'))
+    judge_it(ChoiceJudge(model=chooser, rubric=make_rubric("tool", bare=True)))
+    judge_it(RatingJudge(model=rater, rubric=make_rubric("rate", bare=True)))
+    for request in (*chooser.requests, *rater.requests):
+        tool = some(request.tool)
+        assert len(tool.schema["required"]) == 1  # type: ignore[arg-type]
+        assert "reason" not in f"{tool}"
 
 
 @pytest.mark.parametrize(("protocol", "text"), [("letter", "A"), ("json", '{"grade": "CORRECT"}')])
 def test_letters_and_json_are_asked_as_plain_text(protocol: Protocol, text: str) -> None:
     """A rubric that asks for text gets no function to call."""
     model = Scripted(replies(core.Reply(text=text)))
-    assert judge_it(ChoiceJudge(model=model, rubric=rubric(protocol))).grade == core.CORRECT
+    assert judge_it(ChoiceJudge(model=model, rubric=make_rubric(protocol))).grade == core.CORRECT
     assert model.requests[0].tool is None
 
 
 def test_an_unreadable_reply_is_asked_again_and_a_readable_one_never() -> None:
     """The same prompt, a higher attempt; the first reading is final, three bad ones an error."""
     model = Scripted(replies(core.Reply(text="A or B"), core.Reply(text="B"), core.Reply(text="A")))
-    assert judge_it(ChoiceJudge(model=model, rubric=rubric("letter"))).grade == "INCORRECT"
+    assert judge_it(ChoiceJudge(model=model, rubric=make_rubric("letter"))).grade == "INCORRECT"
     assert [request.attempt for request in model.requests] == [0, 1]
     assert model.requests[0].messages == model.requests[1].messages
     model = Scripted(
@@ -102,7 +89,7 @@ def test_an_unreadable_reply_is_asked_again_and_a_readable_one_never() -> None:
     )
     words = "3 replies without a verdict: .*'length'; no single grade.*; an empty reply"
     with pytest.raises(core.JudgeError, match=words):
-        judge_it(ChoiceJudge(model=model, rubric=rubric("letter")))
+        judge_it(ChoiceJudge(model=model, rubric=make_rubric("letter")))
     assert [request.attempt for request in model.requests] == [0, 1, 2]
 
 
@@ -110,12 +97,12 @@ def test_an_answer_without_content_costs_nothing() -> None:
     """NOT_ATTEMPTED unless the gold is such a text; a blank one is rated 1, a poor one by the
     rater."""
     model = Scripted(replies(core.Reply(text="A")))
-    judge = ChoiceJudge(model=model, rubric=rubric("letter"))
+    judge = ChoiceJudge(model=model, rubric=make_rubric("letter"))
     assert judge_it(judge, "Отговор:").grade == core.NOT_ATTEMPTED
     assert model.requests == []
     assert judge_it(judge, "#", golds=("диез", "#")).grade == core.CORRECT
     rater = Scripted(replies(call("rate", '{"rating": 2}')))
-    rating = RatingJudge(model=rater, rubric=rubric("rate"))
+    rating = RatingJudge(model=rater, rubric=make_rubric("rate"))
     assert judge_it(rating, " \u200b\n").rating == 1
     assert judge_it(rating, "Solution:").rating == 2
 
@@ -123,38 +110,34 @@ def test_an_answer_without_content_costs_nothing() -> None:
 def test_a_rating_comes_from_one_forced_call() -> None:
     """An integer from 1 to 10; an empty slot would read as an expert who says nothing."""
     model = Scripted(replies(call("rate", '{"rating": 11}'), call("rate", '{"rating": 9}')))
-    judge = RatingJudge(model=model, rubric=rubric("rate"))
+    judge = RatingJudge(model=model, rubric=make_rubric("rate"))
     assert judge_it(judge, golds=("",)) == core.Verdict(rating=9)
     assert "(none was given: judge by the context" in model.requests[1].messages[-1].content
     assert [request.attempt for request in model.requests] == [0, 1]
-    assert model.requests[0].tool is not None
-    assert model.requests[0].tool.name == "rate"
+    assert some(model.requests[0].tool).name == "rate"
     assert judge.spec == model.spec
 
 
 def test_the_same_answer_may_be_judged_once_more() -> None:
     """A second judgement is a request of its own; nothing else in it differs."""
     model = Scripted(lambda request: call("grade", '{"reason": "", "grade": "CORRECT"}'))
-    first = ChoiceJudge(model=model, rubric=rubric("tool"))
+    first = ChoiceJudge(model=model, rubric=make_rubric("tool"))
     judge_it(first)
     judge_it(replace(first, repeat=2))
     one, two = model.requests
     assert (one.repeat, two.repeat) == (1, 2)
     assert one == replace(two, repeat=1)
     rater = Scripted(lambda request: call("rate", '{"rating": 9}'))
-    judge_it(RatingJudge(model=rater, rubric=rubric("rate"), repeat=3))
+    judge_it(RatingJudge(model=rater, rubric=make_rubric("rate"), repeat=3))
     assert rater.requests[0].repeat == 3
 
 
-@pytest.mark.parametrize(
-    ("answer", "grade"), [("Так, бо", core.YES), ("не.", core.NO), ("Не ведаю", core.UNANSWERED)]
-)
-def test_yes_and_no_need_no_model(answer: str, grade: str) -> None:
+def test_yes_and_no_need_no_model() -> None:
     """An answer that is neither is UNANSWERED, with a reason, and no error."""
     judge = YesNoJudge(yes=("Так",), no=("Не",))
-    verdict = judge_it(judge, answer)
-    assert verdict.grade == grade
-    assert verdict.reason
+    verdicts = [judge_it(judge, answer) for answer in ("Так, бо", "не.", "Не ведаю")]
+    assert [one.grade for one in verdicts] == [core.YES, core.NO, core.UNANSWERED]
+    assert all(one.reason for one in verdicts)
     assert judge.spec == "rule:yes_no"
 
 
@@ -165,20 +148,15 @@ def test_announcements_and_punctuation_are_no_content(answer: str) -> None:
     assert not content_free(answer, ["Jupiter", "Solution"])
 
 
-@pytest.mark.parametrize(
-    "answer",
-    ["C", "-7", "<p>", "π", "∞", "Answer: 42", "Solution of salt", "0", "👍", ". " * LONGEST + "x"],
-)
-def test_anything_else_is_content(answer: str) -> None:
-    """A letter, a number, a sign with a meaning of its own."""
-    assert not content_free(answer, ["Jupiter"])
-
-
-@pytest.mark.parametrize("answer", ["", " \n", "\u200b\ufeff", "\x00", "\u2800"])
-def test_a_blank_answer_never_has_content(answer: str) -> None:
-    """Not even where the gold is punctuation."""
-    assert blank(answer)
-    assert content_free(answer, ["#"])
+def test_anything_else_is_content_and_a_blank_answer_never() -> None:
+    """A letter, a number, a sign with a meaning of its own; blanks not even where the gold is
+    punctuation."""
+    for answer in ("C", "-7", "<p>", "π", "∞", "Answer: 42", "Solution of salt", "0", "👍"):
+        assert not content_free(answer, ["Jupiter"]), answer
+    assert not content_free(". " * LONGEST + "x", ["Jupiter"])
+    for answer in ("", " \n", "\u200b\ufeff", "\x00", "\u2800"):
+        assert blank(answer)
+        assert content_free(answer, ["#"])
 
 
 class JudgeRun:
@@ -373,8 +351,7 @@ def test_the_judge_scores_and_the_table_rates() -> None:
     said = "conclusion 3, legal basis 1, completeness 3, nothing invented 3: Article 127."
     assert verdict.reason == said
     (request,) = model.requests
-    assert request.tool is not None
-    schema = request.tool.schema
+    schema = some(request.tool).schema
     assert list(schema["properties"]) == schema["required"] == ["reason", *CAPS]  # type: ignore[call-overload]
     assert schema["properties"]["completeness"] == {"type": "integer", "minimum": 0, "maximum": 3}  # type: ignore[index]
     assert request.messages == judge_messages(ENGLISH, CASE, "Yes, it is allowed.")

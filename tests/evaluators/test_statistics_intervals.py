@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from evaluators.statistics.metrics import ANSWERS
 from tests.benchmarks.common import SEED
 from tests.benchmarks.judge_rates import Situation, held
 from tests.benchmarks.small_samples import World, kappa, rare, ratings
-from tests.support.figures import array, given_interval
+from tests.support.figures import array, some
 from tests.support.tables import tabled
 
 labels = st.sampled_from("abc")
@@ -39,14 +40,12 @@ def test_rates_over_items_and_clusters() -> None:
     assert intervals.wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
     assert intervals.wilson(15, 148) == pytest.approx((0.0624, 0.1605), abs=5e-5)
     # What n items leave unseen is the other side; no item leaves everything open.
-    assert intervals.unseen_share(100) == pytest.approx(
-        1 - given_interval(intervals.wilson(100, 100))[0]
-    )
+    assert intervals.unseen_share(100) == pytest.approx(1 - some(intervals.wilson(100, 100))[0])
     assert intervals.unseen_share(0) == 1
-    found = given_interval(intervals.clustered_rate(array(1, 0), array(1, 1), array(300, 700)))
-    assert found == pytest.approx(given_interval(intervals.wilson(300, 1000)), abs=1e-4)
-    found = given_interval(intervals.clustered_rate(array(3, 0), array(3, 3), array(30, 70)))
-    assert found == pytest.approx(given_interval(intervals.wilson(30, 100)), abs=2e-3)
+    found = some(intervals.clustered_rate(array(1, 0), array(1, 1), array(300, 700)))
+    assert found == pytest.approx(some(intervals.wilson(300, 1000)), abs=1e-4)
+    found = some(intervals.clustered_rate(array(3, 0), array(3, 3), array(30, 70)))
+    assert found == pytest.approx(some(intervals.wilson(30, 100)), abs=2e-3)
     assert intervals.clustered_rate(array(5), array(5), array(10)) == intervals.wilson(10, 10)
     assert intervals.clustered_rate(array(), array(), array()) is None
     assert intervals.effective_size(array(0), array(2), array(50), 0.25) == 100
@@ -55,7 +54,7 @@ def test_rates_over_items_and_clusters() -> None:
     assert intervals.quantile(10, 20) == pytest.approx(2.262157, abs=1e-6)
     assert intervals.quantile(20, 20) == intervals.Z95
     assert intervals.quantile(1, 5) == pytest.approx(12.7062, abs=1e-4)
-    half = given_interval(intervals.clustered_rate(array(2, 0), array(2, 2), array(5, 5)))
+    half = some(intervals.clustered_rate(array(2, 0), array(2, 2), array(5, 5)))
     assert half == pytest.approx(intervals.wilson(4.5, 9, intervals.quantile(10, 20)))
     one = array(4, 5), array(5, 5), array(1, 59)
     rate = 299 / 300
@@ -73,12 +72,12 @@ def test_the_bootstrap() -> None:
     assert first.shape == (2000, 1, 3)
     assert (first.sum(axis=(1, 2)) == 35).all()
     drawn = intervals.resample(np.eye(2), array(120, 280))
-    low, high = given_interval(intervals.percentile(drawn[:, 0], drawn.sum(axis=1)))
+    low, high = some(intervals.percentile(drawn[:, 0], drawn.sum(axis=1)))
     assert (low, high) == pytest.approx((0.255, 0.345), abs=0.006)
     ones = np.ones(100)
     assert intervals.percentile(ones, ones) is None
     assert intervals.percentile(np.arange(100.0), np.where(np.arange(100) < 60, 0.0, 1.0)) is None
-    low, high = given_interval(
+    low, high = some(
         intervals.percentile(np.arange(100.0), np.where(np.arange(100) < 40, 0.0, 1.0))
     )
     assert 40 <= low < high <= 99
@@ -93,48 +92,30 @@ def test_wilson_is_that_of_statsmodels(successes: int, n: int) -> None:
     assert intervals.wilson(0, 0) is None
 
 
-@pytest.mark.parametrize(
-    ("samples", "value", "interval"),
-    [
-        (((30, 100), (100_000, 100_000), (100_000, 100_000)), 0.3, intervals.wilson(30, 100)),
-        (((40, 100), (90, 100), (80, 100)), 0.2 / 0.7, None),
-        (((5, 10), (1, 1), (1, 10)), None, (0.0, 1.0)),
-    ],
-)
-def test_rogan_and_gladens_estimate_by_hand(
-    samples: tuple[intervals.Count, intervals.Count, intervals.Count],
-    value: float | None,
-    interval: intervals.Interval | None,
-) -> None:
+def test_rogan_and_gladens_estimate_by_hand() -> None:
     """A judge that never errs leaves rate and, almost, interval; (0.4 - 0.2) / 0.7 by hand. One
     barely better than chance, by one label a side, leaves everything open."""
-    found = intervals.corrected_rate(*samples)
-    assert found is not None
-    assert value is None or found.value == pytest.approx(value)
-    assert interval is None or found.interval == pytest.approx(interval, abs=2e-3)
-    assert (found.sensitivity, found.specificity) == (
-        samples[1][0] / samples[1][1],
-        samples[2][0] / samples[2][1],
-    )
+    found = some(intervals.corrected_rate((30, 100), (100_000, 100_000), (100_000, 100_000)))
+    assert (round(found.value, 9), found.sensitivity) == (0.3, 1)
+    assert found.interval == pytest.approx(intervals.wilson(30, 100), abs=2e-3)
+    found = some(intervals.corrected_rate((40, 100), (90, 100), (80, 100)))
+    assert found.value == pytest.approx(0.2 / 0.7)
+    found = some(intervals.corrected_rate((5, 10), (1, 1), (1, 10)))
+    assert found.interval == pytest.approx((0.0, 1.0), abs=2e-3)
+    assert (found.sensitivity, found.specificity) == (1, 0.1)
 
 
 @tabled("samples")
-def test_a_judge_that_tells_nothing_apart_corrects_nothing(
-    samples: tuple[tuple[int, int], tuple[int, int], tuple[int, int]],
-) -> None:
+def test_a_judge_that_tells_nothing_apart_corrects_nothing(samples: list[intervals.Count]) -> None:
     """No labels of one side, or sensitivity + specificity not above 1: undefined."""
     assert intervals.corrected_rate(*samples) is None
 
 
-@given(counts, counts, counts)
-def test_the_estimate_lies_in_its_interval_within_0_and_1(
-    judged: tuple[int, int], kept: tuple[int, int], refused: tuple[int, int]
-) -> None:
+@given(st.tuples(counts, counts, counts))
+def test_the_estimate_lies_in_its_interval_within_0_and_1(samples: list[intervals.Count]) -> None:
     """For any counts: 0 <= low <= value <= high <= 1."""
-    found = intervals.corrected_rate(judged, kept, refused)
-    if found is not None:
-        low, high = found.interval
-        assert 0 <= low <= found.value <= high <= 1
+    found = intervals.corrected_rate(*samples)
+    assert found is None or 0 <= found.interval[0] <= found.value <= found.interval[1] <= 1
 
 
 @tabled("truth", "sensitivity", "specificity")
@@ -196,14 +177,11 @@ def test_a_root_of_what_rises_or_falls() -> None:
     assert intervals.root(lambda x: 2 - x * x, 0.0, 2.0) == pytest.approx(math.sqrt(2), rel=1e-15)
 
 
-Parts = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-
-
 def test_kappa_and_ranks_at_their_edges() -> None:
     """Cohen (1960): 0.4; undefined without variation; a bound below where all agree."""
     pairs = [("y", "y")] * 20 + [("y", "n")] * 5 + [("n", "y")] * 10 + [("n", "n")] * 15
     assert agreement.cohen_kappa(pairs).value == pytest.approx(0.4)
-    low, high = given_interval(agreement.cohen_kappa(pairs).interval)
+    low, high = some(agreement.cohen_kappa(pairs).interval)
     assert 0.1 < low < 0.4 < high < 0.7
     table = np.zeros((10, 10))
     table[3] = 2
@@ -214,16 +192,11 @@ def test_kappa_and_ranks_at_their_edges() -> None:
     low = 1 - intervals.unseen_share(40)
     assert agreement.cohen_kappa(pairs).interval == pytest.approx(((low - 0.5) / 0.5, 1.0))
     cells = [(rating, rating - 2) for rating in range(2, 10)] * 5
-    found = agreement.SPEARMAN.of(cells, (10, 10)).interval
-    assert found is not None
+    found = some(agreement.SPEARMAN.of(cells, (10, 10)).interval)
     assert 0.8 < found[0] < found[1] == 1
-
-
-@pytest.mark.parametrize("pairs", [[], [("a", "a")] * 9])
-def test_kappa_of_nothing_or_of_one_class_is_undefined(pairs: list[tuple[str, str]]) -> None:
-    """No item, or one label on both sides: None, not 0 and not 1."""
-    assert agreement.cohen_kappa(pairs).value is None
-    assert agreement.cohen_kappa(pairs).interval is None
+    for undefined in ([], [("a", "a")] * 9):  # None, not 0 and not 1
+        none = agreement.cohen_kappa(undefined)
+        assert (none.value, none.interval) == (None, None)
 
 
 @settings(deadline=None)
@@ -246,7 +219,7 @@ def test_rank_correlation_and_weighted_kappa_agree_with_other_libraries(cells: l
 
 
 @pytest.mark.parametrize("parts", [agreement.quadratic_kappa_parts, agreement.spearman_parts])
-def test_the_bound_holds_for_a_judge_that_guesses_some_items(parts: Parts) -> None:
+def test_the_bound_holds_for_a_judge_that_guesses_some_items(parts: Callable[..., Any]) -> None:
     """A judge that guesses as much as the bound leaves open has that coefficient on average."""
     margins = np.array([0.2, 0.5, 0.3])
     share = 0.25
@@ -261,8 +234,7 @@ def test_kappa_has_an_interval_around_one_wherever_it_is_one(pairs: list[tuple[s
     """A defined kappa of 1 never lacks its interval, and the interval ends at 1."""
     same = [(first, first) for first, _ in pairs]
     if agreement.cohen_kappa(same).value is not None:
-        found = agreement.cohen_kappa(same).interval
-        assert found is not None
+        found = some(agreement.cohen_kappa(same).interval)
         assert -1 <= found[0] < found[1] == 1
 
 
@@ -284,13 +256,9 @@ def test_alpha() -> None:
     low = 1 - 2 * intervals.unseen_share(40)
     assert agreement.krippendorff_alpha(same).interval == pytest.approx((low, 1.0))
     assert agreement.interval_alpha(numbers).interval == pytest.approx((low, 1.0))
-    for value, interval in (
-        (agreement.krippendorff_alpha(mixed).value, agreement.krippendorff_alpha(mixed).interval),
-        (agreement.interval_alpha(spread).value, agreement.interval_alpha(spread).interval),
-    ):
-        assert value is not None
-        assert interval is not None
-        assert interval[0] < value < interval[1]
+    for open_ in (agreement.krippendorff_alpha(mixed), agreement.interval_alpha(spread)):
+        ends = some(open_.interval)
+        assert ends[0] < some(open_.value) < ends[1]
     for alike in ([], [["a"], []], [["a"], ["b"]], [["a", "a"]] * 3):
         none = agreement.krippendorff_alpha(alike)
         assert (none.value, none.interval) == (None, None)
@@ -337,9 +305,7 @@ def one_by_one(whole: CountTable, size: int = 1) -> tuple[CountTable, np.ndarray
 
 
 def interval_of(whole: CountTable, size: int = 1) -> tuple[float, float]:
-    found = youden.youden_interval(*one_by_one(whole, size), RIGHT)
-    assert found is not None
-    return found
+    return some(youden.youden_interval(*one_by_one(whole, size), RIGHT))
 
 
 def test_j_is_sensitivity_and_specificity_less_one() -> None:
@@ -370,8 +336,7 @@ def test_the_interval_of_items_is_newcombes(right: tuple[int, int], wrong: tuple
     below, above = 0.0, 0.0
     for count, n in (right, wrong):
         size = n - 1 if 0 < count < n else n
-        ends = intervals.wilson(count / n * size, size)
-        assert ends is not None
+        ends = some(intervals.wilson(count / n * size, size))
         below += (count / n - ends[0]) ** 2
         above += (ends[1] - count / n) ** 2
     assert low == pytest.approx(max(-1, value - math.sqrt(below)), abs=1e-9)
@@ -396,10 +361,8 @@ def test_the_interval_of_j() -> None:
     both[0, 0, 0] = both[0, 1, 1] = 1
     both[1, 0, 1] = both[1, 1, 0] = 1
     clusters = CountTable(counts=both, golds=GRADES, outcomes=GRADES)
-    together = youden.youden_interval(clusters, np.array([40.0, 10.0]), RIGHT)
-    apart = interval_of(judged((40, 50), (40, 50)))
-    assert together is not None
-    assert together[0] < apart[0] - 0.03
+    together = some(youden.youden_interval(clusters, np.array([40.0, 10.0]), RIGHT))
+    assert together[0] < interval_of(judged((40, 50), (40, 50)))[0] - 0.03
 
 
 def test_pooling_and_correcting_with_j() -> None:
@@ -421,20 +384,14 @@ def test_pooling_and_correcting_with_j() -> None:
     assert worse.interval == pytest.approx((-0.72, -0.1))
     better = youden.corrected_difference(estimate(0.5, 0.45, 0.6), gain)
     assert better.interval == pytest.approx((0.5, 1.0))
+    # Where J may be 0 the truth may be anything.
+    gains = [estimate(0.2, 0.0, 0.5), estimate(-0.1, -0.4, 0.2)]
+    for gain in (*gains, *(replace(one, value=None) for one in gains)):
+        assert youden.corrected_difference(estimate(0.1, 0.05, 0.2), gain).value is None
 
 
 def estimate(value: float, low: float, high: float) -> intervals.Estimate:
     return intervals.Estimate(value=value, low=low, high=high, n=100)
-
-
-@pytest.mark.parametrize("gain", [estimate(0.2, 0.0, 0.5), estimate(-0.1, -0.4, 0.2)])
-def test_a_judge_that_may_tell_nothing_apart_corrects_nothing(gain: intervals.Estimate) -> None:
-    """J may be 0: the truth may be anything."""
-    assert youden.corrected_difference(estimate(0.1, 0.05, 0.2), gain).value is None
-    assert (
-        youden.corrected_difference(estimate(0.1, 0.05, 0.2), replace(gain, value=None)).value
-        is None
-    )
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5])
@@ -482,8 +439,7 @@ def test_the_mean_of_ratings_leaves_room_for_what_was_not_seen(counts: list[int]
     n = items.sum()
     mean = sum(count * rating for rating, count in enumerate(counts, 1)) / n
     share = 3.8414588 / (n + 3.8414588)
-    found = mean_interval(mean_rating, table, items)
-    assert found is not None
+    found = some(mean_interval(mean_rating, table, items))
     assert 1 <= found[0] <= mean - share * (mean - 1) + 1e-9
     assert mean + share * (10 - mean) - 1e-9 <= found[1] <= 10
 

@@ -17,7 +17,7 @@ from evaluators.statistics.intervals import UNDEFINED, Z95
 from evaluators.statistics.metrics import USAGE, chance, clustered_mean, is_repeated
 from evaluators.statistics.usage_estimates import UsageMetric
 from tests.benchmarks.coverage import Cell, outcomes, scores
-from tests.support.figures import array, given_interval
+from tests.support.figures import array, some
 from tests.support.tables import tabled
 
 Z90 = 1.6448536269514722
@@ -39,20 +39,15 @@ def likelihood_score(fixed: int, broke: int, n: int, delta: float) -> float:
 
 def test_tango_gives_the_published_examples() -> None:
     """Tango (1998), section 6.1: 0 and 1 of 44, 90 %: lower end -0.096; and a run of PropCIs."""
-    assert given_interval(paired.tango(0, 1, 44, z=1.645))[0] == pytest.approx(-0.096, abs=5e-4)
+    assert some(paired.tango(0, 1, 44, z=1.645))[0] == pytest.approx(-0.096, abs=5e-4)
     assert paired.tango(28, 25, 618, z=Z90) == pytest.approx((-0.0148, 0.0247), abs=5e-5)
     # All pairs in one direction end at ±1; no pair has no interval.
-    assert given_interval(paired.tango(5, 0, 5))[1] == 1
-    assert given_interval(paired.tango(0, 5, 5))[0] == -1
+    assert some(paired.tango(5, 0, 5))[1] == 1
+    assert some(paired.tango(0, 5, 5))[0] == -1
     assert paired.tango(0, 0, 0) is None
-
-
-@pytest.mark.parametrize(("n", "low"), [(50, -0.071), (125, -0.030)])
-def test_tango_without_a_discordant_pair(n: int, low: float) -> None:
-    """With no pair that differs the interval is symmetric and shrinks like z²/(n + z²)."""
-    found = given_interval(paired.tango(0, 0, n))
-    assert found[0] == pytest.approx(low, abs=5e-4)
-    assert found[1] == pytest.approx(-found[0])
+    # With no pair that differs the interval is symmetric and shrinks like z²/(n + z²).
+    for n, low in ((50, -0.071), (125, -0.030)):
+        assert paired.tango(0, 0, n) == pytest.approx((low, -low), abs=5e-4)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +55,7 @@ def test_tango_without_a_discordant_pair(n: int, low: float) -> None:
 )
 def test_tango_ends_where_the_constrained_likelihood_says(fixed: int, broke: int, n: int) -> None:
     """At both ends the score, with its nuisance parameter fitted numerically, is ±1.96."""
-    low, high = given_interval(paired.tango(fixed, broke, n))
+    low, high = some(paired.tango(fixed, broke, n))
     assert likelihood_score(fixed, broke, n, low) == pytest.approx(1.96, abs=1e-3)
     assert likelihood_score(fixed, broke, n, high) == pytest.approx(-1.96, abs=1e-3)
 
@@ -71,11 +66,11 @@ def test_tango_holds_its_estimate_mirrors_and_moves(fixed: int, broke: int, ties
     """Within -1 to 1; swapped data give the mirrored interval; a tie less broken raises it."""
     n = fixed + broke + ties
     assume(n)
-    low, high = given_interval(paired.tango(fixed, broke, n))
+    low, high = some(paired.tango(fixed, broke, n))
     assert -1 <= low <= (fixed - broke) / n <= high <= 1
     assert paired.tango(broke, fixed, n) == pytest.approx((-high, -low), abs=1e-9)
     if broke:
-        better = given_interval(paired.tango(fixed, broke - 1, n))
+        better = some(paired.tango(fixed, broke - 1, n))
         assert better[0] >= low - 1e-9
         assert better[1] >= high - 1e-9
 
@@ -93,7 +88,7 @@ def test_the_p_value_belongs_to_the_interval(value: float, reach: float, bound: 
 
 def test_several_gates_and_repeats() -> None:
     """Holm step by step; the p-value of McNemar's score; identical repeats count once."""
-    low, _ = given_interval(paired.tango(30, 12, 500))
+    low, _ = some(paired.tango(30, 12, 500))
     score = (30 - 12) / (30 + 12) ** 0.5
     assert paired.p_value_beyond(18 / 500, low, 0.0) == pytest.approx(2 * norm.sf(score), rel=0.3)
     assert paired.holm([0.01, 0.04, 0.03]) == pytest.approx((0.03, 0.06, 0.06))
@@ -108,17 +103,14 @@ def test_several_gates_and_repeats() -> None:
 
 @pytest.mark.parametrize("margin", [0.01, 0.03, 0.1, 0.5])
 def test_the_smallest_n_is_the_first_that_can_pass(margin: float) -> None:
-    """With that many pairs and none discordant Tango clears the margin; with one less not."""
+    """With that many pairs and none discordant Tango clears the margin; with one less not. None
+    fits a margin outside of 0 to 1."""
     n = paired.smallest_n(margin)
-    assert given_interval(paired.tango(0, 0, n))[0] > -margin
-    assert n == 1 or given_interval(paired.tango(0, 0, n - 1))[0] <= -margin
-
-
-@pytest.mark.parametrize("margin", [0.0, 1.0, -0.1, math.nan])
-def test_a_margin_outside_zero_to_one_is_refused(margin: float) -> None:
-    """No number of pairs fits such a margin."""
-    with pytest.raises(ValueError, match="above 0 and below 1"):
-        paired.smallest_n(margin)
+    assert some(paired.tango(0, 0, n))[0] > -margin
+    assert n == 1 or some(paired.tango(0, 0, n - 1))[0] <= -margin
+    for outside in (0.0, 1.0, -0.1, math.nan):
+        with pytest.raises(ValueError, match="above 0 and below 1"):
+            paired.smallest_n(outside)
 
 
 @example(0, 0)
@@ -180,8 +172,6 @@ def test_power_at_its_edges() -> None:
     assert paired.pairs_needed(-0.1, 0.2, -0.1) is None
     assert paired.pairs_needed(-0.1, 0.2, -0.09999) is None
     # All pairs broke: the interval's upper end is below every bound that it can exclude.
-    ends = paired.tango(0, 50, 50)
-    assert ends is not None
     assert paired.power(50, -0.5, 1.0, -1.0) == pytest.approx(1)
     assert paired.power(2, -0.95, 1.0, -1.0) == 0
 
@@ -189,8 +179,7 @@ def test_power_at_its_edges() -> None:
 @pytest.mark.parametrize(("n", "discordance"), [(29, 0.1), (60, 0.3), (873, 0.1), (4326, 0.2)])
 def test_the_confirmed_margin_is_the_first_with_eighty_percent(n: int, discordance: float) -> None:
     """At it the power is reached, a little below it is not; and no pair confirms nothing."""
-    margin = paired.confirmed_margin(n, discordance)
-    assert margin is not None
+    margin = some(paired.confirmed_margin(n, discordance))
     assert (
         paired.power(n, -margin, discordance)
         >= 0.8
@@ -202,8 +191,7 @@ def test_the_confirmed_margin_is_the_first_with_eighty_percent(n: int, discordan
 @tabled("bound", "discordance", "difference")
 def test_so_many_pairs_decide(bound: float, discordance: float, difference: float) -> None:
     """They have the power, a tenth fewer do not, on whichever side of the bound the truth is."""
-    needed = paired.pairs_needed(bound, discordance, difference)
-    assert needed is not None
+    needed = some(paired.pairs_needed(bound, discordance, difference))
     assert paired.power(needed, bound, discordance, difference) >= 0.8
     assert paired.power(needed * 9 // 10, bound, discordance, difference) < 0.8
 
@@ -251,12 +239,9 @@ def test_names(name: str, said: bool) -> None:
 def test_a_mean_lies_in_its_interval(clusters: list[list[float]]) -> None:
     """Which stays open even where all values are the same; no values have no mean."""
     found = clustered_mean(clusters)
-    assert found.value is not None
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low <= found.value + 1e-9
-    assert found.value <= found.high + 1e-9
-    assert found.high > found.low
+    low, high = some(found.interval)
+    assert low - 1e-9 <= some(found.value) <= high + 1e-9
+    assert high > low
     assert found.n == sum(map(len, clusters))
     assert clustered_mean([]) == UNDEFINED
 
@@ -335,14 +320,12 @@ def test_more_adds_evidence(values: list[float], mean: float, place: int, more: 
 def test_the_interval_holds_the_means_left_undecided(values: list[float], mean: float) -> None:
     """A mean below its low end is one that the true mean is shown to be above."""
     seen = plain(values)
-    interval = betting.confidence_sequence(seen, seen)
-    if interval is None:  # tested below
-        return
-    low, high = interval
-    if abs(mean - low) > 1e-6 and low < 0.99:
-        assert is_above(seen, mean) == (mean < low)
-    if abs(mean - high) > 1e-6 and high > -0.99:
-        assert is_below(seen, mean) == (mean > high)
+    if interval := betting.confidence_sequence(seen, seen):  # None is tested below
+        low, high = interval
+        if abs(mean - low) > 1e-6 and low < 0.99:
+            assert is_above(seen, mean) == (mean < low)
+        if abs(mean - high) > 1e-6 and high > -0.99:
+            assert is_below(seen, mean) == (mean > high)
 
 
 def test_what_was_shown_once_stays_shown() -> None:
@@ -366,25 +349,14 @@ def test_what_was_shown_once_stays_shown() -> None:
     assert betting.confidence_sequence(seen, seen) is None
 
 
-@pytest.mark.parametrize(
-    ("values", "limit", "verdict"),
-    [
-        ([1.0] * 60, -0.1, "PASS"),
-        ([-1.0] * 60, -0.1, "FAIL"),
-        ([0.0] * 20, -0.1, ""),
-        ([-1.0] * 30 + [1.0] * 200, -0.1, "FAIL"),
-        ([1.0] * 30 + [-1.0] * 200, -0.1, "PASS"),
-        ([-1.0, 0, 0, 0, 0] * 60, 0.0, "FAIL"),
-        ([-1.0] * 12 + [0.0] * 2000, 0.0, "FAIL"),
-    ],
-)
-def test_the_first_verdict_counts(values: list[float], limit: float, verdict: str) -> None:
+@tabled("runs", "limit", "verdict")
+def test_the_first_verdict_counts(
+    runs: list[tuple[list[float], int]], limit: float, verdict: str
+) -> None:
     """Whatever comes later; with a limit of zero both may be true of one model."""
-    seen = plain(values, bound=1)
-    assert (
-        betting.first_verdict([betting.Sides(low=seen, high=seen, passing=-0.1, failing=limit)])
-        == verdict
-    )
+    seen = plain([one for values, times in runs for one in values * times], bound=1)
+    sides = betting.Sides(low=seen, high=seen, passing=-0.1, failing=limit)
+    assert betting.first_verdict([sides]) == verdict
 
 
 @given(st.lists(st.sampled_from([-1.0, 0.0, 0.0, 1.0]), max_size=150), st.data())
@@ -433,12 +405,10 @@ def test_a_value_lies_in_its_interval_and_among_the_figures(values: list[float])
     """For all figures; a mean's interval does not reach below 0."""
     for row in (MEDIAN, TAIL, MEAN):
         found = row.estimate(values, alone(values))
-        assert found.value is not None
-        assert min(values) - 1e-9 <= found.value <= max(values) * (1 + 1e-9)
-        if found.low is not None and found.high is not None:
-            rounding = 1e-9 * max(values)
-            assert -rounding <= found.low <= found.value + rounding
-            assert found.value <= found.high + rounding
+        value, rounding = some(found.value), 1e-9 * max(values)
+        assert min(values) - 1e-9 <= value <= max(values) + rounding
+        low, high = found.interval or (0.0, value)
+        assert -rounding <= low <= value + rounding <= high + 2 * rounding
 
 
 @pytest.mark.parametrize(("row", "first"), [(MEDIAN, 6), (TAIL, 72)])

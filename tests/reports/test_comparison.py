@@ -20,7 +20,7 @@ from reports.run.evidence import Comparison, LanguageGap, MissedFact, SliceCompa
 from reports.run.record import Record
 from reports.run.report import GateResult
 from tests.support.auditing import answers, audited, verdicts
-from tests.support.figures import given_interval
+from tests.support.figures import some
 from tests.support.made_records import graded, make_dataset, make_record, make_slice
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 
@@ -87,7 +87,7 @@ def test_the_same_answers_twice_are_no_certainty() -> None:
     """Differences of the runs' own values; 0 has an interval, the undefined no difference."""
     few, many = (only(compared("ccinn" * n, "ccinn" * n)).differences for n in (8, 40))
     for name, one in few.items():
-        (low, high), (nearer, _) = map(given_interval, (one.interval, many[name].interval))
+        (low, high), (nearer, _) = map(some, (one.interval, many[name].interval))
         assert (one.value, low < nearer < 0 < high) == (0, True)
     moved = only(compared("c" * 20 + "i" * 10 + "n" * 10, "c" * 26 + "i" * 14)).differences
     shares = {"incorrect", "not_attempted", "attempted", "correct_given_attempted"}
@@ -95,7 +95,7 @@ def test_the_same_answers_twice_are_no_certainty() -> None:
     new, old = 2 * 20 / (40 + 20 + 10), 2 * 26 / (2 * 26 + 2 * 14)
     found = moved["f_score"]
     assert found.value == pytest.approx(new - old)
-    low, high = given_interval(found.interval)
+    low, high = some(found.interval)
     assert low < new - old < high
     assert moved["mean_score"].value == pytest.approx((20 + 5) / 40 - 26 / 40)
     assert "correct_given_attempted" not in only(compared("cc", "nn")).differences

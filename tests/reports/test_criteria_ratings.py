@@ -21,7 +21,7 @@ from reports.run.record import Record
 from reports.run.run_json import load_report
 from tests.support.auditing import answers, audited, verdicts, with_noise
 from tests.support.auditing import filled_in as labelled_by
-from tests.support.figures import given_interval
+from tests.support.figures import some
 from tests.support.fixtures import Captured
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of, written
 from tests.support.reviewing import IssuedRun, Row, filled_in, saved, sheet_rows
@@ -110,7 +110,7 @@ def test_ratings_change_nothing_else(tmp_path: Path, capsys: Captured) -> None:
     assert whole.alpha.value == pytest.approx(0.9425, abs=1e-3)
     assert whole.kappa is not None
     for one in (whole.mean, whole.alpha, whole.kappa):
-        low, high = given_interval(one.interval)
+        low, high = some(one.interval)
         assert low < (one.value or 0) <= high
     assert whole.mean.text() in out
     assert before == [file.read_bytes() for file in files]
@@ -277,7 +277,7 @@ def test_figures_hold_whatever_was_rated(given_: dict[tuple[int, str], int]) -> 
     (one,) = summaries(kept)
     mean = sum(given_.values()) / len(given_)
     assert one.mean.value == pytest.approx(mean)
-    low, high = given_interval(one.mean.interval)
+    low, high = some(one.mean.interval)
     assert 0 <= low <= mean + 1e-9 <= high + 2e-9
     assert high <= 4
     assert sum(one.counts) == one.mean.n == len(given_)

@@ -25,7 +25,7 @@ from reports.plugin.early_stopping import FEWEST, EarlyStopping, in_sequence
 from reports.run.evidence import Calibration
 from reports.run.record import Record, make_record
 from reports.run.report import GateResult, Report
-from tests.support.figures import given_interval
+from tests.support.figures import some
 from tests.support.made_runs import SPEC, answered, before, facts_dataset, graded_slice, run_of
 from tests.support.tables import tabled
 
@@ -102,7 +102,7 @@ def test_a_bar_is_decided_by_the_same_bets(bar: dict[str, float], state: str) ->
     """Two thirds are correct: the rate is shown to be above a bar, below it, or neither."""
     threshold = Threshold(measure="correct", evidence="sequential", **bar)  # type: ignore[arg-type]
     found = gate_of(OLD, OLD, threshold)
-    low, high = given_interval(found.estimate.interval)
+    low, high = some(found.estimate.interval)
     assert (found.state, low < 2 / 3 < high) == (state, True)
 
 
@@ -285,7 +285,7 @@ def test_figures_of_a_stopped_run_hold_at_any_look() -> None:
     ((part,), (full,)) = cut.slices, whole.slices
     correct = part.measures["correct"]
     wilson = full.measures["correct"]
-    assert given_interval(correct.interval)[0] < given_interval(wilson.interval)[0]
+    assert some(correct.interval)[0] < some(wilson.interval)[0]
     assert part.measures["f_score"].interval is None
     assert full.measures["f_score"].interval is not None
     assert cut.comparison is not None

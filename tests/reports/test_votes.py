@@ -15,7 +15,7 @@ from reports.judge.judging import audit, panels, vote_notes
 from reports.run.evidence import Calibration, ConfusionCell, Corrected, Judging, RulesAudit
 from reports.run.json_data import decode
 from reports.run.record import Record
-from tests.support.figures import given_interval
+from tests.support.figures import some
 from tests.support.made_records import make_record, make_slice, numbered
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.tables import tabled
@@ -70,11 +70,11 @@ def test_an_audit_of_repeats_is_clustered() -> None:
         for n, one in enumerate(sorted(records, key=lambda one: one.votes[1].label))
     ]
     widths = []
-    for some in (records, again):
-        found = audit(of_slice(some), CASCADE)
+    for part in (records, again):
+        found = audit(of_slice(part), CASCADE)
         assert found is not None
         assert found.disagreement.value == 0.25
-        low, high = given_interval(found.disagreement.interval)
+        low, high = some(found.disagreement.interval)
         widths.append(high - low)
     assert widths[1] > widths[0]
     found = audited(CORRECT, INCORRECT, CORRECT, CORRECT, "", "", asked=4)

@@ -72,6 +72,11 @@ class BatchServer:
         return self.loopback.url
 
     @property
+    def sizes(self) -> list[int]:
+        """How many calls each batch has."""
+        return [len(batch.lines) for batch in self.batches.values()]
+
+    @property
     def repeats(self) -> int:
         """How many calls were submitted more than once, each time counted."""
         return sum(count - 1 for count in self.submitted.values())

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from evaluators.core import Case, Limits, Message, Model, Reply, Request
+from evaluators.rubric import Protocol, Rubric
 
 
 @dataclass
@@ -41,6 +43,11 @@ def make_case(number: int = 1, **changes: object) -> Case:
         "digest": f"d{number}",
     }
     return Case(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def make_rubric(protocol: Protocol = "tool", **fields: Any) -> Rubric:
+    texts = {"system": "s", "user": "{question} {target} {predicted_answer}", **fields}
+    return Rubric(name="r", language="bg", protocol=protocol, version="r.bg@1#abc", **texts)
 
 
 async def complete(model: Model, request: Request) -> Reply:
