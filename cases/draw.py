@@ -6,10 +6,8 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise, permutations
 from pathlib import Path
-from typing import Literal
 
 from cases.config import LANGUAGE
 from cases.tables import Table, TableRow, normal, read_table
@@ -17,8 +15,6 @@ from evaluators.output import plural
 from evaluators.reading import NUMBER, Settings, load_settings
 from evaluators.text import hint, shown
 
-QuestionKind = Literal["value", "which", "order"]
-KINDS: tuple[QuestionKind, ...] = ("value", "which", "order")
 OFFERED = 4
 """How many rows a question compares."""
 TRIES = 5000
@@ -37,19 +33,12 @@ Drawn = dict[str, str]
 """One question in one language: a row of the file that is written, by column."""
 
 
-@dataclass(frozen=True, slots=True)
 class DrawRecipe:
     """What questions are drawn from a table."""
 
-    top: Settings
-    table: Table
-
-    @classmethod
-    def load(cls, path: Path, table: Path) -> "DrawRecipe":
-        """Return the recipe in a YAML file, for this table. Raises UsageError."""
-        top = load_settings(path)
-        top.check_keys(_TOP_KEYS, ("as_of", "draw"))
-        return cls(top, read_table(table))
+    def __init__(self, path: Path, table: Path) -> None:
+        self.top, self.table = load_settings(path), read_table(table)
+        self.top.check_keys(_TOP_KEYS, ("as_of", "draw"))
 
     def draw(self, seed: int, count: int | None = None) -> dict[str, list[Drawn]]:
         """Return the questions by language, ``count`` of each part if given. Raises UsageError."""
@@ -61,6 +50,10 @@ class DrawRecipe:
         parts = self.top.parts("draw")
         for part in parts:
             part.check_keys(_PART_KEYS, ("id", "kind", "question"))
+            if part.one_of("kind", ("value", "which", "order")) != "value":
+                part.check_keys(_PART_KEYS, ("by",))
+            if "first" in part.values:
+                part.one_of("first", ("highest", "lowest"))
             name = part.text("id")
             if [one.text("id") for one in parts].count(name) > 1:
                 raise part.problem("id", f"{shown(name)} stands twice; rename one")
@@ -105,43 +98,41 @@ class DrawRecipe:
 
     def _drawn(
         self, part: Settings, rows: Sequence[TableRow], chance: random.Random, wanted: int
-    ) -> list[tuple[TableRow, ...]]:
+    ) -> list[Sequence[TableRow]]:
+        """Return the row, or the four rows to compare, of each question; no row twice."""
         left = [row for row in rows if self._fits(part.part("where"), row)]
         chance.shuffle(left)
-        drawn: list[tuple[TableRow, ...]] = []
-        while len(drawn) < wanted and (some := self._next(part, left, chance)):
+        column, size = part.text("same"), 1 if part.text("kind") == "value" else OFFERED
+        groups: dict[str, list[TableRow]] = defaultdict(list)
+        group_of = {}
+        for row in left:
+            group = groups[self._cell(row, column, part, "same") if column else ""]
+            group.append(row)
+            group_of[row.row] = group
+        drawn: list[Sequence[TableRow]] = []
+        while len(drawn) < wanted:
+            for _ in range(TRIES if left else 0):
+                group = group_of[chance.choice(left).row]
+                some = chance.sample(group, size) if len(group) >= size > 1 else left[:1]
+                if len(some) == size and (size == 1 or self._is_fit(part, some)):
+                    break
+            else:
+                made = f"{len(drawn)} of {plural(wanted, 'question')} can be drawn"
+                what = f"{made} from {self.table.path}; ask for fewer, or widen the conditions"
+                raise part.problem("count", what)
             drawn.append(some)
-            used = {row.row for row in some}
-            left = [row for row in left if row.row not in used]
-        if len(drawn) < wanted:
-            made = f"{len(drawn)} of {plural(wanted, 'question')} can be drawn"
-            what = f"{made} from {self.table.path}; ask for fewer, or widen the conditions"
-            raise part.problem("count", what)
+            for row in some:
+                left.remove(row)
+                group_of[row.row].remove(row)
         return drawn
 
-    def _next(
-        self, part: Settings, left: Sequence[TableRow], chance: random.Random
-    ) -> tuple[TableRow, ...]:
-        kind, column = part.one_of("kind", KINDS), part.text("same")
-        if kind == "value":
-            return tuple(left[:1])
+    def _is_fit(self, part: Settings, some: Sequence[TableRow]) -> bool:
+        """Return whether what is asked is beyond doubt, and the rows near enough to be hard.
 
-        def shared(row: TableRow) -> str:
-            return self._cell(row, column, part, "same") if column else ""
-
-        groups: dict[str, list[TableRow]] = defaultdict(list)
-        for row in left:
-            groups[shared(row)].append(row)
-        for _ in range(TRIES if left else 0):
-            group = groups[shared(chance.choice(left))]
-            some = chance.sample(group, OFFERED) if len(group) >= OFFERED else []
-            if some and self._is_apart(part, some) and not self._share_a_name(part, some):
-                return tuple(some)
-        return ()
-
-    def _is_apart(self, part: Settings, some: Sequence[TableRow]) -> bool:
-        """Return whether what is asked is beyond doubt, and the rows near enough to be hard."""
+        No name that is asked for may stand in another, as ``Paris`` in ``New Paris``.
+        """
         values = [self._number(r, part.text("by"), part, "by") for r in self._ranked(part, some)]
+        which, names = part.text("kind") == "which", part.values.get("name", "name")
 
         def reach(key: str, one: float, two: float) -> bool:  # ``20%`` is of the smaller one
             low, high = sorted((one, two))
@@ -150,27 +141,20 @@ class DrawRecipe:
                 return high > low and high - low >= (part.number(key, 0, LARGEST) or 0.0)
             return high > low > 0 and high / low - 1 >= share
 
-        gaps = list(pairwise(values))[: 1 if part.text("kind") == "which" else None]
+        gaps = list(pairwise(values))[: 1 if which else None]
         far = "within" in part.values and reach("within", values[0], values[-1])
-        return not far and all(reach("apart", *gap) for gap in gaps)
-
-    def _share_a_name(self, part: Settings, some: Sequence[TableRow]) -> bool:
-        """Return whether a name asked for stands in another, as ``Paris`` in ``New Paris``."""
-        names = part.values.get("name", "name")
         columns = [names] if isinstance(names, str) else part.part("name").values.values()
         texts = [
             [self._cell(row, f"{column}", part, "name").casefold() for row in some]
-            for column in (columns if part.text("kind") == "which" else ())
+            for column in (columns if which else ())
         ]
-        return any(one in two for own in texts for one, two in permutations(own, 2))
+        nested = any(one in two for own in texts for one, two in permutations(own, 2))
+        return not far and not nested and all(reach("apart", *gap) for gap in gaps)
 
     def _ranked(self, part: Settings, some: Sequence[TableRow]) -> list[TableRow]:
         """Return rows in the order that is asked for: from the highest, or from the lowest."""
-        part.check_keys(_PART_KEYS, ("by",))
-        known = ("highest", "lowest")
-        first = part.one_of("first", known) if "first" in part.values else known[0]
-        values = {row.row: self._number(row, part.text("by"), part, "by") for row in some}
-        return sorted(some, key=lambda row: values[row.row], reverse=first == known[0])
+        falls, by = part.text("first", "highest") == "highest", part.text("by")
+        return sorted(some, key=lambda row: self._number(row, by, part, "by"), reverse=falls)
 
     def _question(self, part: Settings, language: str, rows: Sequence[TableRow]) -> Drawn:
         """Return the question about these rows in a language, with gold, source and date."""
@@ -211,9 +195,8 @@ class DrawRecipe:
         }
 
     def _name(self, part: Settings, language: str, row: TableRow) -> str:
-        names = part.values.get("name", "name")
-        if isinstance(names, str):
-            return self._worded(language, row, names, part, "name")
+        if isinstance(part.values.get("name", ""), str):
+            return self._worded(language, row, part.text("name", "name"), part, "name")
         own = part.part("name")
         return self._worded(language, row, own.text(language), own, language)
 

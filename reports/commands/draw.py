@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cases.check.checks import CheckResult, check_files
+from cases.check.checks import check_files
 from cases.draw import DrawRecipe, file_text
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
@@ -20,7 +20,7 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     if options.count is not None and options.count < 1:
         raise UsageError(f"draw: --count {options.count}: 1 or more questions are needed")
-    drawn = DrawRecipe.load(options.recipe, options.table).draw(options.seed, options.count)
+    drawn = DrawRecipe(options.recipe, options.table).draw(options.seed, options.count)
     ending = ".questions.csv" if options.blind else ".csv"
     paths = {language: options.to / f"{language}{ending}" for language in drawn}
     if there := next((path for path in paths.values() if path.exists()), None):
@@ -30,20 +30,16 @@ def main(argv: Sequence[str]) -> int:
     )
     for language, path in paths.items():
         say(sys.stdout, f"{path}: {plural(len(drawn[language]), 'question')}, seed {options.seed}")
-    return DONE if options.blind else _checked(paths, options.dataset)
-
-
-def _checked(paths: dict[str, Path], dataset: str) -> int:
-    results: list[CheckResult] = []
-    for language, path in paths.items():
-        results.append(check_files([path], f"{dataset}:{language}"))
-        say(sys.stdout, *results[-1].lines)
-        say(sys.stderr, *results[-1].refused)
+    code, dataset = DONE, options.dataset
+    for language, path in () if options.blind else paths.items():
+        result = check_files([path], f"{dataset}:{language}")
+        say(sys.stdout, *result.lines)
+        say(sys.stderr, *result.refused)
         items = shlex.quote(f"{dataset}:{language}={path}")
         say(sys.stdout, f"pytest -n 8 cases/{dataset} --items {items} --model PROVIDER:NAME")
-    wrong = any(one.refused for one in results)
-    errors = any(finding.severity == "error" for one in results for finding in one.findings)
-    return FOUND if wrong or errors else DONE
+        if result.refused or any(one.severity == "error" for one in result.findings):
+            code = FOUND
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:

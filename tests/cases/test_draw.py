@@ -38,7 +38,7 @@ def table(rows: int = 40) -> str:
 def recipe(folder: Path, draw: str, rows: str = "", top: str = TOP) -> DrawRecipe:
     (folder / "towns.csv").write_text(rows or table(), encoding="utf-8")
     (folder / "recipe.yaml").write_text(top + draw, encoding="utf-8")
-    return DrawRecipe.load(folder / "recipe.yaml", folder / "towns.csv")
+    return DrawRecipe(folder / "recipe.yaml", folder / "towns.csv")
 
 
 def people(made: DrawRecipe, drawn: Drawn) -> list[int]:
@@ -150,7 +150,7 @@ def test_the_bundled_recipe_spells_names(tmp_path: Path, language: str, wanted: 
     text = VILLAGES.read_text(encoding="utf-8")
     text = re.sub(r"count: \d+", "count: 1", text).replace("within: 150%", "within: 9000%")
     (tmp_path / "own.yaml").write_text(text[: text.index("  - id: be-")], encoding="utf-8")
-    made = DrawRecipe.load(tmp_path / "own.yaml", tmp_path / "register.csv")
+    made = DrawRecipe(tmp_path / "own.yaml", tmp_path / "register.csv")
     for one in made.draw(1)[language]:
         assert all(name in one["Question"] for name in wanted)
 
