@@ -10,7 +10,7 @@ from itertools import pairwise, permutations
 from pathlib import Path
 
 from cases.config import LANGUAGE
-from cases.tables import Table, TableRow, normal, read_table
+from cases.tables import TableRow, normal, read_table
 from evaluators.output import plural
 from evaluators.reading import NUMBER, Settings, load_settings
 from evaluators.text import hint, shown

@@ -161,7 +161,7 @@ def _check_golds(rows: Sequence[ItemRow], cases: Sequence[Case]) -> None:
         told_apart = any(
             one.record.values.get(name) != value
             for name, value in two.record.values.items()
-            if name in two.layout.id or name.endswith(IDENTIFIERS)
+            if name in two.layout.names["id"] or name.endswith(IDENTIFIERS)
         )
         if not told_apart and not set.intersection(*golds):
             other = f"{_where(one.record)} answers it {shown(cases[before].expected)}"

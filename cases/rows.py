@@ -6,9 +6,8 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
 
 from cases.tables import Number, Table, TableRow
 from evaluators.core import UsageError
@@ -28,50 +27,53 @@ _MARK = re.compile(r"\s*(?:(false\s+premise)|unanswerable)\s*:", re.IGNORECASE)
 _WANTED = "want a number, with the gold's unit or without: '5', '5 m'; or a share: '2 %'"
 
 
-@dataclass(frozen=True, kw_only=True)
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "gold": ("answer", "answers"),
+    "context": ("context", "paragraph", "passage"),
+    "question": ("question", "problem"),
+    "recorded": ("predicted_answer", "predicted_answers"),
+    "aliases": ("aliases",),
+    "tolerance": ("tolerance",),
+    "label": (),
+    "id": ("id", "qid"),
+    "metadata": ("metadata",),
+}
+"""The normal column names of each field of an item, the usual one first. All columns of golds that
+a file has are accepted forms, the main one first."""
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
-    """The normal column names of each field of an item; the first name is the usual one."""
+    """The columns of one kind's items."""
 
     required: tuple[str, ...]
-    gold: tuple[str, ...] = ("answer", "answers")
-    """All of these columns that a file has are accepted forms, the main one first."""
-    context: tuple[str, ...] = ("context", "paragraph", "passage")
-    question: tuple[str, ...] = ("question", "problem")
-    recorded: tuple[str, ...] = ("predicted_answer", "predicted_answers")
-    aliases: tuple[str, ...] = ("aliases",)
-    tolerance: tuple[str, ...] = ("tolerance",)
-    label: tuple[str, ...] = ()
-    id: tuple[str, ...] = ("id", "qid")
-    metadata: tuple[str, ...] = ("metadata",)
-
-    def names(self, field: str) -> tuple[str, ...]:
-        """Return the names of one field."""
-        found: tuple[str, ...] = getattr(self, field)
-        return found
-
-    @cached_property
-    def used(self) -> frozenset[str]:
-        """Every name that is not metadata of an item; a second id is."""
-        return frozenset(name for field in FIELDS for name in self.names(field)) - set(self.id[1:])
+    names: Mapping[str, tuple[str, ...]]
+    """Those of each field."""
+    used: frozenset[str]
+    """Every name that is not metadata of an item; a second id is."""
 
 
-FIELDS = tuple(one.name for one in fields(Layout) if one.name != "required")
+def _layout(*required: str, **own: tuple[str, ...]) -> Layout:
+    names = {**FIELDS, **own}
+    used = frozenset(name for some in names.values() for name in some)
+    return Layout(required, names, used.difference(FIELDS["id"][1:]))
+
 
 LAYOUTS: Mapping[Kind, Layout] = {
-    GRADED: Layout(required=("question", "gold")),
-    RATED: Layout(gold=("expected",), context=("context",), tolerance=(), required=("question",)),
-    YES_NO: Layout(
+    GRADED: _layout("question", "gold"),
+    RATED: _layout("question", gold=("expected",), context=("context",), tolerance=()),
+    YES_NO: _layout(
+        *("context", "question", "gold"),
         gold=("answer",),
         context=("paragraph", "passage", "context"),
         aliases=(),
         tolerance=(),
-        required=("context", "question", "gold"),
     ),
-    CHECKED: Layout(required=("question",)),
-    JUDGED: Layout(label=("label",), required=("question", "gold", "recorded", "label")),
+    CHECKED: _layout("question"),
+    JUDGED: _layout("question", "gold", "recorded", "label", label=("label",)),
 }
 
-SPELLINGS: Mapping[str, str] = {
+SPELLINGS = {
     **{name: name.capitalize() for name in ("question", "answer", "answers")},
     "predicted_answers": "Predicted answers",
 }
@@ -94,7 +96,7 @@ def check_columns(table: Table, layout: Layout) -> None:
             _check_script(table, column, name, layout)
     if table.has_header:
         for field in layout.required:
-            names, found = layout.names(field), table.names.values()
+            names, found = layout.names[field], table.names.values()
             if set(names).isdisjoint(table.names):
                 guesses = (hint(name, found) for name in names)
                 close = next((guess for guess in guesses if guess.startswith("did you mean")), "")
@@ -143,7 +145,7 @@ class ItemRow:
     def required(self, field: str) -> str:
         """Return the column of a field. Raises UsageError where there is none."""
         if field not in self.columns:
-            names = self.layout.names(field)
+            names = self.layout.names[field]
             there = listed(self.table.names.values())
             raise self.problem(names[0], f"missing{spellings(names)}; the file has {there}")
         return self.columns[field]
@@ -184,7 +186,7 @@ def rows_of(table: Table, layout: Layout) -> Iterator[ItemRow]:
     for record in table.records:
         names = tuple(record.values)
         for field in () if names in found else FIELDS:
-            known = [name for name in layout.names(field) if name in record.values]
+            known = [name for name in layout.names[field] if name in record.values]
             if len(known) > 1 and field not in ("id", "gold"):
                 what = f"says the same as column {known[0]!r}; keep one"
                 raise table.problem(record, known[1], what)
@@ -196,7 +198,7 @@ def golds_of(row: ItemRow, language: str) -> tuple[str, ...]:
     """Return the gold forms, the main one first, with the tolerance's range. Raises UsageError."""
     main = row.required("gold")
     found: list[str] = []
-    for column in row.layout.gold:
+    for column in row.layout.names["gold"]:
         if column in row.record.values:
             found += _forms(row, column)
     column, value = row.find("aliases")
@@ -246,10 +248,11 @@ def metadata_of(row: ItemRow) -> dict[str, object]:
     if value is not None and not isinstance(value, dict):
         what = f"a mapping such as {{'topic': 'Art'}} is needed, not {shown(value)}"
         raise row.problem(column, what)
-    entries = _plain_map(row, column, value or {}, 0)
+    _plain(row, column, [f"{name}" for name in value or {}])
+    found = {f"{name}": _plain(row, column, one, 1) for name, one in (value or {}).items()}
     others = row.record.values.items()
     used = row.layout.used
-    return entries | {name: _plain(row, name, one) for name, one in others if name not in used}
+    return found | {name: _plain(row, name, one) for name, one in others if name not in used}
 
 
 def _literal(row: ItemRow, column: str, text: str) -> object:
@@ -257,11 +260,9 @@ def _literal(row: ItemRow, column: str, text: str) -> object:
     if len(text) > MAX_LITERAL:
         raise row.problem(column, f"{len(text):,} characters; at most {MAX_LITERAL:,} are read")
     try:
-        if "\\" not in text:
-            return ast.literal_eval(text.strip() or "None")
         with warnings.catch_warnings():  # an odd escape such as \d is the file's affair
             warnings.simplefilter("ignore")
-            return ast.literal_eval(text.strip())
+            return ast.literal_eval(text.strip() or "None")
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise row.problem(column, f"not a Python literal (nothing is run): {shown(text)}") from None
 
@@ -271,7 +272,8 @@ def _plain(row: ItemRow, column: str, value: object, depth: int = 0) -> object:
     if depth > MAX_DEPTH:
         raise row.problem(column, f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, Mapping):
-        return _plain_map(row, column, value, depth)
+        _plain(row, column, [f"{name}" for name in value])
+        return {f"{name}": _plain(row, column, one, depth + 1) for name, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(row, column, item, depth + 1) for item in value]
     if isinstance(value, Number):  # as its text where Python would not hold it exactly enough
@@ -285,16 +287,6 @@ def _plain(row: ItemRow, column: str, value: object, depth: int = 0) -> object:
     if value is None or isinstance(value, (str, int, float)):
         return value
     raise row.problem(column, f"{type(value).__name__} values are not kept; write text")
-
-
-def _plain_map(
-    row: ItemRow, column: str, value: Mapping[object, object], depth: int
-) -> dict[str, object]:
-    found = {}
-    for key, item in value.items():
-        _plain(row, column, str(key))
-        found[str(key)] = _plain(row, column, item, depth + 1)
-    return found
 
 
 def check_gold(gold: str, language: str) -> None:
@@ -335,21 +327,23 @@ def with_tolerance(gold: str, tolerance: str, language: str) -> str:
     reach = _reach(tolerance, quantity, language)
     before = gold[: figure.start()][: -1 if value < 0 else None]
     mark = tables(language).decimal
-    low, high = (_digits(end).replace(".", mark) for end in (value - reach, value + reach))
+    low, high = (
+        f"{end.normalize():f}".replace(".", mark) for end in (value - reach, value + reach)
+    )
     return f"{before}{low}..{high}{gold[figure.end() :]}"
 
 
 def _reach(tolerance: str, gold: Quantity, language: str) -> Decimal:
     """Return how far from the gold an answer may be, in the gold's unit."""
     found, words = _quantities(tolerance, language), read(tolerance).words
-    if len(found) != 1 or (found[0].start, found[0].end) != (0, len(words)):
+    if [(one.start, one.end) for one in found] != [(0, len(words))]:
         raise ValueError(f"got {shown(tolerance)}; {_WANTED}")
-    one, percent = found[0], PERCENT
+    one = found[0]
     if _value(one) <= 0:
         raise ValueError(f"got {shown(tolerance)}; it must be above 0: {_WANTED}")
-    if one.unit == percent and gold.unit != percent:
+    if one.unit == PERCENT and gold.unit != PERCENT:
         return abs(_value(gold)) * _value(one) / 100
-    if one.unit == percent:
+    if one.unit == PERCENT:
         what = f"{shown(tolerance)} of a percentage may be points or a share; write a bare number"
         raise ValueError(what)
     if not one.shares_unit(gold):
@@ -364,8 +358,3 @@ def _quantities(text: str, language: str) -> list[Quantity]:
 def _value(quantity: Quantity) -> Decimal:
     """Return the first reading as written; a float keeps 15 digits of it."""
     return Decimal(str(quantity.values[0]))
-
-
-def _digits(value: Decimal) -> str:
-    digits = f"{value:f}"
-    return digits.rstrip("0").rstrip(".") if "." in digits else digits
