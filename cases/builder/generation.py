@@ -255,33 +255,29 @@ class GenerateStep(BuildStep):
 
     def settings(self) -> Values:
         """Return the generator, the form of its requests, and the versions of recipe and rules."""
-        recipe = self.build.recipe
-        generator = self.named("generator")
+        recipe, generator = self.build.recipe, self.named("generator")
         self.build.model("generator", generator)
-        values = {
+        return {
             "generator": generator,
             "plain": recipe.build.plain,
             "seed": recipe.build.seed,
             "recipe": recipe.generate_version,
             "rules": recipe.check_version,
         }
-        return self.fixed(values)
 
     def work(self, items: Sequence[DraftItem], calls: ModelCalls) -> list[DraftItem]:
         """Return the items with their questions."""
-
-        async def generate(model: Model, calls: StepCalls) -> list[DraftItem]:
-            generator = Generator(
-                model=model,
-                recipe=self.build.recipe,
-                seed=self.values["seed"],
-                passes=lambda items: check_questions(items, self.build.recipe),
-                forced=not self.values["plain"],
-                leave_out=self.build.options.leave_out_failed,
-            )
-            return await generator.generate(items, calls)
-
-        return calls.run(self.name, self.spec("generator"), generate)
+        recipe = self.build.recipe
+        make = partial(
+            Generator,
+            recipe=recipe,
+            seed=recipe.build.seed,
+            passes=partial(check_questions, recipe=recipe),
+            forced=not recipe.build.plain,
+            leave_out=self.build.options.leave_out_failed,
+        )
+        spec = self.spec("generator")
+        return calls.run(self.name, spec, lambda model, own: make(model=model).generate(items, own))
 
 
 class CheckStep(BuildStep):
@@ -292,7 +288,7 @@ class CheckStep(BuildStep):
 
     def settings(self) -> Values:
         """Return the version of the rules."""
-        return self.fixed({"recipe": self.build.recipe.check_version})
+        return {"recipe": self.build.recipe.check_version}
 
     def work(self, items: Sequence[DraftItem], _: ModelCalls) -> list[DraftItem]:
         """Return the items, dropped if a rule refuses them."""

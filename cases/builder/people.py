@@ -147,7 +147,7 @@ class ReviewStep(BuildStep):
         if build.options.unreviewed and build.folder.record(self.name):
             values = dict(build.folder.options(self.name))
         self._duty(values)
-        return self.fixed(values)
+        return values
 
     @staticmethod
     def _duty(values: Values) -> sheets.Duty | None:

@@ -322,7 +322,11 @@ class SampleStep(BuildStep):
                 f"build: {recipe.path}: say where texts come from: "
                 "sources: {news: {from: articles.jsonl, licence: CC0, count: 500}}"
             )
-        values = {
+        if not self.build.folder.record(self.name):
+            for group in recipe.sources:
+                for source in _sources(group):
+                    source.check()
+        return {
             "sources": {one.name: [f"{path}" for path in one.files] for one in recipe.sources},
             "counts": {one.name: one.count for one in recipe.sources},
             "licences": {one.name: one.licence for one in recipe.sources},
@@ -330,11 +334,6 @@ class SampleStep(BuildStep):
             "seed": recipe.build.seed,
             "recipe": recipe.sample_version,
         }
-        if not self.build.folder.record(self.name):
-            for group in recipe.sources:
-                for source in _sources(group):
-                    source.check()
-        return self.fixed(values)
 
     def work(self, _: Sequence[DraftItem], __: ModelCalls) -> list[DraftItem]:
         """Return the items of all groups."""
@@ -351,13 +350,9 @@ class SampleStep(BuildStep):
             found = sum(item.state == "kept" and item.origin.group == name for item in items)
             if found < number:
                 say(f"sample: {name}: only {found} of {number} paragraphs found")
+        paths = [path for group in groups for path in group.files]
+        self.values["files"] = {f"{path}": file_hash(path) for path in paths if path.is_file()}
         return items
-
-    def record(self) -> Values:
-        """Return the settings with the SHA-256 of each source that is a file."""
-        paths = [path for group in self.build.recipe.sources for path in group.files]
-        hashes = {f"{path}": file_hash(path) for path in paths if path.is_file()}
-        return {**self.values, "files": hashes}
 
 
 def _sources(group: SourceGroup) -> Iterator[TextSource]:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, TypeVar
@@ -127,7 +127,7 @@ class ModelCalls:
 
 
 class BuildStep(ABC):
-    """One step, with the settings that decide its result, ``values``."""
+    """One step, with the settings that decide its result, ``values``: they must stay the same."""
 
     name: ClassVar[str]
     help: ClassVar[str]
@@ -138,7 +138,16 @@ class BuildStep(ABC):
 
     def __init__(self, build: Build) -> None:
         self.build = build
-        self.values = self.settings()
+        self.values = dict(self.settings())
+        folder = build.folder
+        before = {} if self.renewed else folder.options(self.name)
+        for name, value in self.values.items() if before else ():
+            if before.get(name) != value:
+                raise UsageError(
+                    f"{folder.file(self.name)}: made with another {name} "
+                    f"({before.get(name)!r:.80}, now {value!r:.80}); give the same, take another "
+                    "--folder, or delete that file"
+                )
 
     @abstractmethod
     def settings(self) -> Values:
@@ -148,25 +157,8 @@ class BuildStep(ABC):
     def work(self, items: Sequence[DraftItem], calls: ModelCalls) -> list[DraftItem]:
         """Return the items as the step leaves them. Raises BuildError if it cannot be done."""
 
-    def record(self) -> Values:
-        """Return what settings.json keeps of the step."""
-        return self.values
-
     def finish(self, report: Values) -> None:  # noqa: B027  # most steps have nothing to add
         """Write the step's other files; every run does it again."""
-
-    def fixed(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the values. Raises UsageError if the step was done with others."""
-        folder = self.build.folder
-        before = folder.options(self.name)
-        for name, value in values.items() if before else ():
-            if before.get(name) != value:
-                raise UsageError(
-                    f"{folder.file(self.name)}: made with another {name} "
-                    f"({before.get(name)!r:.80}, now {value!r:.80}); give the same, take another "
-                    "--folder, or delete that file"
-                )
-        return values
 
     def named(self, role: str, step: str = "") -> str:
         """Return the SPEC of a model. Raises UsageError if none was given, now or before."""
@@ -185,9 +177,9 @@ class BuildStep(ABC):
     def is_done(self) -> bool:
         """Whether the step and all before it are made, and nothing is left to do."""
         folder, name = self.build.folder, self.name
-        same = not self.renewed or folder.options(name) == self.record()
-        done = name in made_steps(folder) and same
-        return done and all(item.state != "pending" for item in folder.read(name))
+        same = not self.renewed or folder.options(name) == self.values
+        same = same and name in made_steps(folder)
+        return same and all(item.state != "pending" for item in folder.read(name))
 
 
 def run_steps(build: Build, steps: Sequence[type[BuildStep]]) -> Values:
@@ -198,31 +190,27 @@ def run_steps(build: Build, steps: Sequence[type[BuildStep]]) -> Values:
     specs = [step.spec(role) for step in left for role in step.models if step.values.get(role)]
     calls = ModelCalls(build.options, specs, build.say)
     for step in made:
-        _do(step, calls)
-    return write_report(build)
-
-
-def _do(step: BuildStep, calls: ModelCalls) -> None:
-    build, folder, name = step.build, step.build.folder, step.name
-    if step.is_done:
-        build.say(f"{summary(name, folder.read(name))} (done before)")
+        name, folder = step.name, build.folder
+        if step.is_done:
+            build.say(f"{summary(name, folder.read(name))} (done before)")
+            step.finish(write_report(build))
+            continue
+        source, taken = "", list[DraftItem]()
+        if name != STEPS[0]:
+            before = STEPS[STEPS.index(name) - 1]
+            if before not in made_steps(folder):
+                what = f"{name} comes after {before}, which is not done; run `{before}` first"
+                raise UsageError(f"build: {what}")
+            source, taken = folder.record(before)["output"], folder.read(before)
+            check_finished(before, taken)
+        items = step.work(kept(taken), calls)
+        if step.models and build.options.leave_out_failed:
+            items = work_folder.drop_failed(items)
+        folder.publish(name, items, step.values, source)
+        build.say(summary(name, items))
         step.finish(write_report(build))
-        return
-    source, taken = "", list[DraftItem]()
-    if name != STEPS[0]:
-        before = STEPS[STEPS.index(name) - 1]
-        if before not in made_steps(folder):
-            what = f"{name} comes after {before}, which is not done; run `{before}` first"
-            raise UsageError(f"build: {what}")
-        source, taken = folder.record(before)["output"], folder.read(before)
-        check_finished(before, taken)
-    items = step.work(kept(taken), calls)
-    if step.models and build.options.leave_out_failed:
-        items = work_folder.drop_failed(items)
-    folder.publish(name, items, step.record(), source)
-    build.say(summary(name, items))
-    step.finish(write_report(build))
-    check_finished(name, items)
+        check_finished(name, items)
+    return write_report(build)
 
 
 def made_steps(folder: WorkFolder) -> list[str]:
@@ -255,15 +243,8 @@ def check_finished(step: str, items: Sequence[DraftItem]) -> None:
 
 
 def write_report(build: Build) -> Values:
-    """Return the counts of all steps made so far, and write them to ``report.json``."""
-    made = {step: build.folder.read(step) for step in made_steps(build.folder)}
-    found = report(made, build.recipe.question.negations)
-    build.folder.write_json(work_folder.REPORT, found)
-    return found
-
-
-def report(steps: Mapping[str, Sequence[DraftItem]], negations: Collection[str]) -> Values:
-    """Return the counts of all steps, and the balance and sources of the items left."""
+    """Return, and write to ``report.json``, the counts of all steps made so far."""
+    steps = {step: build.folder.read(step) for step in made_steps(build.folder)}
     left = kept(list(steps.values())[-1]) if steps else []
     answered = [item for item in left if item.answer]
     last: dict[str, str] = {}  # of each sampled item, at the last step that it reached
@@ -271,15 +252,17 @@ def report(steps: Mapping[str, Sequence[DraftItem]], negations: Collection[str])
         for item in items:
             word = "kept by" if item.state == "kept" else f"{item.state} at"
             last[item.id] = f"{word} {step}" + (f": {item.reason}" if item.reason else "")
-    return {
+    found = {
         "steps": {step: _counts(items) for step, items in steps.items()},
         "final": dict(sorted(Counter(last.values()).items())),
         "items": len(last),
         "answers": dict(sorted(Counter(item.answer for item in answered).items())),
         "sources": dict(sorted(Counter(item.origin.group for item in left).items())),
         "licences": dict(sorted(Counter(item.origin.licence for item in left).items())),
-        "question_only": question_only(answered, negations),
+        "question_only": question_only(answered, build.recipe.question.negations),
     }
+    build.folder.write_json(work_folder.REPORT, found)
+    return found
 
 
 def _counts(items: Sequence[DraftItem]) -> dict[str, Any]:

@@ -135,31 +135,25 @@ class ValidateStep(BuildStep):
     def settings(self) -> Values:
         """Return the validator, the form of its requests, and the versions of its prompts."""
         build, recipe = self.build, self.build.recipe
-        own, blind, named = recipe.validation, recipe.build.blind, self.named("validator")
-        values = {
-            "validator": named,
-            "blind": blind,
-            "same_provider": recipe.build.same_provider,
-            "rubric": version_of(own) if own else self._rubric.version,
-            **({"prompt": self._prompt.version} if blind else {}),
-        }
-        validator = build.model("validator", named)
+        own, named = recipe.validation, self.named("validator")
+        validator, same_provider = build.model("validator", named), recipe.build.same_provider
         if writer := build.setting("generator", "generate"):
             generator = build.model("generator", writer)
-            check_pair(generator, validator, same_provider=recipe.build.same_provider)
-        return self.fixed(values)
+            check_pair(generator, validator, same_provider=same_provider)
+        return {
+            "validator": named,
+            "blind": recipe.build.blind,
+            "same_provider": same_provider,
+            "rubric": version_of(own) if own else self._rubric.version,
+            **({"prompt": self._prompt.version} if recipe.build.blind else {}),
+        }
 
     def work(self, items: Sequence[DraftItem], calls: ModelCalls) -> list[DraftItem]:
         """Return the items, dropped if the validator does not confirm them."""
-
-        async def validate(model: Model, calls: StepCalls) -> list[DraftItem]:
-            blind = self._prompt if self.values["blind"] else None
-            validator = Validator(
-                model=model, recipe=self.build.recipe, rubric=self._rubric, blind=blind
-            )
-            return await validator.validate(items, calls)
-
-        return calls.run(self.name, self.spec("validator"), validate)
+        blind = self._prompt if self.values["blind"] else None
+        make = partial(Validator, recipe=self.build.recipe, rubric=self._rubric, blind=blind)
+        spec = self.spec("validator")
+        return calls.run(self.name, spec, lambda model, own: make(model=model).validate(items, own))
 
     @property
     def _rubric(self) -> Rubric:
@@ -181,7 +175,7 @@ class ProbeStep(BuildStep):
         """Return both models and the version of the prompt; only ``probe`` if it is off."""
         recipe = self.build.recipe
         if not recipe.build.probe:
-            return self.fixed({"probe": False})
+            return {"probe": False}
         if not recipe.probe:
             raise UsageError(
                 f"{recipe.path}: no key 'probe', the prompt of that step; add it, or say "
@@ -189,7 +183,7 @@ class ProbeStep(BuildStep):
             )
         steps = zip(self.models, ("generate", "validate"), strict=True)
         models = {role: self.named(role, step) for role, step in steps}
-        return self.fixed({"probe": True, **models, "recipe": recipe.probe_version})
+        return {"probe": True, **models, "recipe": recipe.probe_version}
 
     def work(self, items: Sequence[DraftItem], calls: ModelCalls) -> list[DraftItem]:
         """Return the items, dropped if both know them; the second gets what the first knew."""
