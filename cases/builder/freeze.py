@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -81,9 +81,9 @@ def _pairs(members: Iterable[DraftItem], size: int, seed: int) -> list[tuple[Dra
     return sorted(zip(yes, no, strict=False), key=lambda pair: rank(pair[0]))
 
 
-def rows_of(items: Iterable[DraftItem], recipe: Recipe) -> list[dict[str, object]]:
-    """Return the items as rows of a data file, by id, without empty values."""
-    rows = []
+def data_files(folder: Path, recipe: Recipe, items: Iterable[DraftItem]) -> Files:
+    """Return the data file ``<language>.jsonl`` and one for each split: rows by id, with texts."""
+    lines: dict[str, list[str]] = {"": []}
     for item in sorted(items, key=lambda one: one.id):
         row: dict[str, object] = {
             "id": item.id,
@@ -99,20 +99,11 @@ def rows_of(items: Iterable[DraftItem], recipe: Recipe) -> list[dict[str, object
             "reviewers": len(verdicts_on(item)),
             "corrected": "answer_before" in item.review,
         }
-        rows.append({key: value for key, value in row.items() if value not in ("", None)})
-    return rows
-
-
-def data_files(folder: Path, language: str, rows: Sequence[Mapping[str, object]]) -> Files:
-    """Return the data file ``<language>.jsonl``, and one for each split, with their texts."""
-    by_path = {folder / f"{language}.jsonl": list(rows)}
-    for split in sorted({str(row["split"]) for row in rows if "split" in row}):
-        some = [row for row in rows if row.get("split") == split]
-        by_path[folder / f"{language}.{split}.jsonl"] = some
-    return {
-        path: "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in some)
-        for path, some in by_path.items()
-    }
+        row = {key: value for key, value in row.items() if value not in ("", None)}
+        for split in {"", item.split}:
+            lines.setdefault(split, []).append(f"{json.dumps(row, ensure_ascii=False)}\n")
+    names = {split: f".{split}" * bool(split) for split in sorted(lines)}
+    return {folder / f"{recipe.language}{names[one]}.jsonl": "".join(lines[one]) for one in names}
 
 
 def missing_files(folder: Path, recipe: Recipe, shares: Values, splits: Iterable[str]) -> Files:
@@ -173,7 +164,10 @@ def datasheet(
     """
     sample, probe = options.get("sample", {}), options.get("probe", {})
     dropped = report["steps"].get("probe", {}).get("dropped_why", {})
-    models: list[Row] = []
+    origins, models = [item.origin for item in items], list[Row]()
+    balance: dict[Row, Counter[str]] = defaultdict(Counter)
+    for item in items:
+        balance[item.origin.group, item.split][item.answer] += 1
     for step, role in (("generate", "generator"), ("validate", "validator")):
         said: list[Values] = [getattr(item, role) for item in items]
         returned = {public(one.get("returned") or one.get("model")) for one in said}
@@ -186,8 +180,11 @@ def datasheet(
         yes=facts["labels"][YES],
         no=facts["labels"][NO],
         total=len(items),
-        balance=_balance(items),
-        sources=_sources(items, sample.get("files", {})),
+        balance=balance,
+        answers=Counter(item.answer for item in items),
+        sources=Counter((one.group, Path(one.source).name, one.licence) for one in origins),
+        hashes={Path(path).name: sha for path, sha in sample.get("files", {}).items()},
+        prose=prose,
         seed=sample.get("seed"),
         models=models,
         validate=options.get("validate", {}),
@@ -195,30 +192,11 @@ def datasheet(
         known=int(dropped.get(KNOWN, 0)) if probe.get("probe") else None,
         recipes={step: made["recipe"] for step, made in options.items() if "recipe" in made},
         seen=sum(bool(item.review.get("said")) for item in items),
-        answers=sum("answer_before" in item.review for item in items),
-        questions=sum("question_before" in item.review for item in items),
+        turned=sum("answer_before" in item.review for item in items),
+        reworded=sum("question_before" in item.review for item in items),
         agreement=[_agreement(one) for one in facts["agreement"]],
         alone=report.get("question_only", {}),
     )
-
-
-def _balance(items: Sequence[DraftItem]) -> list[Row]:
-    counts = Counter((item.origin.group, item.split, item.answer) for item in items)
-    rows: list[Row] = [
-        (prose(group), split or "–", *(f"{counts[group, split, one]:,}" for one in (YES, NO)))
-        for group, split in sorted({(group, split) for group, split, _ in counts})
-    ]
-    whole = Counter(item.answer for item in items)
-    return [*rows, ("all", "all", f"{whole[YES]:,}", f"{whole[NO]:,}")]
-
-
-def _sources(items: Sequence[DraftItem], hashes: Mapping[str, str]) -> list[Row]:
-    places = [(one.origin.group, Path(one.origin.source).name, one.origin.licence) for one in items]
-    known = {Path(path).name: sha for path, sha in hashes.items()}
-    return [
-        (prose(group), prose(where), prose(licence), f"{count:,}", _code(known.get(where)))
-        for (group, where, licence), count in sorted(Counter(places).items())
-    ]
 
 
 def _agreement(one: Agreement) -> Row:
@@ -273,7 +251,7 @@ class FreezeStep(BuildStep):
         if not counts:
             what = "freeze: no item is left, or all of a source have one answer; sample more"
             raise BuildError(what)
-        changed(self._data(selected))
+        changed(data_files(Path(values["to"]), build.recipe, kept(selected)))
         for group, wanted in sizes.items():
             if counts[group] < wanted // 2 * 2:
                 build.say(
@@ -282,16 +260,12 @@ class FreezeStep(BuildStep):
                 )
         return selected
 
-    def _data(self, items: Sequence[DraftItem]) -> Files:
-        rows = rows_of(kept(items), self.build.recipe)
-        return data_files(Path(self.values["to"]), self.build.recipe.language, rows)
-
     def finish(self, report: Values) -> None:
         """Put the dataset's files in place; the same steps give the same bytes."""
         build, to = self.build, Path(self.values["to"])
         folder, recipe, language = build.folder, build.recipe, build.recipe.language
         items = kept(folder.read(self.name))
-        data = self._data(items)
+        data = data_files(to, recipe, items)
         sheet = datasheet(
             items,
             {step: folder.options(step) for step in STEPS if step != self.name},

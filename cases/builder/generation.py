@@ -12,7 +12,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from cases.builder.recipe import OWN_PLACE, PARAGRAPHS, Recipe, filled
+from cases.builder.recipe import OWN_PLACE, PARAGRAPHS, Recipe
 from cases.builder.rules import check_questions
 from cases.builder.steps import BuildStep, ModelCalls, StepCalls
 from cases.builder.work_folder import BuildError, DraftItem, Values, drop_failed, kept
@@ -61,11 +61,10 @@ class Generator:
             due = round((got[core.YES] + got[core.NO] + len(wave)) / 2) - got[core.YES]
             order = sorted(wave, key=lambda one: sha256(f"{self.seed}:{one.id}".encode()).digest())
             yes = {item.id for item in order[: max(0, due)]}
-            steered = [
-                replace(item, wanted=core.YES if item.id in yes else core.NO) for item in wave
+            wave = [replace(one, wanted=core.YES if one.id in yes else core.NO) for one in wave]
+            jobs = [
+                partial(self._batch, wave[at : at + BATCH]) for at in range(0, len(wave), BATCH)
             ]
-            batches = [steered[at : at + BATCH] for at in range(0, len(wave), BATCH)]
-            jobs = [partial(self._batch, batch) for batch in batches]
             name = f"generate: requests for texts from {start + 1} on"
             for result in await calls.ask_all(name, jobs):
                 if isinstance(result, CallError):  # pragma: no cover - a batch catches its own
@@ -100,8 +99,7 @@ class Generator:
             request = self.request(items, attempt)
             reply = await ask(self.model, request)
         except RefusedError as error:
-            # One text that a provider refuses must not take the others with it.
-            reason = UNREAD if len(items) > 1 else "refused"
+            reason = UNREAD if len(items) > 1 else "refused"  # perhaps for one text alone
             return [item.dropped(reason, f"{error}") for item in items]
         except CallError as error:
             return [item.pending(error.kind, f"{error}") for item in items]
@@ -109,13 +107,9 @@ class Generator:
         listing = read_listing(reply, len(items), self.recipe.labels, texts)
         if isinstance(listing, Invalid):
             return [item.dropped(UNREAD, listing.reason) for item in items]
-        by: Values = {
-            "model": self.model.spec,
-            "returned": reply.model,
-            "prompt": request.version,
-            "texts": len(items),
-        }
-        shared: dict[str, Any] = {"batch": tuple(item.id for item in items), "generator": by}
+        by = {"model": self.model.spec, "returned": reply.model, "prompt": request.version}
+        batch = tuple(item.id for item in items)
+        shared: dict[str, Any] = {"batch": batch, "generator": {**by, "texts": len(items)}}
         return [
             item.dropped(UNREAD, read.reason)
             if isinstance(read, Invalid)
@@ -135,8 +129,9 @@ class Generator:
                 f'"text": {encode(item.paragraph)}}}'
                 for number, item in enumerate(items, 1)
             ]
-            places = {"{count}": str(len(items)), "{texts}": "\n".join(rows)}
-            user = sendable(filled(self.recipe.user, places))
+            before, after = self.recipe.user.split("{texts}")  # texts are not searched for places
+            parts = [one.replace("{count}", str(len(items))) for one in (before, after)]
+            user = sendable("\n".join(rows).join(parts))
             system = Message(role="system", content=self.recipe.system)
             messages = (system, Message(role="user", content=user))
             tool = _tool(labels) if self.forced else None
@@ -158,17 +153,14 @@ def own_message(template: str, values: Mapping[str, str]) -> tuple[Message, ...]
 
 
 def _tool(labels: Mapping[str, str]) -> Tool:
-    properties = {
+    fields = {
         "number": {"type": "integer", "description": "The number of the text."},
         "question": {"type": "string", "description": "The yes/no question about it."},
         "answer": {"type": "string", "enum": [labels[core.YES], labels[core.NO]]},
     }
-
-    def exactly(fields: Mapping[str, object]) -> dict[str, object]:
-        known = {"type": "object", "properties": dict(fields), "required": [*fields]}
-        return {**known, "additionalProperties": False}
-
-    schema = exactly({"items": {"type": "array", "items": exactly(properties)}})
+    exact = {"type": "object", "properties": fields, "required": [*fields]}
+    items = {"items": {"type": "array", "items": {**exact, "additionalProperties": False}}}
+    schema = {**exact, "properties": items, "required": [*items], "additionalProperties": False}
     return Tool(name=TOOL, description="Hand in one question for each text.", schema=schema)
 
 
@@ -192,11 +184,9 @@ def read_listing(
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         return Invalid("no list of objects with number, question and answer")
     entries = numbered(entries, texts) if texts else entries
-    given = [entry.get("number") for entry in entries]
-    numbers = [one for one in given if type(one) is int]
-    if numbers != given:
+    if any(type(entry.get("number")) is not int for entry in entries):
         return Invalid("an entry without a number")
-    if sorted(numbers) != list(range(1, count + 1)):
+    if sorted(entry["number"] for entry in entries) != list(range(1, count + 1)):
         return Invalid(f"{len(entries)} entries for {count} texts, or a number twice")
     meanings = {word.casefold(): meaning for meaning, word in labels.items()}
     return {entry["number"]: _written(entry, meanings) for entry in entries}
@@ -212,11 +202,9 @@ def _json_text(reply: Reply) -> str:
     if said is None:
         raise ValueError("thoughts that are never closed")
     said = without_markup(plain(said))
-    start = _START.search(said)
-    if start is None:
+    if (start := _START.search(said)) is None:
         raise ValueError("no JSON list")
-    end = said.rfind("]" if said[start.start()] == "[" else "}") + 1
-    return said[start.start() : end]
+    return said[start.start() : said.rfind("]" if start[0][0] == "[" else "}") + 1]
 
 
 def numbered(entries: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list[dict[str, Any]]:
@@ -225,8 +213,7 @@ def numbered(entries: Sequence[Mapping[str, Any]], texts: Sequence[str]) -> list
     def key(text: str) -> str:
         return " ".join(text.split()).casefold().rstrip(".… ")
 
-    keys = [key(text) for text in texts]
-    found: list[dict[str, Any]] = []
+    keys, found = [key(text) for text in texts], list[dict[str, Any]]()
     for entry in entries:
         echo = key(str(entry.get("paragraph", "")))
         same = [at for at, key in enumerate(keys, 1) if key == echo]

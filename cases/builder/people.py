@@ -145,7 +145,7 @@ class ReviewStep(BuildStep):
             "seed": asks.seed,
         }
         if build.options.unreviewed and build.folder.record(self.name):
-            values = dict(build.folder.options(self.name))
+            values = build.folder.options(self.name)
         self._duty(values)
         return values
 

@@ -17,7 +17,6 @@ DATASET = "boolq"
 COUNT = 500  # items of a source group
 FOLDER = Path(__file__).parent / "recipes"
 PLACES = ("{count}", "{texts}")
-QUESTION = "{question}"
 OTHER = "other"
 KEYS = (
     *("language", "labels", "paragraph", "spelling", "question", "types", "system", "user"),
@@ -31,7 +30,6 @@ OWN_PLACE = re.compile(r"\{\{ ?(\w+) ?\}\}")
 T = TypeVar("T")
 Patterns = tuple[re.Pattern[str], ...]
 _GROUP = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-_PLACE = re.compile("|".join(map(re.escape, PLACES)))
 
 
 def _from(default: Any, low: float, high: float) -> Any:
@@ -212,11 +210,6 @@ def load_recipe(path: Path) -> Recipe:
     )
 
 
-def filled(template: str, values: Mapping[str, str]) -> str:
-    """Return a template with its places filled in one pass; values are not searched for places."""
-    return _PLACE.sub(lambda match: values[match[0]], template)
-
-
 def _template(templates: Settings, key: str, places: Sequence[str]) -> str:
     if not (name := templates.text(key)):
         return ""
@@ -235,8 +228,8 @@ def _needed(settings: Settings, key: str) -> str:
 
 
 def _labels(part: Settings) -> Mapping[str, str]:
-    part.check_keys(("yes", "no"))
-    labels = {YES: _needed(part, "yes"), NO: _needed(part, "no")}
+    part.check_keys(("yes", "no"), ("yes", "no"))
+    labels = {YES: part.text("yes"), NO: part.text("no")}
     for meaning, word in labels.items():
         if yes_or_no(word, labels[YES], labels[NO]) != meaning:
             raise part.problem(meaning.lower(), f"{word!r} is the other label")
@@ -267,7 +260,7 @@ def _probe(part: Settings) -> dict[str, str]:
         return {}
     part.check_keys(("unknown", "user"), ("unknown", "user"))
     unknown, user = part.text("unknown"), part.text("user")
-    for needed in (QUESTION, unknown):
+    for needed in ("{question}", unknown):
         if needed not in user:
             raise part.problem(key="user", what=f"{needed} must stand in it")
     return {"probe": user, "unknown": unknown, "probe_version": digest([unknown, user])}

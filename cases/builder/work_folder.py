@@ -15,11 +15,9 @@ from evaluators.reading import parse_json, read_text
 from evaluators.text import shown
 
 REPORT, LOCK = "report.json", "lock"
-FAILURES = frozenset(
-    {
-        *("timeout", "connection", "unreachable", "bad_body", "error_body"),
-        *("server", "overloaded", "rate_limit", "conflict"),
-    }
+FAILURES = (
+    *("timeout", "connection", "unreachable", "bad_body", "error_body"),
+    *("server", "overloaded", "rate_limit", "conflict"),
 )
 """Kinds of failure that may concern one call alone, unlike a wrong key or an empty budget."""
 
@@ -134,13 +132,11 @@ def sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
 class WorkFolder:
     """A work folder at a path."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        with _writing(path):
-            path.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+    path: Path
 
     def file(self, step: str) -> Path:
         """Return the path of a step's rows."""
@@ -161,10 +157,9 @@ class WorkFolder:
             raise UsageError(what)
         return record
 
-    def options(self, step: str) -> Values:
+    def options(self, step: str) -> dict[str, Any]:
         """Return the settings that a step was done with; empty if it is not done."""
-        options: Values = self.record(step).get("options", {})
-        return options
+        return dict(self.record(step).get("options", {}))
 
     def read(self, step: str) -> list[DraftItem]:
         """Return a step's items in their order."""
@@ -182,22 +177,17 @@ class WorkFolder:
         """Put a step's rows in place; ``source`` is the hash of the rows they were made from."""
         rows = "".join(f"{json.dumps(to_row(item), ensure_ascii=False)}\n" for item in items)
         record = {"options": dict(options), "input": source, "output": sha256(rows)}
-        self._write(self.file(step), f"{json.dumps(record, ensure_ascii=False)}\n{rows}")
+        _write(self.file(step), f"{json.dumps(record, ensure_ascii=False)}\n{rows}")
 
     def write_json(self, name: str, value: object) -> None:
         """Write a JSON file, whole."""
-        self._write(self.path / name, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
-
-    @staticmethod
-    def _write(path: Path, text: str) -> None:
-        with _writing(path):
-            write_whole(path, [text.encode("utf-8", "surrogatepass")])
+        _write(self.path / name, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def _write(path: Path, text: str) -> None:
     try:
-        yield
+        path.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+        write_whole(path, [text.encode("utf-8", "surrogatepass")])
     except OSError as error:
         where = error.filename or path
         what = f"{where}: cannot be written ({error.strerror}); fix that and run again"

@@ -141,7 +141,7 @@ def test_a_folder_that_cannot_be_had(tmp_path: Path) -> None:
     """The message names the folder, whatever stands in its way; one command at a time has it."""
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(BuildError, match=r"file.*cannot be written"):
-        WorkFolder(tmp_path / "file" / "work")
+        WorkFolder(tmp_path / "file" / "work").write_json("report.json", {})
     with pytest.raises(BuildError, match="cannot be written"), locked(tmp_path / "file"):
         pass
     (tmp_path / "work").mkdir()
@@ -346,7 +346,7 @@ SHARES = {"majority": 0.52, "first word": 0.595}
 
 def freeze_into(folder: Path, items: list[DraftItem] = ITEMS) -> Path:
     """Write the data files and what else is needed; returns the main file."""
-    data = freeze.data_files(folder, "be", freeze.rows_of(items, recipe()))
+    data = freeze.data_files(folder, recipe(), items)
     write_texts(freeze.changed(data).items())
     write_texts(freeze.missing_files(folder, recipe(), SHARES, ["train", "test"]).items())
     return next(iter(data))
