@@ -2,11 +2,10 @@
 
 import json
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from evaluators.text import shown
 README = "README.md"
 BUNDLED = Path(__file__).parents[1] / DATASET
 TEMPLATES = Path(__file__).parent / "templates"
+SURPLUS = ("surplus", "more than wanted of its source")
 Files = Mapping[Path, str]
 Row = tuple[str, ...]
 
@@ -35,50 +35,41 @@ def balanced(
     """Return the items; those that are not chosen are dropped with the reason.
 
     From every source as many yes as no are taken, at most ``sizes`` items of it: reviewed ones
-    first, otherwise by a hash of seed and id. The second of two items with one address is dropped.
-    ``shares`` (1 together) names the splits: each is half yes and half no in every source.
+    first, otherwise by a hash of seed and id; one of each address. ``shares`` (1 together) names
+    the splits: each is half yes and half no in every source.
     """
-    seen: set[str] = set()
-    single: list[DraftItem] = []
-    for item in items:
-        url = item.origin.url
-        single.append(item.dropped("same_article", url) if url and url in seen else item)
-        seen.add(url)
-    left = sorted(kept(single), key=lambda item: item.origin.group)
-    groups = groupby(left, key=lambda item: item.origin.group)
-    taken, split_of = dict.fromkeys(shares, 0), dict[str, str]()
-    pairs = (pair for name, some in groups for pair in _pairs(some, sizes[name], seed))
-    for number, pair in enumerate(pairs, 1):
-        # The split furthest behind its share so far, so that none is off by a whole pair.
-        behind = {name: (share * number - taken[name], share) for name, share in shares.items()}
-        split = max(behind, key=lambda name: behind[name], default="")
-        taken[split] = taken.get(split, 0) + 1
-        split_of |= {item.id: split for item in pair}
-    answers = Counter((item.origin.group, item.answer) for item in left)
-    found = []
-    for item in single:
-        group, other = item.origin.group, NO if item.answer == YES else YES
-        if item.id in split_of:
-            found.append(replace(item, split=split_of[item.id]))
-        elif item.state != "kept":
-            found.append(item)
-        elif answers[group, item.answer] > answers[group, other]:
-            found.append(item.dropped("balance", f"not enough {other} in {group}"))
-        else:
-            found.append(item.dropped("surplus", "more than wanted of its source"))
-    return found
-
-
-def _pairs(members: Iterable[DraftItem], size: int, seed: int) -> list[tuple[DraftItem, DraftItem]]:
-    """Return pairs of a yes and a no, in an order that the seed gives."""
 
     def rank(item: DraftItem) -> bytes:
         return sha256(f"freeze:{seed}:{item.id}".encode()).digest()
 
-    order = sorted(members, key=lambda item: (not verdicts_on(item), rank(item)))
-    yes = [item for item in order if item.answer == YES][: size // 2]
-    no = [item for item in order if item.answer == NO][: size // 2]
-    return sorted(zip(yes, no, strict=False), key=lambda pair: rank(pair[0]))
+    seen, single = dict[str, str](), list[DraftItem]()
+    for item in items:
+        first = seen.setdefault(url := item.origin.url or item.id, item.id) == item.id
+        single.append(item if first else item.dropped("same_article", url))
+    left, pairs = kept(single), list[tuple[DraftItem, DraftItem]]()
+    for name in sorted({item.origin.group for item in left}):
+        some = [item for item in left if item.origin.group == name]
+        order = sorted(some, key=lambda item: (not verdicts_on(item), rank(item)))
+        yes, no = ([one for one in order if one.answer == word] for word in (YES, NO))
+        fitting = [*zip(yes, no, strict=False)][: sizes[name] // 2]
+        pairs += sorted(fitting, key=lambda pair: rank(pair[0]))
+    taken, split_of = Counter[str](), dict[str, str]()
+    for number, pair in enumerate(pairs, 1):
+        # The split furthest behind its share so far, so that none is off by a whole pair.
+        behind = {name: (share * number - taken[name], share) for name, share in shares.items()}
+        split = max(behind, key=lambda name: behind[name], default="")
+        taken[split] += 1
+        split_of |= dict.fromkeys((item.id for item in pair), split)
+    answers = Counter((item.origin.group, item.answer) for item in left)
+    for at, item in enumerate(single):
+        group, other = item.origin.group, NO if item.answer == YES else YES
+        if item.id in split_of:
+            single[at] = replace(item, split=split_of[item.id])
+        elif item.state == "kept":
+            few = answers[group, other] < answers[group, item.answer]
+            why = ("balance", f"not enough {other} in {group}") if few else SURPLUS
+            single[at] = item.dropped(*why)
+    return single
 
 
 def data_files(folder: Path, recipe: Recipe, items: Iterable[DraftItem]) -> Files:
@@ -162,12 +153,9 @@ def datasheet(
 
     ``facts`` are name, language, labels, agreement, and the SHA-256 of each of its ``files``.
     """
-    sample, probe = options.get("sample", {}), options.get("probe", {})
-    dropped = report["steps"].get("probe", {}).get("dropped_why", {})
+    sample, probed = options.get("sample", {}), options.get("probe", {}).get("probe")
     origins, models = [item.origin for item in items], list[Row]()
-    balance: dict[Row, Counter[str]] = defaultdict(Counter)
-    for item in items:
-        balance[item.origin.group, item.split][item.answer] += 1
+    balance = Counter((item.origin.group, item.split, item.answer) for item in items)
     for step, role in (("generate", "generator"), ("validate", "validator")):
         said: list[Values] = [getattr(item, role) for item in items]
         returned = {public(one.get("returned") or one.get("model")) for one in said}
@@ -181,6 +169,7 @@ def datasheet(
         no=facts["labels"][NO],
         total=len(items),
         balance=balance,
+        groups=sorted({key[:2] for key in balance}),
         answers=Counter(item.answer for item in items),
         sources=Counter((one.group, Path(one.source).name, one.licence) for one in origins),
         hashes={Path(path).name: sha for path, sha in sample.get("files", {}).items()},
@@ -189,7 +178,7 @@ def datasheet(
         models=models,
         validate=options.get("validate", {}),
         contested=sum(map(is_contested, items)),
-        known=int(dropped.get(KNOWN, 0)) if probe.get("probe") else None,
+        known=report["steps"]["probe"].get("dropped_why", {}).get(KNOWN, 0) if probed else None,
         recipes={step: made["recipe"] for step, made in options.items() if "recipe" in made},
         seen=sum(bool(item.review.get("said")) for item in items),
         turned=sum("answer_before" in item.review for item in items),

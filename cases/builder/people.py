@@ -37,17 +37,16 @@ def assigned(items: Sequence[DraftItem], share: float, duty: sheets.Duty | None)
 
 def reviewers_of(item: DraftItem) -> list[str]:
     """Return the names of those who are to see an item."""
-    return list(item.review.get("asked", []))
+    return list(item.review.get("asked", ()))
 
 
 def verdicts_on(item: DraftItem) -> list[dict[str, str]]:
     """Return what reviewers said of an item: reviewer, verdict, edited, comment."""
-    return list(item.review.get("said", []))
+    return list(item.review.get("said", ()))
 
 
 def sheet_of(name: str, items: Iterable[DraftItem], reviewer: str = "") -> sheets.Sheet:
     """Return a sheet of items, with proposed wordings, and whether (not how) models disagree."""
-    question = sheets.verdict_question("question")
     rows = tuple(
         sheets.SheetItem(
             id=item.id,
@@ -57,7 +56,7 @@ def sheet_of(name: str, items: Iterable[DraftItem], reviewer: str = "") -> sheet
                 "question": item.question,
                 "source": f"{item.origin.title} · {item.origin.group}",
             },
-            questions=(question,),
+            questions=(sheets.verdict_question("question"),),
             edit=item.question,
             reasons=(
                 *((CONTESTED,) if is_contested(item) else ()),
@@ -109,17 +108,12 @@ def _accepted(item: DraftItem, outcome: Settled, *, unreviewed: bool) -> DraftIt
 
 def agreed(items: Sequence[DraftItem], recipe: Recipe) -> tuple[Agreement, ...]:
     """Return the agreement of those assigned at first, on all items and each type of question."""
-    types = {
-        item.id: recipe.type_of(item.review.get("question_before", item.question)) for item in items
-    }
-    found = []
+    types, found = dict[str, str](), list[Review]()
     for item in items:
+        types[item.id] = recipe.type_of(item.review.get("question_before", item.question))
         names, said = {name.casefold() for name in reviewers_of(item)}, verdicts_on(item)
-        first = [one for one in said if one["reviewer"].casefold() in names]
-        found += [
-            Review(item=item.id, reviewer=one["reviewer"], verdict=one["verdict"])
-            for one in first or said
-        ]
+        for one in [one for one in said if one["reviewer"].casefold() in names] or said:
+            found.append(Review(item=item.id, reviewer=one["reviewer"], verdict=one["verdict"]))
     return agreement(found, types)
 
 
@@ -137,15 +131,15 @@ class ReviewStep(BuildStep):
     def settings(self) -> Values:
         """Return the reviewers, the share of items they review, and the overlap."""
         build, asks = self.build, self.build.recipe.build
-        nobody = build.options.unreviewed or not asks.share
+        if build.options.unreviewed and build.folder.record(self.name):
+            return build.folder.options(self.name)
+        share = 0.0 if build.options.unreviewed else asks.share
         values = {
-            "reviewers": [] if nobody else list(build.setting("reviewers", self.name) or ()),
-            "share": 0.0 if nobody else asks.share,
+            "reviewers": list(build.setting("reviewers", self.name) or ()) if share else [],
+            "share": share,
             "overlap": asks.overlap,
             "seed": asks.seed,
         }
-        if build.options.unreviewed and build.folder.record(self.name):
-            values = build.folder.options(self.name)
         self._duty(values)
         return values
 
@@ -157,8 +151,7 @@ class ReviewStep(BuildStep):
         if not reviewers:
             what = "build: name who reviews: --reviewer NAME, once for each; or give --unreviewed"
             raise UsageError(what)
-        if overlap is None:
-            overlap = OVERLAP if len(reviewers) > 1 else 0.0
+        overlap = OVERLAP * (len(reviewers) > 1) if overlap is None else overlap
         return sheets.Duty(reviewers=reviewers, overlap=overlap, seed=values["seed"])
 
     def work(self, items: Sequence[DraftItem], _: ModelCalls) -> list[DraftItem]:

@@ -33,32 +33,26 @@ _END = re.compile(
 
 def known_language(code: str) -> Language:
     """Return what is known of a language. Raises UsageError for an unknown one."""
-    found = language_of(code)
-    if found is None:
-        raise UsageError(
-            f"language {code!r}: add its alphabet and frequent words to evaluators/languages.yaml"
-        )
-    return found
+    if found := language_of(code):
+        return found
+    what = f"language {code!r}: add its alphabet and frequent words to evaluators/languages.yaml"
+    raise UsageError(what)
 
 
 def language_fault(text: str, language: Language, rules: SpellingRules) -> Fault | None:
     """Return why a text is refused: ``script``, ``letters``, ``language`` or ``spelling``."""
     letters = [letter for letter in text.casefold() if letter.isalpha()]
-    if not letters:
-        return "script", "no letters"
     other = [letter for letter in letters if not has(language.script, letter)]
-    if len(other) > rules.other_script * len(letters):
-        return "script", f"{len(other)} of {len(letters)} letters are not {language.script}"
-    found = words(text)
-    own = language.letters
+    if not letters or len(other) > rules.other_script * len(letters):
+        odd = f"{len(other)} of {len(letters)} letters are not {language.script}"
+        return "script", odd if letters else "no letters"
+    found, own = words(text), language.letters
     foreign = [one for one in letters if own and one not in own and has(language.script, one)]
-    expected, odd = sum(letter in language.expected for letter in letters), ""
     if len(foreign) > rules.foreign * len(letters):
-        odd = f"letters of another language: {' '.join(sorted(set(foreign)))}"
-    elif len(letters) >= SHORT and expected < rules.expected * len(letters):
-        odd = f"too few of {' '.join(sorted(language.expected))}"
-    if odd:
-        return "letters", odd
+        return "letters", f"letters of another language: {' '.join(sorted(set(foreign)))}"
+    expected = sum(letter in language.expected for letter in letters)
+    if len(letters) >= SHORT and expected < rules.expected * len(letters):
+        return "letters", f"too few of {' '.join(sorted(language.expected))}"
     code, mine, theirs = language.rival([word.casefold() for word in found])
     if theirs >= mine + LEAD:
         return "language", f"{theirs} frequent words of {code!r} alone, {mine} of {language.code!r}"
@@ -90,28 +84,27 @@ def check_questions(items: Sequence[DraftItem], recipe: Recipe) -> list[DraftIte
     """Return the items; a kept one is dropped by the first rule that it breaks."""
     language, rules = known_language(recipe.language), recipe.question
     # In a short text one respelt word counts, and a Latin name does not.
-    spelling = replace(
-        recipe.spelling,
-        respelt=0.0,
-        other_script=max(0.5, recipe.spelling.other_script),
-        expected=0.0,
-    )
+    most = max(0.5, recipe.spelling.other_script)
+    spelling = replace(recipe.spelling, respelt=0.0, other_script=most, expected=0.0)
     texts = {item.id: item.paragraph for item in items}
-    before: list[str] = []
-    checked = []
-    for item in items:
-        fault = item.state == "kept" and (
+    before, checked = list[str](), list(items)
+    for at, item in enumerate(items):
+        if item.state != "kept":
+            continue
+        fault = (
             _form_fault(item.question, rules)
             or _copied(item, rules)
             or language_fault(item.question, language, spelling)
             or _swapped(item, texts)
         )
-        if item.state == "kept" and not fault:
-            near = nearest(comparable(item.question), before, rules.similar)
-            fault = near is not None and ("repeated", f"nearly: {before[near]}")
-        checked.append(item.dropped(*fault) if fault else item)
-        if checked[-1].state == "kept":
-            before.append(comparable(item.question))
+        asked = comparable(item.question)
+        near = None if fault else nearest(asked, before, rules.similar)
+        if near is not None:
+            fault = "repeated", f"nearly: {before[near]}"
+        if fault:
+            checked[at] = item.dropped(*fault)
+        else:
+            before.append(asked)
     return checked
 
 
@@ -120,17 +113,13 @@ def _form_fault(question: str, rules: QuestionRules) -> Fault | None:
         return "length", f"{len(question)} characters"
     if not question.endswith("?") or question.count("?") != 1:
         return "mark", "want one ? at the end"
-    if found := _first(rules.open, question):
-        return "open", f"begins like an open question: {found}"
-    if found := _first(rules.negative, question):
-        return "negative", f"yes and no can mean the same after: {found}"
-    if not _first(rules.forms, question):
+    if found := next(filter(None, (one.search(question) for one in rules.open)), None):
+        return "open", f"begins like an open question: {found[0]}"
+    if found := next(filter(None, (one.search(question) for one in rules.negative)), None):
+        return "negative", f"yes and no can mean the same after: {found[0]}"
+    if not any(one.search(question) for one in rules.forms):
         return "form", "not the form of a yes/no question"
     return None
-
-
-def _first(patterns: Sequence[re.Pattern[str]], text: str) -> str:
-    return next((match[0] for one in patterns if (match := one.search(text))), "")
 
 
 def _copied(item: DraftItem, rules: QuestionRules) -> Fault | None:
@@ -170,13 +159,13 @@ def question_only(items: Sequence[DraftItem], negations: Collection[str]) -> Val
         return {}
     denials = {word.casefold() for word in negations}
     features: Mapping[str, Callable[[str], object]] = {
-        "first word": lambda question: words(question.casefold())[:1],
-        "first two words": lambda question: words(question.casefold())[:2],
-        "word of denial": lambda question: (
-            not denials.isdisjoint(question.casefold().rstrip("?").split())
+        "first word": lambda asked: words(asked.casefold())[:1],
+        "first two words": lambda asked: words(asked.casefold())[:2],
+        "word of denial": lambda asked: (
+            not denials.isdisjoint(asked.casefold().rstrip("?").split())
         ),
-        "length": lambda question: len(question) // 20,
-        "figure": lambda question: any(letter.isdigit() for letter in question),
+        "length": lambda asked: len(asked) // 20,
+        "figure": lambda asked: any(letter.isdigit() for letter in asked),
     }
     shares = {"majority": max(Counter(item.answer for item in items).values()) / len(items)}
     for name, feature in features.items():
@@ -188,14 +177,13 @@ def question_only(items: Sequence[DraftItem], negations: Collection[str]) -> Val
 
 def _guessed(items: Sequence[DraftItem], values: Sequence[str]) -> float:
     folds = [sha256(item.id.encode()).digest()[0] % FOLDS for item in items]
-    by_value: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
-    overall: dict[int, Counter[str]] = defaultdict(Counter)
+    counts: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
     for item, value, fold in zip(items, values, folds, strict=True):
         for other in set(range(FOLDS)) - {fold}:
-            by_value[other, value][item.answer] += 1
-            overall[other][item.answer] += 1
+            counts[other, value][item.answer] += 1
+            counts[other, ""][item.answer] += 1  # over all values, none of which is empty
     right = 0
     for item, value, fold in zip(items, values, folds, strict=True):
-        learnt = by_value.get((fold, value)) or overall[fold]
+        learnt = counts.get((fold, value)) or counts[fold, ""]
         right += max(sorted(learnt), key=lambda word: learnt[word], default=YES) == item.answer
     return right / len(items)

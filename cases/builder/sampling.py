@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from operator import itemgetter
@@ -48,12 +49,10 @@ _HOLLOW = re.compile(r" ?\([ ,;:.–—-]*\)")  # only after _SPACE: long runs o
 _BEFORE_MARK = re.compile(r" ([,.;:!?…])")
 _STRESS = re.compile("[\u0300\u0301]")
 # Tags whose content is no prose of the article.
-_TAGS = frozenset(
-    {
-        *("ref", "references", "gallery", "math", "chem", "table", "timeline", "score", "graph"),
-        *("syntaxhighlight", "source", "code", "imagemap", "poem", "nowiki", "pre", "hiero"),
-        *("templatestyles", "section", "mapframe", "noinclude", "includeonly"),
-    }
+_TAGS = (
+    *("ref", "references", "gallery", "math", "chem", "table", "timeline", "score", "graph"),
+    *("syntaxhighlight", "source", "code", "imagemap", "poem", "nowiki", "pre", "hiero"),
+    *("templatestyles", "section", "mapframe", "noinclude", "includeonly"),
 )
 # Lists, indents, headings, and what is left of tables and templates that are never closed.
 _NO_PROSE = re.compile(r"\s*(?:[*#:;=|!{}]|----)")
@@ -179,9 +178,8 @@ def _pages(file: IO[bytes]) -> Iterator[tuple[str, Element, Element]]:
 def plain_paragraphs(text: str) -> Iterator[str]:
     """Yield the cleaned paragraphs of a plain text: between empty lines, or else its lines."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    for part in _BREAK.split(lines) if _BREAK.search(lines.strip()) else lines.split("\n"):
-        if cleaned := clean(part):
-            yield cleaned
+    parts = _BREAK.split(lines) if _BREAK.search(lines.strip()) else lines.split("\n")
+    yield from filter(None, map(clean, parts))
 
 
 def wiki_paragraphs(text: str, media: tuple[str, ...]) -> Iterator[str]:
@@ -294,14 +292,12 @@ class Sampler:
         name, text = article.origin.item_id(language), article.text
         item = DraftItem(id=name, language=language, paragraph="", origin=article.origin)
         found = wiki_paragraphs(text, bounds.media) if article.is_wiki else plain_paragraphs(text)
-        cut = [*filter(None, (bounded(one, bounds) for one in found))]
-        if not cut:
-            return item.dropped("length", "no fitting paragraph")
+        cut = filter(None, (bounded(one, bounds) for one in found))
         faults = {text: language_fault(text, known, spelling) for text in cut}
-        fine = [text for text, fault in faults.items() if not fault]
-        if fault := faults[cut[0]] if not fine else None:
-            return item.dropped(*fault, paragraph=cut[0])
-        return replace(item, paragraph=min(fine, key=self._rank))
+        if fine := [text for text, fault in faults.items() if not fault]:
+            return replace(item, paragraph=min(fine, key=self._rank))
+        first, fault = next(iter(faults.items()), ("", None))
+        return item.dropped(*(fault or ("length", "no fitting paragraph")), paragraph=first)
 
     def _rank(self, text: str) -> int:
         seeded = sha256(f"{self.seed}\x1f{text}".encode("utf-8", "surrogatepass"))
@@ -338,18 +334,17 @@ class SampleStep(BuildStep):
     def work(self, _: Sequence[DraftItem], __: ModelCalls) -> list[DraftItem]:
         """Return the items of all groups."""
         build, groups = self.build, self.build.recipe.sources
-        say, oversample = build.say, self.values["oversample"]
-        wanted = {group.name: math.ceil(group.count * oversample) for group in groups}
 
-        def reader(group: SourceGroup) -> Callable[[], Iterable[Article]]:
-            return lambda: chain.from_iterable(one.articles(say) for one in _sources(group))
+        def read(group: SourceGroup) -> Iterable[Article]:
+            return chain.from_iterable(one.articles(build.say) for one in _sources(group))
 
-        sampler = Sampler(recipe=build.recipe, seed=self.values["seed"])
-        items = sampler.sample({one.name: (wanted[one.name], reader(one)) for one in groups})
-        for name, number in wanted.items():
+        more = self.values["oversample"]
+        wanted = {one.name: (math.ceil(one.count * more), partial(read, one)) for one in groups}
+        items = Sampler(recipe=build.recipe, seed=self.values["seed"]).sample(wanted)
+        for name, (number, _reader) in wanted.items():
             found = sum(item.state == "kept" and item.origin.group == name for item in items)
             if found < number:
-                say(f"sample: {name}: only {found} of {number} paragraphs found")
+                build.say(f"sample: {name}: only {found} of {number} paragraphs found")
         paths = [path for group in groups for path in group.files]
         self.values["files"] = {f"{path}": file_hash(path) for path in paths if path.is_file()}
         return items
