@@ -47,13 +47,12 @@ def balanced(
         first = seen.setdefault(url := item.origin.url or item.id, item.id) == item.id
         single.append(item if first else item.dropped("same_article", url))
     left = sorted(kept(single), key=lambda item: (not verdicts_on(item), rank(item)))
-    pairs = list[tuple[DraftItem, DraftItem]]()
+    taken, split_of, pairs = Counter[str](), dict[str, str](), list[tuple[DraftItem, DraftItem]]()
     for name in sorted({item.origin.group for item in left}):
         some = [item for item in left if item.origin.group == name]
         yes, no = ([one for one in some if one.answer == word] for word in (YES, NO))
         fitting = [*zip(yes, no, strict=False)][: sizes[name] // 2]
         pairs += sorted(fitting, key=lambda pair: rank(pair[0]))
-    taken, split_of = Counter[str](), dict[str, str]()
     for number, pair in enumerate(pairs, 1):
         # The split furthest behind its share so far, so that none is off by a whole pair.
         behind = {name: (share * number - taken[name], share) for name, share in shares.items()}
