@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 from evaluators.kinds import KINDS, Kind
@@ -38,6 +39,8 @@ def inner(value: object, *names: str) -> Mapping[str, Any]:
 def _custom(kind: type, value: object) -> object:
     if kind is object:  # what a user's own columns hold
         return value
+    if kind is Path and isinstance(value, str):
+        return Path(value)
     if kind is Kind and isinstance(value, str) and value in KINDS:
         return KINDS[value]
     raise ValueError(f"{str(value)[:60]!r} is no {kind.__name__}")

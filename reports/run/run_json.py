@@ -8,19 +8,18 @@ import gzip
 import hashlib
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
 from cases.config import NAME
-from cases.dataset import SliceSample, Threshold
-from evaluators.core import UsageError
-from evaluators.reading import MAX_BYTES, file_hash, parse_json, read_text
+from cases.dataset import Dataset, SliceSample, Threshold
+from evaluators.core import GRADES, UsageError
+from evaluators.reading import MAX_BYTES, parse_json, read_text
 from evaluators.text import flat, shown
 from reports.run.clean import masked
 from reports.run.json_data import decode, dump, encode, ordered
-from reports.run.provenance import dump_datasets, load_datasets
 from reports.run.record import COLUMNS, Record, in_order, safe, values_of
 from reports.run.report import Report, SliceSummary
 from reports.run.report_folder import NO_VERDICT, PACKED, RECORDS, RUN
@@ -46,20 +45,30 @@ Data = Mapping[str, Any]
 T = TypeVar("T")
 
 _APART = ("records", "datasets", "decision", "counts", "slices", "provenance", "run")
+_WHOLE = tuple(one.name for one in fields(Report) if one.name not in _APART)
 _LATER = frozenset({"anchor", "since_anchor", "trend", "shards"})
 """What earlier versions did not write."""
-_RULE = tuple(field.name for field in fields(Threshold))
+_RULE = tuple(one.name for one in fields(Threshold))
+_OF_DATASET = (
+    *("name", "kind", "pooled", "holm", "require_calibration", "sampling"),
+    *("judge_unmeasured", "left_out", "laxer", "baseline_required"),
+)
+_OF_SLICE = (
+    *("language", "pass_bar", "penalty", "by", "floor", "floor_limit", "offline_floor"),
+    *("declared", "cluster", "attacks", "order"),
+)
+"""The fields of a dataset and of a slice that the file has as they are."""
+_OF_RUBRIC = ("protocol", "scores", "labels", "passing")
 
 
 def render(report: Report, vouched: str) -> str:
     """Return ``run.json``; its ``records`` block vouches for the items, by their SHA-256 in hex."""
-    whole = {f.name: getattr(report, f.name) for f in fields(Report) if f.name not in _APART}
     decision = report.decision
     data = {
         "schema_version": SCHEMA_VERSION,
         "verdict": report.verdict,
         "decision": {"code": decision.code, "line": decision.line},
-        **encode(whole),
+        **{name: encode(getattr(report, name)) for name in _WHOLE},
         "counts": _renamed(encode(report.counts), "planned", "plan"),
         "slices": [
             {"name": part.name, **made, "counts": _renamed(made["counts"], "planned", "plan")}
@@ -87,6 +96,56 @@ def records(report: Report) -> Iterator[str]:
         yield f"{dump(values)}\n"
 
 
+def dump_datasets(datasets: Iterable[Dataset]) -> list[dict[str, object]]:
+    """Return the datasets as JSON data that ``load_datasets`` reads back: no items, no texts."""
+    found: list[dict[str, object]] = []
+    for one in datasets:
+        slices = []
+        for part in one.slices.values():
+            rubric, is_usual = part.rubric, part.labels == GRADES
+            slices.append({
+                **{name: encode(getattr(part, name)) for name in _OF_SLICE},
+                "file": part.path.name,
+                "rules": encode(part.thresholds),
+                "metrics": [metric.name for metric in part.metrics],
+                "checks": [check.name for check in part.checks],
+                "rubric": getattr(rubric, "version", ""),
+                "protocol": getattr(rubric, "protocol", None),
+                "scores": getattr(rubric, "scores", {}),
+                # As in every run before there were others, the usual labels are not written.
+                **({} if is_usual else {"labels": part.labels, "passing": part.passing}),
+            })  # fmt: skip
+        found.append({name: encode(getattr(one, name)) for name in _OF_DATASET})
+        found[-1]["slices"] = slices
+    return found
+
+
+def load_datasets(values: Iterable[Data]) -> tuple[Dataset, ...]:
+    """Return datasets to decide gates again, without texts. Raises ValueError and the like."""
+    return tuple(decode(Dataset, _dataset(value)) for value in values)
+
+
+def _dataset(value: Data) -> Data:
+    """Return a dataset of the file as the dataclass has it."""
+    slices = {}
+    for part in value["slices"]:
+        own = dict(part)
+        rubric = {name: own.pop(name) for name in _OF_RUBRIC if name in own}
+        rubric |= {"language": own["language"], "version": own.pop("rubric", "")}
+        rubric |= {"name": rubric["version"].partition(".")[0], "system": "", "user": ""}
+        slices[own["language"]] = {
+            "dataset": value["name"],
+            "kind": value["kind"],
+            "path": own.pop("file"),
+            "rubric": rubric if rubric.get("protocol") else None,
+            "thresholds": own.pop("rules", []),
+            "metrics": [{"name": name} for name in own.pop("metrics", ())],
+            "checks": [{"name": name, "check": ""} for name in own.pop("checks", ())],
+            **own,
+        }
+    return {**value, "folder": value["name"], "slices": slices}
+
+
 def _renamed(counts: Data, old: str, new: str) -> Data:
     return {new if name == old else name: count for name, count in counts.items()}
 
@@ -94,49 +153,40 @@ def _renamed(counts: Data, old: str, new: str) -> Data:
 def report_from(run: Data, found: tuple[Record, ...]) -> Report:
     """Return the report behind ``run.json``. Raises KeyError, TypeError, ValueError if altered."""
     gates: list[Data] = []
-    for gate in _list(run["gates"]):
+    for gate in decode(list[Data], run["gates"]):
         rule = {name: gate[name] for name in _RULE if name in gate}
         others = {name: gate[name] for name in gate if name not in (*_RULE, "slice", "bar")}
         gates.append({**others, "threshold": rule})
     data = {
-        **run,
+        **{name: run[name] for name in _WHOLE if name in run or name not in _LATER},
         "counts": _renamed(run["counts"], "plan", "planned"),
         "decision": {**run["decision"], "gates": gates},
+        "datasets": list(map(_dataset, decode(list[Data], run["datasets"]))),
+        "slices": _slices(run),
+        "provenance": run["provenance"],
+        "run": run["run"],
+        "records": [],
     }
-    apart: Any = {
-        "records": found,
-        "datasets": load_datasets(_list(run["datasets"])),
-        "slices": slices_from(run),
-    }
-    known = {part.name for part in apart["slices"]}
+    made: Report = replace(decode(Report, data), records=found)
+    known = {part.name for part in made.slices}
     if lacking := sorted({f"{one.dataset}:{one.language}" for one in found} - known):
         raise ValueError(f"no slice {lacking[0]!r}, which records have")
-    decode(Mapping[str, Mapping[str, object]], run["provenance"].get("slices", {}))
-    hints = get_type_hints(Report)
-    missing = _LATER - run.keys()
-    names = [name for name in hints if name not in apart and name not in missing]
-    made = Report(**apart, **{name: _field(hints[name], name, data[name]) for name in names})
+    decode(Mapping[str, Mapping[str, object]], made.provenance.get("slices", {}))
     if made.session.pytest_code not in range(256):
         raise ValueError(f"{made.session.pytest_code} is no exit code - at `session.pytest_code`")
     return made
 
 
-def _field(hint: Any, name: str, value: object) -> Any:
-    try:
-        return decode(hint, value)
-    except ValueError as error:
-        raise ValueError(str(error).replace("`$", f"`{name}")) from None
-
-
-def slices_from(run: Data) -> tuple[SliceSummary, ...]:
-    """Return the slices of ``run.json``. Raises KeyError, TypeError or ValueError."""
-    found = []
-    for part in _list(run["slices"]):
-        sample, counts = sample_of(part, run["provenance"]), part["counts"]
-        data = {**part, "counts": _renamed(counts, "plan", "planned"), "sample": encode(sample)}
-        del data["name"]
-        found.append(_field(SliceSummary, "slices[]", data))
-    return tuple(found)
+def _slices(run: Data) -> list[Data]:
+    """Return the slices of the file as the dataclass has them."""
+    return [
+        {
+            **{name: one for name, one in part.items() if name != "name"},
+            "counts": _renamed(part["counts"], "plan", "planned"),
+            "sample": encode(sample_of(part, run["provenance"])),
+        }
+        for part in decode(list[Data], run["slices"])
+    ]
 
 
 def sample_of(part: Data, provenance: Data) -> SliceSample | None:
@@ -154,12 +204,6 @@ def sample_of(part: Data, provenance: Data) -> SliceSample | None:
     return None if whole < items * times else SliceSample(items=items, of=None, seed=int(str(seed)))
 
 
-def _list(value: object) -> Sequence[Any]:
-    if not isinstance(value, list):
-        raise ValueError(f"a list is needed, not {type(value).__name__}")
-    return value
-
-
 def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
     """Return ``run.json`` and its records, by folder or file. Raises UsageError if they differ."""
     source = path / RUN if path.is_dir() else path
@@ -170,32 +214,31 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
         raise UsageError(
             f"{source}: 'records.sha256' is {expected!r}, not a checksum; write the report again"
         )
-    items, raw = source.parent / RECORDS, None
+    items = source.parent / RECORDS
+    if not items.exists() and (source.parent / PACKED).exists():
+        items = source.parent / PACKED
     try:
-        if not items.exists() and (source.parent / PACKED).exists():
-            items = source.parent / PACKED
-            with gzip.open(items) as file:
-                raw = file.read(MAX_BYTES + 1)  # at most as much as is read of a plain file
-        found = file_hash(items) if raw is None else hashlib.sha256(raw).hexdigest()
+        with gzip.open(items) if items.name == PACKED else items.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         can = "unpacked" if items.name == PACKED else "read"
         raise UsageError(
             f"{items}: cannot be {can} ({getattr(error, 'strerror', '') or error}); "
             f"{source.name} needs it in the same folder"
         ) from None
-    if found != expected:
+    if (found := hashlib.sha256(raw).hexdigest()) != expected:
         raise UsageError(
             f"{items}: altered since {source.name} was written (SHA-256 {found[:12]}…, expected "
             f"{expected[:12]}…); restore both files from the same run"
         )
-    lines = (read_text(items) if raw is None else raw.decode("utf-8", "replace")).split("\n")
+    lines = raw.decode("utf-8", "replace").split("\n")
     return run, tuple(_record(items, row, line) for row, line in enumerate(lines, 1) if line)
 
 
 def load_summaries(path: Path) -> tuple[dict[str, object], tuple[SliceSummary, ...]]:
     """Return ``run.json`` of a folder and its slices, but not records. Raises UsageError."""
     run = _checked_run(path / RUN)
-    return run, _as_written(path, lambda: slices_from(run))
+    return run, _as_written(path, lambda: decode(tuple[SliceSummary, ...], _slices(run)))
 
 
 def load_report(path: Path) -> Report:
@@ -208,8 +251,9 @@ def _as_written(path: Path, read: Callable[[], T]) -> T:
     try:
         return read()
     except (AttributeError, KeyError, TypeError, ValueError) as error:
+        what = str(error).replace("`$.", "`")
         raise UsageError(
-            f"{path}: run.json is not as it was written ({error}); restore it from the run"
+            f"{path}: run.json is not as it was written ({what}); restore it from the run"
         ) from None
 
 

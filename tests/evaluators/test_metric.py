@@ -34,7 +34,7 @@ from evaluators.rubric import Prompt, encode
 from evaluators.runtime.caller import CallSettings
 from evaluators.runtime.engine import Task
 from evaluators.text import request_key
-from reports.run.provenance import dump_datasets, load_datasets
+from reports.run.run_json import dump_datasets, load_datasets
 from tests.conftest import ROOT, Project
 from tests.support.declaring import GRADED, JUDGED, RATED, gates, refusal
 from tests.support.declaring import declared as loaded

@@ -17,8 +17,8 @@ from reports.compare.pairs import PairedSlice, pair_records, paired_difference
 from reports.gates.change import change_gates
 from reports.judge.judging import panels
 from reports.metrics.summary import extra_estimates, summarise
-from reports.run.provenance import dump_datasets, load_datasets
 from reports.run.record import Record
+from reports.run.run_json import dump_datasets, load_datasets
 from tests.benchmarks.clusters import PANELS, Panel, gate, panel_coverage
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.made_runs import before, run_of
