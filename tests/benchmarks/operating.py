@@ -39,6 +39,7 @@ from reports.verdict.odds import Simulation, margin_of, seen_by_judge
 from tests.benchmarks.common import ROOT, SEED, Array
 from tests.support.judging import judges
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice
+from tests.support.tables import kept
 
 RUNS = 2500
 RUNS_OF_ALL = 1000  # of the bundled data sets, which take longer
@@ -49,29 +50,7 @@ ITEMS = 60
 LOSSES = (0.0, 0.5, 1.0)
 RESULT = ("outcome", "grade", "rating", "score")
 CHANGES = ((0.05, 0.0), (0.1, 0.0), (0.1, 0.1), (0.1, 0.2))
-FILES = {
-    "bars alone": """
-facts:
-  en: {correct: {min: 0.58}, incorrect: {max: 0.32}}
-  bg: {correct: {min: 0.55}, f_score: {min: 0.6}}
-""",
-    "drop of each slice": """
-facts:
-  en: {drop: {max: 0.12, fail: zero}}
-  bg: {drop: {max: 0.15, fail: zero}}
-""",
-    "pooled drop": """
-facts:
-  en: {correct: {min: 0.1}}
-  bg: {correct: {min: 0.1}}
-  drop: {max: 0.09, fail: zero, pool: languages}
-""",
-    "rise and drop, fail: margin": """
-facts:
-  en: {drop: {max: 0.15, fail: margin}, rise: {incorrect: {max: 0.12, fail: margin}}}
-  bg: {drop: {max: 0.15, fail: margin}}
-""",
-}
+FILES = kept(__file__, "files")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,16 +34,12 @@ import pytest
 from tests.support.killing import Chain, Trace, members, until
 from tests.support.loopback import Answer, Seen, loopback, marked, plausible
 from tests.support.projects import new_project
+from tests.support.tables import kept
 
 SHARES = (40, 49, 50, 60)  # percent of right answers; the gate wants 50
 CONCURRENCY = 32
 GROWTH_MB = 50.0
-CLOCK = """
-import time
-
-_true, _since = time.time, time.monotonic
-time.time = lambda: _true() - 3600.0 * (int(_since() / 2) % 2)
-"""
+CLOCK: str = kept(__file__, "clock")
 
 
 WIRES = ("openai", "anthropic")

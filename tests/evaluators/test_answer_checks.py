@@ -114,9 +114,7 @@ SCHEMAS = kept(__file__, "schemas")
 
 
 @pytest.mark.untraced
-def test_checks_that_hold_their_process_up_cost_their_own_items_alone(
-    monkeypatch: Patch,
-) -> None:
+def test_checks_that_hold_their_process_up_cost_their_own_items_alone(monkeypatch: Patch) -> None:
     """Patterns of a schema, a function's ``re``, an exit: what runs meanwhile is done again."""
     monkeypatch.setattr(user_code, "HELD_SECONDS", 1.0)
     other = CheckSpec(name="other", check="json_schema", text="{}")

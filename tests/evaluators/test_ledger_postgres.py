@@ -510,10 +510,7 @@ def test_the_tables_are_made_once(place: PostgresUrl) -> None:
 
 
 def test_rows_and_documents_are_carried_both_ways(
-    place: PostgresUrl,
-    tmp_path: Path,
-    monkeypatch: Patch,
-    capsys: Captured,
+    place: PostgresUrl, tmp_path: Path, monkeypatch: Patch, capsys: Captured
 ) -> None:
     """From a file into a database and back: the same lines, to the byte."""
     monkeypatch.setattr(upkeep, "GROUP", 100)  # so that the document is a group of its own

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import deepeval.metrics
@@ -41,7 +42,6 @@ from tests.support.declaring import declared as loaded
 from tests.support.fixtures import Patch
 from tests.support.loopback import MARK, Answer, Loopback, Seen, loopback, plausible, reply
 from tests.support.made_records import make_slice
-from tests.support.own_rules import POLITE
 from tests.support.scripted import Scripted, ask_for, complete, make_case
 from tests.support.tables import kept, tabled
 
@@ -225,13 +225,14 @@ def case(answer: str = "The city below Vitosha", gold: str | None = "Sofia") -> 
 
 def test_rules_of_ones_own_are_a_metric_too(tmp_path: Path, monkeypatch: Patch) -> None:
     """``python:MODULE:CLASS`` names them, for grades and for ratings."""
-    (tmp_path / "metric_rules.py").write_text(POLITE, encoding="utf-8")
+    rules = kept(str(Path(__file__).with_name("test_offline.py")), "polite")
+    (tmp_path / "metric_rules.py").write_text(rules, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    spec = "python:metric_rules:Polite"
-    assert JudgeMetric(judge=spec).measure(case("Sofia, please")) == 1
-    assert JudgeMetric(judge=spec).measure(case("Sofia")) == 0
-    assert JudgeMetric(judge=spec, rubric="eba").measure(case("Sofia, please")) == 1
+    metric = partial(JudgeMetric, judge="python:metric_rules:Polite")
+    assert metric().measure(case("Sofia, please")) == 1
+    assert metric().measure(case("Sofia")) == 0
+    assert metric(rubric="eba").measure(case("Sofia, please")) == 1
 
 
 @pytest.fixture

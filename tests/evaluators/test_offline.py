@@ -13,16 +13,15 @@ from evaluators.judge_spec import parse_judges
 from evaluators.judges.factory import Place, connect_judges
 from evaluators.judges.offline import OverlapRater, offline_judge, rate
 from evaluators.rubric import Style
-from tests.support.own_rules import POLITE
 from tests.support.scripted import make_case
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
 SPEC = "python:polite_rules:Polite"
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "polite_rules.py").write_text(POLITE, encoding="utf-8")
+    (tmp_path / "polite_rules.py").write_text(kept(__file__, "polite"), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     return tmp_path

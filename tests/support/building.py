@@ -131,20 +131,7 @@ def write_news(
 T = TypeVar("T")
 LINE = re.compile(r'^\{"number": \d+, .*\}$', re.MULTILINE)
 WORD = re.compile(r"\b[^\W\d_]{4,}")
-STARTS = (
-    "Ці праўда, што {one} звязана з тым, што {two} і {three}",
-    "Ці можна лічыць, што {one} важней, чым {two} ды {three}",
-    "Ці маглі жыхары заўважыць, як {one}, {two} і {three}",
-    "Ці вядома, што {one} не перашкаджае, калі {two} або {three}",
-    "Ці здараецца, што {one} і {two} залежаць ад таго, што {three}",
-)
-
-
-ENGLISH_STARTS = (
-    "Is it true that {one} has to do with {two} and {three}",
-    "Could people have noticed {one} before {two} or {three}",
-    "Does {one} matter less than {two} beside {three}",
-)
+STARTS, ENGLISH_STARTS = TEXTS["starts"], TEXTS["english"]["starts"]
 
 
 def texts_of(seen: Seen) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ import pytest
 from cases.download.public_files import DownloadError, load_benchmarks
 from reports.commands.download import main
 from tests.support.loopback import Answer, Loopback, loopback
+from tests.support.tables import kept
 
 CASES = Path(__file__).parents[2] / "cases"
 ROWS = [
@@ -19,10 +20,7 @@ ROWS = [
     {"question": "is it green", "title": "Sky", "answer": False, "passage": "Blue it is. " * 50},
 ]
 BOOLQ = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
-SIMPLEQA = (
-    b"metadata,problem,answer\n"
-    b"\"{'topic': 'Art', 'answer_type': 'Person'}\",Who painted it?,Vermeer\n"
-)
+SIMPLEQA = kept(__file__, "simpleqa").encode()
 HUSIMPLEQA = "".join(
     json.dumps({"qid": f"q{n}", "question": f"Mi az {n}?", "answer": "Ez", "hu_specific_dim": "L"})
     + "\n"
@@ -95,20 +93,6 @@ EVOUNA = _evouna(
         "improper": True,
     },
 )  # fmt: skip
-NQ301 = (
-    b"id\tQuestion\tModel answer\tAcceptable?\tannotator1\tannotator2\tannotator3\n"
-    b'1\twhere was it filmed\t"Lone" Pine\tYes\tYes\tNo\tYes\n'
-    b"1\twhere was it filmed\tthe moon\tNo\tNo\tNo\t\n"
-    b"2\twho is in no other file\tnobody\tYes\tYes\tYes\t\n"
-    b"3\twhere is it\tin Ohio\tNo\tNo\t\t\n"
-)
-BEM = (
-    b"id\tQuestion\tGold answers\tModel answer\tAcceptable?\tBEM probs per gold answer\n"
-    b'1\twhere was it filmed\t"Lone Pine, California | California"\tx\tYes\t"[[0.1, 0.9]]"\n'
-    b"2\twhere is it\tUtah\tx\tNo\t[[0.9]]\n"
-)
-MOHLER = (
-    b",id,question,desired_answer,student_answer,score_me,score_other,score_avg\n"
-    b'0,1.1,What is a stack?,"Last in, first out.",A pile.,4,3,3.5\n'
-    b"1,1.1,What is a stack?,Last in first out.,#NAME?,5,2,3.5\n"
-)
+NQ301 = kept(__file__, "nq301").encode()
+BEM = kept(__file__, "bem").encode()
+MOHLER = kept(__file__, "mohler").encode()

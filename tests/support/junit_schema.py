@@ -4,28 +4,16 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
 
+from tests.support.tables import kept
+
 NUMBER = re.compile(r"\d+")
 SECONDS = re.compile(r"\d+(?:\.\d+)?")
 TEXT = re.compile(r"[\s\S]*")
 
 # Per element: its children in their order, each once ("?") or often ("*"), and its attributes,
 # required ones marked "!".
-CHILDREN: Mapping[str, tuple[str, ...]] = {
-    "testsuites": ("testsuite*",),
-    "testsuite": ("properties?", "testcase*", "system-out?", "system-err?"),
-    "testcase": ("skipped?", "error*", "failure*", "system-out*", "system-err*"),
-    "error": (),
-    "failure": (),
-    "system-out": (),
-}
-_NAMES = {
-    "testsuites": "name time tests failures errors disabled",
-    "testsuite": "name! tests! failures errors time disabled skipped timestamp hostname id package",
-    "testcase": "name! assertions time classname status",
-    "error": "message type",
-    "failure": "message type",
-    "system-out": "",
-}
+CHILDREN: Mapping[str, tuple[str, ...]] = kept(__file__, "children")
+_NAMES = kept(__file__, "names")
 _SHAPES = {"time": SECONDS, **dict.fromkeys(["tests", "tests!", "failures", "errors"], NUMBER)}
 _SHAPES |= dict.fromkeys(["disabled", "skipped", "assertions"], NUMBER)
 ATTRIBUTES: Mapping[str, Mapping[str, re.Pattern[str]]] = {

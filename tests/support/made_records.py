@@ -9,33 +9,11 @@ from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import kind_of
 from reports.metrics.gate import GateInputs, gate_inputs
 from reports.metrics.summary import summarise
+from reports.run.json_data import decode
 from reports.run.record import Record
+from tests.support.tables import kept
 
-BLANK = Record(
-    key="",
-    id="",
-    repeat=1,
-    row=1,
-    dataset="d",
-    language="bg",
-    question="?",
-    context="",
-    expected="!",
-    answer="!",
-    outcome="passed",
-    grade=None,
-    rating=None,
-    score=None,
-    reason="",
-    error="",
-    label=None,
-    model="m",
-    judge="j",
-    tokens=0,
-    cost=0.0,
-    seconds=0.0,
-    digest="same",
-)
+BLANK: Record = decode(Record, kept(__file__, "blank"))
 
 
 def make_slice(kind: str = "graded", *rules: Threshold, **fields: object) -> Slice:

@@ -22,32 +22,14 @@ from typing import Any
 import pytest
 
 from tests.support.places import in_memory
+from tests.support.tables import kept
 
 USER = "qa"
-SETTINGS = {
-    "fsync": "off",
-    "full_page_writes": "off",
-    "autovacuum": "off",
-    "shared_buffers": "8MB",
-    "unix_socket_directories": "",
-    "listen_addresses": "127.0.0.1",
-}
+SETTINGS = kept(__file__, "settings")
 START_TIMEOUT_S = 60.0
 HOW = "no PostgreSQL server on this machine: apt-get install postgresql runs this test"
 NO_POOLER = "no pgbouncer on this machine: apt-get install pgbouncer runs this test"
-POOLER = """
-[databases]
-* = host=127.0.0.1 port={server}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = {port}
-unix_socket_dir =
-auth_type = trust
-auth_file = {users}
-pool_mode = transaction
-default_pool_size = 3
-server_login_retry = 1
-"""
+POOLER: str = kept(__file__, "pooler")
 
 
 def binaries() -> Path | None:

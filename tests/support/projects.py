@@ -20,22 +20,13 @@ from typing import Any
 import pytest
 from _pytest.config import _prepareconfig
 
+from tests.support.tables import kept
+
 ROOT = Path(__file__).parents[2]
 RIGHT, WRONG = "Sofia", "Plovdiv"
 BAR = "correct: {min: 0.5}"
-PROMPT = """\
-name: answer
-language: {0}
-version: "1"
-user: "Answer in {0}: {{question}}"
-"""
-RUBRIC = """\
-name: plain
-language: {0}
-version: "1"
-protocol: tool
-user: "In {0}. Question: {{question}} Reference: {{target}} Submission: {{predicted_answer}}"
-"""
+PROMPT: str = kept(__file__, "prompt")
+RUBRIC: str = kept(__file__, "rubric")
 MODES = {"plain": (), "n0": ("-n", "0"), "n2": ("-n", "2")}
 INI = f"""
 [pytest]
@@ -47,14 +38,7 @@ QUIETLY = (  # collecting this process's garbage five times over would take long
     *("-p", "no:unraisableexception", "-p", "no:threadexception"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
 )
-MODULE = """
-import pytest
-
-
-@pytest.mark.qa("{name}")
-def test_{name}(case, verdict):
-    assert verdict.passed, verdict.reason
-"""
+MODULE: str = kept(__file__, "module")
 
 
 @dataclass(frozen=True)

@@ -16,22 +16,13 @@ from cases.tables import read_table  # noqa: E402
 from evaluators.core import UsageError  # noqa: E402
 from evaluators.kinds import kind_of  # noqa: E402
 from evaluators.models import catalogue, spec  # noqa: E402
-from evaluators.reading import (  # noqa: E402
-    Map,
-    Settings,
-    load_settings,
-)
+from evaluators.reading import Map, Settings, load_settings  # noqa: E402
 from evaluators.statistics.metrics import METRICS, gate_ranges  # noqa: E402
 from evaluators.text import hint, shown  # noqa: E402
+from tests.support.tables import kept  # noqa: E402
 
 CASES = ROOT / "cases"
-KINDS: Mapping[str, str] = {
-    "simpleqa_csv": "graded",
-    "triviaqa_csv": "graded",
-    "huqa_jsonl": "graded",
-    "eba_yaml": "rated",
-    "boolq_json": "yes_no",
-}
+KINDS: Mapping[str, str] = kept(__file__, "kinds")
 DAY = 86_400.0
 
 
@@ -180,19 +171,8 @@ MODEL_KEYS: Mapping[str, Callable[[str], object]] = {
     "api_key_env": _variable,
 }
 RANGES = {name: limits for kind in METRICS for name, limits in gate_ranges(kind).items()}
-TIMES = ("answer", "model", "judge", "call", "case", "run", "connect", "read", "total", "timeout",
-         "timeout_s", "deadline", "deadline_s", "seconds")  # fmt: skip
-NUMBERS = {
-    "temperature": (0.0, 2.0),
-    "top_p": (0.0, 1.0),
-    "max_tokens": (1.0, 1e7),
-    "seed": (0.0, 2.0**63),
-    "concurrency": (1.0, 10_000.0),
-    "rpm": (1.0, 1e7),
-    "tpm": (1.0, 1e9),
-    "retries": (0.0, 10.0),
-    "max_retries": (0.0, 10.0),
-}
+TIMES = kept(__file__, "times")
+NUMBERS = kept(__file__, "numbers")
 KEYS: Mapping[str, Callable[[Settings, str], object]] = {
     "model": _model,
     "judge": _model,

@@ -11,22 +11,14 @@ from evaluators.statistics.intervals import Estimate
 from reports.render.writer import Files
 from reports.run.clean import masked
 from reports.run.evidence import ConfusionCell
+from reports.run.json_data import decode
 from reports.run.record import Record
 from reports.run.report import Counts, Decision, GateResult, GateState, Report, SliceSummary
 from tests.support.hostile import HOSTILE
 from tests.support.made_records import BLANK
+from tests.support.tables import kept
 
-QUESTIONS = {
-    "en": ("Who painted 'Guernica'?", "Pablo Picasso", "Salvador Dalí"),
-    "bg": ("Коя е най-дългата река в България?", "Искър", "Марица, тя извира от Рила."),
-    "pl": ("Jaka jest stolica Polski?", "Warszawa", "Kraków"),
-    "hu": ("Melyik a leghosszabb folyó Magyarországon?", "Tisza", "Duna"),
-    "be": (
-        "Ці з'яўляецца Нарач найбольшым возерам Беларусі?",
-        "Так",
-        "Не, найбольшае - Асвейскае.",
-    ),
-}
+QUESTIONS = kept(__file__, "questions")
 
 
 def record(number: int = 1, **changes: object) -> Record:
@@ -155,22 +147,14 @@ def report(records: tuple[Record, ...] = (), **changes: object) -> Report:
     return masked(Report(**(values | changes)))  # type: ignore[arg-type]
 
 
-GRADED = {
-    "correct": 0.61,
-    "incorrect": 0.27,
-    "not_attempted": 0.12,
-    "attempted": 0.88,
-    "correct_given_attempted": 0.693,
-    "f_score": 0.648,
-    "penalised": 0.34,
-}
+GRADED = kept(__file__, "graded")
 YES_NO = {"accuracy": 0.82, "precision": 0.8, "recall": 0.85, "f1": 0.824, "unanswered": 0.03}
-ANSWERS = (
-    ConfusionCell(label="NO", grade="NO", count=16),
-    ConfusionCell(label="NO", grade="UNANSWERED", count=4),
-    ConfusionCell(label="YES", grade="NO", count=2),
-    ConfusionCell(label="YES", grade="YES", count=18),
-)
+ANSWERS = (("NO", "NO", 16), ("NO", "UNANSWERED", 4), ("YES", "NO", 2), ("YES", "YES", 18))
+"""How many items with a label have a grade."""
+
+
+def cells(*counted: tuple[str, str, int]) -> tuple[ConfusionCell, ...]:
+    return tuple(ConfusionCell(label=one, grade=two, count=n) for one, two, n in counted)
 
 
 def full(size: int = 40) -> Report:
@@ -194,32 +178,21 @@ def _slices(groups: Mapping[str, tuple[Record, ...]]) -> tuple[SliceSummary, ...
     topics = {"topic": dict.fromkeys(("Art", "History", "| <b>Science</b>"), by_topic)}
     rated = {"mean_rating": 6.85, "pass_rate": 0.7, "normalised": 0.65}
     ratings = {str(number): number * number for number in range(1, 11)}
-    given = (
-        ConfusionCell(label="CORRECT", grade="CORRECT", count=30),
-        ConfusionCell(label="INCORRECT", grade="CORRECT", count=1),
-    )
+    given = cells(("CORRECT", "CORRECT", 30), ("INCORRECT", "CORRECT", 1))
     graded = (groups[f"simpleqa:{code}"] for code in ("en", "bg", "pl", "hu"))
     return (
         *(part("graded", items, GRADED, breakdowns=topics) for items in graded),
         part("rated", groups["eba:en"], rated, labels=ratings, note="overlap: an offline stand-in"),
-        part("yes_no", groups["boolq:be"], YES_NO, confusion=ANSWERS, partial=True),
+        part("yes_no", groups["boolq:be"], YES_NO, confusion=cells(*ANSWERS), partial=True),
         part("judged", groups["judges:en"], {"agreement": 0.93, "kappa": None}, confusion=given),
     )
 
 
 def _groups(size: int) -> dict[str, tuple[Record, ...]]:
-    states: tuple[State, ...] = (
-        "passed",
-        "passed",
-        "failed",
-        "passed",
-        "failed",
-        "error",
-        "passed",
-    )
+    states: list[State] = kept(__file__, "states")
     groups: dict[str, tuple[Record, ...]] = {}
     for code in ("en", "bg", "pl", "hu"):
-        states = (*states, "missing") if code == "hu" else states
+        states += ["missing"] * (code == "hu")
         groups[f"simpleqa:{code}"] = tuple(
             ended(i, code, states[i % len(states)]) for i in range(1, size + 1)
         )
@@ -234,41 +207,15 @@ def _groups(size: int) -> dict[str, tuple[Record, ...]]:
 
 
 def _gates() -> tuple[GateResult, ...]:
-    below = Estimate(value=-0.08, low=-0.14, high=-0.02, n=240)
-    return (
-        gate("PASS"),
-        gate("PASS", "incorrect", threshold=Threshold(measure="incorrect", max=0.8), language="bg"),
-        gate("FAIL", language="bg"),
-        gate(
-            "FAIL",
-            "drop",
-            language="",
-            threshold=Threshold(measure="drop", max=0.03, pool=True),
-            estimate=below,
-            worst=-0.1,
-            best=-0.07,
-            reason="Below the baseline by 0.08, more than 0.03: the end of the interval is -0.02.",
-        ),
-        gate("INCONCLUSIVE", language="hu", reason="5 of 40 items are not graded; they decide it."),
-        gate(
-            "INCONCLUSIVE",
-            "kappa",
-            dataset="judges",
-            estimate=estimate(None),
-            worst=None,
-            best=None,
-            reason="kappa is undefined: one class only.",
-        ),
-        gate(
-            "PASS",
-            "mean_rating",
-            dataset="eba",
-            threshold=Threshold(measure="mean_rating", min=6.0, max=9.0),
-            estimate=Estimate(value=6.85, low=6.4, high=7.3, n=40),
-            worst=6.3,
-            best=7.0,
-        ),
-    )
+    made = []
+    for given in kept(__file__, "gates"):
+        state, measure = given.pop("state"), given.pop("measure", "correct")
+        if bounds := given.pop("threshold", {}):
+            given["threshold"] = Threshold(measure=measure, **bounds)
+        if "estimate" in given:
+            given["estimate"] = decode(Estimate, given["estimate"])
+        made.append(gate(state, measure, **given))
+    return tuple(made)
 
 
 def rendered(made: Report) -> dict[str, str]:

@@ -1,6 +1,8 @@
 """The longer tables and texts of the tests: those of ``test_x.py`` stand in ``x.yaml``, by name."""
 
 from collections.abc import Callable
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,10 +13,15 @@ T = TypeVar("T", bound=Callable[..., object])
 
 
 def kept(test_file: str, name: str) -> Any:
-    """Return what the data of a test's file has under a name."""
-    path = Path(test_file)
+    """Return what the data of a test's or helper's file has under a name."""
+    return deepcopy(_read(Path(test_file))[name])
+
+
+@cache
+def _read(path: Path) -> dict[str, Any]:
     file = path.with_name(f"{path.stem.removeprefix('test_')}.yaml")
-    return yaml.safe_load(file.read_text(encoding="utf-8"))[name]
+    read: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return read
 
 
 def tabled(*names: str) -> Callable[[T], T]:
