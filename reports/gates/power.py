@@ -133,12 +133,6 @@ def margin_warnings(dataset: Dataset, clusters: Clusters) -> Iterator[str]:
                 )
 
 
-def paired_gates(dataset: Dataset, slices: Sequence[Slice]) -> int:
-    """Return how many gates of these slices, pooled ones included, need an earlier run."""
-    every = (*dataset.pooled, *(bar for one in slices for bar in one.thresholds))
-    return sum(bar.paired for bar in every)
-
-
 def small_notes(gates: Sequence[GateResult]) -> Iterator[str]:
     """Yield which slices are too small for a gate on the estimate alone."""
     few = (one for one in gates if 0 < one.estimate.n < FEW_ITEMS)
@@ -155,28 +149,22 @@ def ceiling_notes(gates: Sequence[GateResult], slices: Mapping[str, Slice]) -> I
     watched = {gate.slice for gate in gates if gate.threshold.paired}
     found: dict[str, list[str]] = defaultdict(list)
     for gate in gates:
-        slice_, is_watched = slices.get(gate.slice), watched & {gate.slice, f"{gate.dataset}:*"}
-        for said in _loose(gate, slice_) if slice_ and not is_watched else ():
-            found[said].append(gate.slice)
+        bar, interval, slice_ = gate.threshold, gate.estimate.interval, slices.get(gate.slice)
+        is_watched = bar.paired or bar.of_usage or watched & {gate.slice, f"{gate.dataset}:*"}
+        if slice_ is None or interval is None or is_watched or gate.state != "PASS":
+            continue
+        low, high = ranges_of(slice_).get(bar.measure, RATE)
+        changes = (
+            (DROP, "fall", bar.min, interval[0] - low, (bar.min or 0.0) - low),
+            (RISE, "rise", bar.max, high - interval[1], high - (bar.max or 0.0)),
+        )
+        for gate_name, change, limit, sure, asked in changes if DROP in ranges_of(slice_) else ():
+            loose = sure > CEILING * (high - low) or sure - asked > WIDE * (high - low)
+            if limit is not None and loose:
+                still = f"a {change} to {limit:g} would still pass this bar"
+                paired = any(one.paired for one in slice_.thresholds)
+                advice = "give --baseline" if paired else f"set `{gate_name}` with a baseline"
+                seen = f"{bar.measure} {gate.estimate.value or 0.0:.3f}"
+                found[f"{seen}: {still}; {advice}"].append(gate.slice)
     for said, names in found.items():
         yield f"{', '.join(names)} {said}"
-
-
-def _loose(gate: GateResult, slice_: Slice) -> Iterator[str]:
-    bar, interval, ranges = gate.threshold, gate.estimate.interval, ranges_of(slice_)
-    alone = gate.state == "PASS" and not bar.paired and not bar.of_usage
-    if not alone or interval is None or DROP not in ranges:
-        return
-    low, high = ranges.get(bar.measure, RATE)
-    said = f"{bar.measure} {gate.estimate.value or 0.0:.3f}"
-    changes = (
-        (DROP, "fall", bar.min, interval[0] - low, (bar.min or 0.0) - low),
-        (RISE, "rise", bar.max, high - interval[1], high - (bar.max or 0.0)),
-    )
-    for gate_name, change, limit, sure, asked in changes:
-        loose = sure > CEILING * (high - low) or sure - asked > WIDE * (high - low)
-        if limit is not None and loose:
-            still = f"a {change} to {limit:g} would still pass this bar"
-            paired = any(one.paired for one in slice_.thresholds)
-            advice = "give --baseline" if paired else f"set `{gate_name}` with a baseline"
-            yield f"{said}: {still}; {advice}"

@@ -162,8 +162,7 @@ def drift_notes(
     calibrations: Sequence[Calibration], sides: Mapping[str, PairedSlice], baseline: Baseline | None
 ) -> Iterator[str]:
     """Yield a line for each language whose labelled items the judge read in the baseline too."""
-    kept = calibrations_in(baseline.run) if baseline else ()
-    before = {(one.dataset, one.language): one for one in kept}
+    before = {(one.dataset, one.language): one for one in calibrations_in(baseline)}
 
     def labels(one: Calibration) -> Counter[str]:
         return Counter(label for cell in one.confusion for label in [cell.label] * cell.count)
@@ -183,9 +182,9 @@ def drift_notes(
         yield f"judge compared with the baseline's, on the labelled items of {name}: {said}"
 
 
-def calibrations_in(run: Mapping[str, object]) -> Iterator[Calibration]:
-    """Yield those calibrations of a ``run.json`` that this version can read."""
-    parts = inner(run, "judging").get("calibrations")
+def calibrations_in(baseline: Baseline | None) -> Iterator[Calibration]:
+    """Yield those calibrations of an earlier run that this version can read."""
+    parts = inner(baseline.run, "judging").get("calibrations") if baseline else ()
     for part in parts if isinstance(parts, (list, tuple)) else ():
         with suppress(ValueError):
             yield decode(Calibration, part)

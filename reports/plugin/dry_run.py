@@ -44,7 +44,7 @@ from reports.plugin.run import adjudications_of, connect_models, earlier_runs
 from reports.plugin.run_paths import check_collected
 from reports.render.console import wrapped
 from reports.verdict.assemble import Facts, ReportInputs
-from reports.verdict.odds import Simulation, known_calibrations, known_discordance, known_records
+from reports.verdict.odds import Simulation, known_discordance, known_records
 
 T = TypeVar("T")
 Shares = list[tuple[float, dict[str, float]]]
@@ -159,8 +159,8 @@ class DryRun:
     def _shares(self, keys: Sequence[str]) -> Shares:
         paired, earlier = any(self._earlier), self._baseline
         queues, found = stoppable(self._plan, paired=paired), Shares()
-        known = tuple(calibrations_in(earlier.run)) if earlier else ()
-        for differ in known_discordance(earlier).shares if queues else ():
+        known = tuple(calibrations_in(earlier))
+        for differ in known_discordance(earlier)[0] if queues else ():
             how: Any = {"baseline": paired, "discordance": differ, "calibrations": known}
             asked = [expected_shares(*one, **how) for one in self._clusters(keys)]
             every = ((name, share) for one in asked for name, share in one.items())
@@ -174,7 +174,7 @@ class DryRun:
             yield dataset, clusters_in((item.slice, item.case) for item in own)
 
     def _powers(self, keys: Sequence[str]) -> Iterator[str]:
-        shares = known_discordance(self._baseline).shares
+        shares, _ = known_discordance(self._baseline)
         alike: dict[str, list[str]] = {}
         for dataset, clusters in () if self._options.gates_off else self._clusters(keys):
             paired = any(self._earlier)
@@ -204,19 +204,25 @@ class DryRun:
                 f"{plural(len(records), 'item')} have a verdict; give --baseline=RUN"
             )
             return
+        known_here = {item.slice.name for item in items}
+        elsewhere = (
+            replace(one, source="session")
+            for one in calibrations_in(self._baseline)
+            if f"{one.dataset}:{one.language}" not in known_here
+        )
         inputs = ReportInputs(
             # The judge's errors are known only where it was measured.
             datasets=tuple(replace(one, judge_unmeasured=True) for one in self._plan.datasets),
             records=records,
             whole=Counter(item.slice.name for item in self._plan.items.values()),
             samples=self._plan.samples,
-            outside=tuple(known_calibrations(self._baseline, items)),
+            outside=tuple(elsewhere),
         )
         facts = Facts(
             model=self._options.model, judge=judge, session=SessionFacts(), provenance={}, run={}
         )
         simulation = Simulation(inputs, facts, *self._earlier)
-        yield from simulation.lines(known_discordance(self._baseline))
+        yield from simulation.lines(*known_discordance(self._baseline))
 
 
 def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:

@@ -14,7 +14,7 @@ from reports.compare.comparison import anchor_notes, compare, lacking, lost_answ
 from reports.compare.pairs import PairedSlice, pair_records, unless_own
 from reports.gates.change import change_gates
 from reports.gates.decide import SessionFacts, decide, listed, shard_notes
-from reports.gates.power import ceiling_notes, margin_warnings, paired_gates, small_notes
+from reports.gates.power import ceiling_notes, margin_warnings, small_notes
 from reports.gates.sequential import (
     AuditedGate,
     SequentialGate,
@@ -423,8 +423,9 @@ def _cautions(run: CountedRun, is_compared: bool) -> Iterator[str]:
     for one in run.summaries.values():
         if one.sample and one.sample.pinned and one.sample.items < FEW_SAMPLED:
             yield f"only {one.sample.share} items of {one.name}"
-    lacking = sum(paired_gates(one, run.of(one)) for one in run.datasets if run.of(one))
-    if lacking and not is_compared:
+    gates = [gate for one in run.slices.values() for gate in one.thresholds]
+    gates += [gate for one in run.datasets if run.of(one) for gate in one.pooled]
+    if (lacking := sum(gate.paired for gate in gates)) and not is_compared:
         yield f"{plural(lacking, 'paired gate')} had no baseline"
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -20,20 +19,10 @@ from evaluators.core import Outcome
 from evaluators.statistics.metrics import DROP, YOUDEN
 from reports.gates.decide import listed
 from reports.gates.power import DISCORDANCES
-from reports.judge.errors import calibrations_in
 from reports.metrics.summary import gold_of
 from reports.run.baseline import Baseline
-from reports.run.evidence import Calibration
 from reports.run.record import Record, by_slice, make_record
-from reports.run.report import Decision
-from reports.verdict.assemble import (
-    CountedRun,
-    Facts,
-    KnownRun,
-    ReportInputs,
-    decision_of,
-    known_run,
-)
+from reports.verdict.assemble import CountedRun, Facts, ReportInputs, decision_of, known_run
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -54,33 +43,20 @@ OF_GRADE = ("outcome", "grade", "rating", "score", "measures")
 Move = tuple[int, int]  # the place of an item that changes, and of the item whose outcome it takes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Discordance:
-    """How many items differ between two runs of one model."""
+def known_discordance(baseline: Baseline | None) -> tuple[tuple[float, ...], str]:
+    """Return which shares of items may differ between two runs of one model, and how it is known.
 
-    shares: tuple[float, ...]
-    source: str
-    """How the shares are known."""
-
-
-def known_discordance(baseline: Baseline | None) -> Discordance:
-    """Return the discordance between the baseline's repeats, else a guess."""
-    if baseline and (share := discordance_of_repeats(baseline.records)) is not None:
-        return Discordance(shares=(share,), source="as between repeats of the baseline")
-    return Discordance(shares=DISCORDANCES, source="not known (a baseline with --repeats tells)")
-
-
-def discordance_of_repeats(records: Sequence[Record]) -> float | None:
-    """Return the share of items that changed when asked again; None if unknown."""
+    It is the share between the baseline's repeats, else ``DISCORDANCES``.
+    """
     asked: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
-    for record in records:
+    for record in baseline.records if baseline else ():
         if record.is_graded:
             asked[record.dataset, record.language, record.id].append(bool(record.passes()))
     again = [results for results in asked.values() if len(results) > 1]
     if len(again) < MIN_REPEATED:
-        return None
+        return DISCORDANCES, "not known (a baseline with --repeats tells)"
     shares = (2 * sum(one) * (len(one) - sum(one)) / (len(one) * (len(one) - 1)) for one in again)
-    return sum(shares) / len(again)
+    return (sum(shares) / len(again),), "as between repeats of the baseline"
 
 
 def known_records(
@@ -110,51 +86,37 @@ def known_records(
     return tuple(old.get(item.key) or make_record(item, outcomes[item.key]) for item in items)
 
 
-def known_calibrations(
-    baseline: Baseline | None, items: Sequence[PlannedItem]
-) -> list[Calibration]:
-    """Return the baseline's calibrations of the judge, where this run measures none."""
-    names = {item.slice.name for item in items}
-    found = calibrations_in(baseline.run) if baseline else ()
-    others = (one for one in found if f"{one.dataset}:{one.language}" not in names)
-    return [replace(one, source="session") for one in others]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Odds:
-    """How simulated runs ended."""
+    """How simulated runs ended, as numbers of runs."""
 
-    runs: int
-    codes: Mapping[int, float]
-    """The share of runs by exit code."""
-    blame: tuple[tuple[str, float], ...]
-    """The share of runs that each gate, by name, kept from exit 0; largest first."""
-    stuck: Mapping[str, str]
-    """Why a gate was INCONCLUSIVE in all runs, for one and the same reason."""
-    passed: Mapping[str, int] = field(default_factory=dict)
-    """How many runs ended in exit 0, by the slice that was worse alone."""
+    ended: Counter[int] = field(default_factory=Counter)
+    """By exit code."""
+    blame: Counter[str] = field(default_factory=Counter)
+    """Of those that each gate, by name, kept from exit 0."""
+    reasons: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Why each gate was INCONCLUSIVE; empty where it was not."""
+    passed: Counter[str] = field(default_factory=Counter)
+    """Of those with exit 0, by the slice that was worse alone."""
 
     @property
-    def text(self) -> str:
-        """The shares of the exit codes in words."""
-        codes = ", ".join(f"{code} with {self.codes.get(code, 0.0):.2f}" for code in (0, 1, 6))
-        return f"exit {codes}"
+    def codes(self) -> dict[int, float]:
+        """The share of runs by exit code."""
+        return {code: number / self.ended.total() for code, number in self.ended.items()}
 
     @property
     def error(self) -> float:
-        """The largest standard error of the shares."""
-        return standard_error({code: share * self.runs for code, share in self.codes.items()})
-
-
-def standard_error(counts: Mapping[int, float]) -> float:
-    """Return the largest standard error of the shares, with a run more either way."""
-    runs = sum(counts.values()) + 2
-    shares = [(count + 1) / runs for count in counts.values()]
-    return max(math.sqrt(share * (1 - share) / runs) for share in shares)
+        """The largest standard error of the shares, with a run more either way."""
+        runs = self.ended.total() + 2
+        shares = [(count + 1) / runs for count in self.ended.values()]
+        return max(math.sqrt(share * (1 - share) / runs) for share in shares)
 
 
 class Simulation:
-    """A future run; ``inputs`` has a known record of each item, ungraded ones drawn anew."""
+    """A future run; ``inputs`` has a known record of each item, ungraded ones drawn anew.
+
+    The judge decides its audited gates, and it has none on usage, which is unknown.
+    """
 
     def __init__(
         self,
@@ -163,19 +125,23 @@ class Simulation:
         baseline: Baseline | None,
         anchor: Baseline | None = None,
     ) -> None:
-        self._inputs = replace(inputs, datasets=tuple(map(_by_judge, inputs.datasets)))
+        def judged(gates: Sequence[Threshold]) -> tuple[Threshold, ...]:
+            known: Mapping[Evidence, Evidence] = {"audited": "confident"}
+            kept = ((one, known.get(one.evidence, one.evidence)) for one in gates)
+            return tuple(replace(one, evidence=how) for one, how in kept if not one.of_usage)
+
+        datasets = []
+        for part in inputs.datasets:
+            slices = part.slices.items()
+            own = {key: replace(one, thresholds=judged(one.thresholds)) for key, one in slices}
+            datasets.append(replace(part, slices=own, pooled=judged(part.pooled)))
+        self._inputs = replace(inputs, datasets=tuple(datasets))
         self._facts, self._earlier = facts, (baseline, anchor)
-
-    @cached_property
-    def _known(self) -> KnownRun:
-        return known_run(self._inputs, self._facts, self._earlier)
-
-    @cached_property
-    def _slices(self) -> list[SimulatedSlice]:
-        grouped, seen = by_slice(self._inputs.records), seen_by_judge(self._known[0])
-        return [
+        self._known = known_run(self._inputs, facts, self._earlier)
+        grouped, seen = by_slice(inputs.records), seen_by_judge(self._known[0])
+        self._slices = [
             SimulatedSlice(one, grouped[one.name], margin_of(part, one), seen.get(one.name, 1.0))
-            for part in self._inputs.datasets
+            for part in datasets
             for one in part.slices.values()
             if one.name in grouped
         ]
@@ -194,80 +160,59 @@ class Simulation:
         varied = (discordance, worse, alone) if alone else (discordance, worse)
         random = np.random.default_rng([SEED, *(round(1e6 * one) for one in varied)])
         able = [one for one in self._slices if one.can_lose] if alone else []
-        passed, blame, codes = Counter[str](), Counter[str](), Counter[int]()
-        reasons = defaultdict[str, set[str]](set)
+        found = Odds()
         for number in range(runs):
-            if number >= FEWEST and standard_error(codes) <= error:  # so many are enough
+            if number >= FEWEST and found.error <= error:  # so many are enough
                 break
             lost = able[number % len(able)] if able else None
             losses = ((one, alone * (one is lost)) for one in self._slices)
             drawn = (one.records(random, discordance, worse, loss) for one, loss in losses)
-            decision = self._decided(chain.from_iterable(drawn))
-            codes[decision.code] += 1
+            inputs = replace(self._inputs, records=tuple(chain.from_iterable(drawn)))
+            decision = decision_of(inputs, self._facts, *self._earlier, known=self._known)
+            found.ended[decision.code] += 1
             if lost:
-                passed[lost.name] += decision.code == 0
+                found.passed[lost.name] += decision.code == 0
             for one in decision.gates:
                 name = f"{one.slice} {one.name} {one.bar}"
-                blame[name] += one.state != "PASS"
-                reasons[name].add(one.reason if one.state == "INCONCLUSIVE" else "")
-        same = ((name, some) for name, some in reasons.items() if len(some) == 1)
-        return Odds(
-            runs=(runs := codes.total()),
-            codes={code: number / runs for code, number in sorted(codes.items())},
-            blame=tuple((name, count / runs) for name, count in blame.most_common() if count),
-            stuck={name: max(some) for name, some in same if any(some)},
-            passed=passed,
-        )
+                found.blame[name] += one.state != "PASS"
+                found.reasons[name].add(one.reason if one.state == "INCONCLUSIVE" else "")
+        return found
 
-    def _decided(self, records: Iterable[Record]) -> Decision:
-        inputs = replace(self._inputs, records=tuple(records))
-        return decision_of(inputs, self._facts, *self._earlier, known=self._known)
+    def lines(self, shares: Sequence[float], source: str) -> Iterator[str]:
+        """Yield how likely the run ends in which exit code, a line a model; each takes seconds.
 
-    def lines(self, differ: Discordance) -> Iterator[str]:
-        """Yield how likely the run ends in which exit code, a line a model; each takes seconds."""
+        ``shares`` of items may differ, as ``source`` says.
+        """
         runs = max(FEWEST, min(RUNS, RUNS * EASY // len(self._inputs.records)))
-        models = [(share, 0.0, "unchanged") for share in differ.shares]
-        models += [(differ.shares[0], margins, text) for margins, text in LOSSES.items()]
+        models = [(share, 0.0, "unchanged", 0.0) for share in shares]
+        models += [(shares[0], margins, text, 0.0) for margins, text in LOSSES.items()]
+        if sum(one.can_lose for one in self._slices) > 1:
+            text = f"one language alone worse by {100 * ALONE:.0f} points, another in each run"
+            models.append((shares[0], 0.0, text, ALONE))
         yield f"odds of all gates together, {FEWEST} to {runs} simulated runs a line (seed {SEED})"
         found: list[Odds] = []
-        for share, margins, text in models:
-            found.append(self.odds(share, margins, runs, error=ERROR))
-            yield f"    {found[-1].text}: {text}, {100 * share:.2g} % of items differ"
-        if sum(one.can_lose for one in self._slices) > 1:
-            found.append(self.odds(differ.shares[0], runs=runs, alone=ALONE))
-            passed = found[-1].passed
-            worst = max(passed, key=passed.__getitem__)
-            hidden = f"; most often passed: {worst}" if passed[worst] else ""
-            yield (
-                f"    {found[-1].text}: one language alone worse by {100 * ALONE:.0f} points, "
-                f"another in each run{hidden}"
-            )
-        blame = ", ".join(f"{name} ({share:.2f})" for name, share in found[0].blame[:3])
+        for share, margins, text, alone in models:
+            odds = self.odds(share, margins, runs, alone, 0.0 if alone else ERROR)
+            found.append(odds)
+            said = "" if alone else f", {100 * share:.2g} % of items differ"
+            if alone and (worst := max(odds.passed, key=odds.passed.__getitem__)) in +odds.passed:
+                said = f"; most often passed: {worst}"
+            codes = ", ".join(f"{code} with {odds.codes.get(code, 0.0):.2f}" for code in (0, 1, 6))
+            yield f"    exit {codes}: {text}{said}"
+        first, gates = found[0], defaultdict[str, list[str]](list)
+        most = ((name, n / first.ended.total()) for name, n in first.blame.most_common(3) if n)
+        blame = ", ".join(f"{name} ({share:.2f})" for name, share in most)
         yield f"    most often not PASS in the first line: {blame or 'no gate'}"
-        stuck = found[0].stuck
-        for reason in dict.fromkeys(stuck.values()):
-            names = listed([name for name, why in stuck.items() if why == reason])
-            yield f"    INCONCLUSIVE for all answers: {names}; {reason}"
-        error = max(odds.error for odds in found)
+        for name, some in first.reasons.items():
+            gates["".join(some) if len(some) == 1 else ""].append(name)
+        for reason, names in gates.items():
+            if reason:
+                yield f"    INCONCLUSIVE for all answers: {listed(names)}; {reason}"
         yield (
-            f"    standard error at most {error:.2f}; the share that differs is {differ.source}; "
-            "items change one by one; a margin is that of a slice's or its data set's drop gate, "
-            f"else {MARGIN:g}; gates on seconds, tokens and cost are left out"
+            f"    standard error at most {max(one.error for one in found):.2f}; the share that "
+            f"differs is {source}; items change one by one; a margin is that of a slice's or its "
+            f"data set's drop gate, else {MARGIN:g}; gates on seconds, tokens and cost are left out"
         )
-
-
-def _by_judge(dataset: Dataset) -> Dataset:
-    """Return a dataset whose audited gates the judge decides, and none of unknown usage."""
-
-    def judged(gates: Sequence[Threshold]) -> tuple[Threshold, ...]:
-        known: Mapping[Evidence, Evidence] = {"audited": "confident"}
-        kept = ((one, known.get(one.evidence, one.evidence)) for one in gates if not one.of_usage)
-        return tuple(replace(one, evidence=evidence) for one, evidence in kept)
-
-    own = {
-        key: replace(one, thresholds=judged(one.thresholds)) for key, one in dataset.slices.items()
-    }
-    return replace(dataset, slices=own, pooled=judged(dataset.pooled))
 
 
 def seen_by_judge(run: CountedRun) -> dict[str, float]:
@@ -300,22 +245,19 @@ class SimulatedSlice:
         self._graded = [place for place, one in enumerate(records) if one.is_graded]
         bar = slice_.pass_bar if slice_.kind.rated else None
         self._right = {place for place in self._graded if records[place].passes(bar)}
-        self._golds, self._wrong = (defaultdict[str, list[int]](list) for _ in range(2))
         alike: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         for place in self._graded:
-            self._golds[self._gold[place]].append(place)
             alike[self._gold[place]][records[place].result].append(place)
-            if place not in self._right:
-                self._wrong[self._gold[place]].append(place)
         self._groups = [list(groups.values()) for groups in alike.values()]
         """The places of each gold label, by their outcome."""
-        self._sides = 0.0
+        self._golds = {gold: sorted(chain(*groups.values())) for gold, groups in alike.items()}
+        golds = self._golds.items()
+        self._wrong = {key: [one for one in own if one not in self._right] for key, own in golds}
+        rates = ((len(own), 1 - len(self._wrong[key]) / len(own)) for key, own in golds)
+        self._sides = sum(n / len(self._graded) * 2 * rate * (1 - rate) for n, rate in rates)
         """The share of items that change sides if each takes the outcome of any other."""
-        for places in self._golds.values():
-            rate = len(self._right.intersection(places)) / len(places)
-            self._sides += len(places) / len(self._graded) * 2 * rate * (1 - rate)
         self.is_answered = slice_.kind.answered
-        self.can_lose = self.is_answered and bool(self._right and self._wrong)
+        self.can_lose = self.is_answered and bool(self._right) and any(self._wrong.values())
         """Whether a model answers it, rightly and wrongly, so that a loss can be drawn."""
 
     def records(
@@ -326,18 +268,16 @@ class SimulatedSlice:
         if not self.is_answered or not self._graded:
             return found
         share = min(1.0, discordance / self._sides) if self._sides else 0.0
-        moved = dict(move for groups in self._groups for move in _exchanges(random, groups, share))
-        moves = [*moved.items()]
+        moves = dict(move for groups in self._groups for move in _exchanges(random, groups, share))
+        right = [place for place in self._graded if moves.get(place, place) in self._right]
         for place in (place for place, one in enumerate(found) if not one.is_graded):
-            alike = self._golds.get(self._gold[place]) or self._graded
-            moves.append((place, _one_of(alike, random)))
-        right = [place for place in self._graded if moved.get(place, place) in self._right]
+            moves[place] = _one_of(self._golds.get(self._gold[place]) or self._graded, random)
         drop = (worse * self._margin + lost) * self._seen
         chance = drop * len(self._graded) / max(1, len(self._right))
         for place, draw in zip(right, random.random(len(right)).tolist(), strict=True):
             if draw < chance and (wrong := self._wrong[self._gold[place]]):
-                moves.append((place, _one_of(wrong, random)))
-        for place, donor in moves:
+                moves[place] = _one_of(wrong, random)
+        for place, donor in moves.items():
             taken = {name: getattr(self._records[donor], name) for name in OF_GRADE}
             found[place] = replace(found[place], error="", **taken)
         return found

@@ -21,11 +21,9 @@ from reports.run.baseline import Baseline
 from reports.run.record import Record
 from reports.verdict.assemble import Facts, ReportInputs, account, decision_of, known_run
 from reports.verdict.odds import (
-    Discordance,
-    Odds,
     SimulatedSlice,
     Simulation,
-    discordance_of_repeats,
+    known_discordance,
     margin_of,
 )
 from tests.support.made_records import make_dataset, make_record, make_slice
@@ -105,10 +103,9 @@ def test_one_language_alone_is_worse_in_each_run(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("reports.verdict.odds.RUNS", 20)
     letters = {"en": "c" * 180 + "i" * 120, "bg": "c" * 280 + "i" * 20}
     records = [one for name, text in letters.items() for one in answered(text, name)]
-    differ = Discordance(shares=(0.1,), source="")
 
     def alone(run: Simulation) -> list[str]:
-        return [one for one in run.lines(differ) if "language alone" in one]
+        return [one for one in run.lines((0.1,), "") if "language alone" in one]
 
     def line(rule: Threshold) -> str:
         inputs = inputs_of(records, replace(CORRECT_BAR, min=0.1), rule)
@@ -149,7 +146,7 @@ def test_a_drop_gate_alone_ends_as_its_exact_power_says() -> None:
     run = simulation("c" * 60 + "i" * 40, DROP, replace(CORRECT_BAR, min=0.0))
     odds = run.odds(0.2, runs=250)
     assert odds.codes[0] == pytest.approx(power(100, -0.1, 0.2), abs=0.09)
-    assert odds.blame[0][0] == "facts:en drop <= 0.1"
+    assert odds.blame.most_common(1)[0][0] == "facts:en drop <= 0.1"
     assert 0 < odds.error < 0.032
     assert sum(odds.codes.values()) == pytest.approx(1)
     assert run.odds(0.2, worse=1.0, runs=60).codes.get(0, 0) <= 0.06
@@ -157,10 +154,10 @@ def test_a_drop_gate_alone_ends_as_its_exact_power_says() -> None:
 
 def test_without_a_baseline_there_is_no_drop_gate() -> None:
     """A bar far off decides each time; usage has no forecast; the seed is fixed."""
-    certain = Odds(runs=20, codes={0: 1.0}, blame=(), stuck={})
     for rule in (DROP, Threshold(measure="seconds_p95", max=1.0)):
         run = simulation("c" * 36 + "i" * 4, CORRECT_BAR, rule, baseline=False)
-        assert run.odds(0.1, runs=20) == certain
+        odds = run.odds(0.1, runs=20)
+        assert (odds.ended, odds.blame) == ({0: 20}, {"facts:en correct >= 0.5": 0})
     found = [simulation("c" * 20 + "i" * 20, CORRECT_BAR).odds(0.1, runs=20) for _ in range(2)]
     assert found[0] == found[1]
 
@@ -177,8 +174,9 @@ def test_the_margin_is_that_of_the_drop_gate() -> None:
     repeats = [replace(one, repeat=2) for one in answered("".join(row[1] for row in rows))]
     third = [replace(one, repeat=3) for one in answered("".join(row[2] for row in rows))]
     first = answered("".join(row[0] for row in rows))
-    assert discordance_of_repeats([*first, *repeats, *third]) == pytest.approx(1 / 3)
-    assert discordance_of_repeats(first) is None
+    asked = Baseline(path="", run={}, records=(*first, *repeats, *third))
+    assert known_discordance(asked)[0] == pytest.approx((1 / 3,))
+    assert known_discordance(replace(asked, records=tuple(first)))[0] == DISCORDANCES
     records = [make_record(n, label=CORRECT, grade=CORRECT) for n in range(20)]
     one = SimulatedSlice(make_slice("judged"), records, margin=0.1)
     assert one.records(np.random.default_rng(1), 0.5, 2.0) == records
