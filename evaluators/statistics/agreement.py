@@ -181,44 +181,29 @@ def perfect_interval(table: Array, items: float) -> Interval | None:
 
 
 def krippendorff_alpha(
-    units: Sequence[Sequence[str]], clusters: Sequence[Hashable] = ()
+    units: Sequence[Sequence[Any]], clusters: Sequence[Hashable] = ()
 ) -> Estimate:
-    """Return Krippendorff's alpha of unordered labels (at most 1); ``n`` counts paired units.
+    """Return Krippendorff's alpha of labels, or of numbers (at most 1); ``n`` counts paired units.
 
-    Units with fewer than two labels are left out. Krippendorff (2011), "Computing Krippendorff's
-    alpha-reliability", form C. Undefined without pairs, or if only one label is used. ``clusters``
-    names the cluster of each unit. The interval is like kappa's (``kappa_interval``).
+    Krippendorff (2011), "Computing Krippendorff's alpha-reliability", forms C and D: two labels
+    agree or not, numbers disagree by the square of their difference. Units with fewer than two are
+    left out. Undefined without pairs, or if all are equal. ``clusters`` names the cluster of each
+    unit. The interval of labels is like kappa's (``kappa_interval``), of numbers a bootstrap.
     """
-    return _alpha(units, clusters, lambda one, two: float(one != two), _label_interval)
-
-
-def interval_alpha(units: Sequence[Sequence[float]], clusters: Sequence[Hashable] = ()) -> Estimate:
-    """Return alpha of numbers, whose disagreement is the square of their difference.
-
-    Form D of the source of ``krippendorff_alpha``; ``clusters`` as there. Undefined without pairs,
-    or if all numbers are equal. The interval is a bootstrap over clusters.
-    """
-    return _alpha(units, clusters, lambda one, two: float(one - two) ** 2)
-
-
-def _alpha(
-    units: Sequence[Sequence[Any]],
-    clusters: Sequence[Hashable],
-    distance: Callable[[Any, Any], float],
-    closed: Closed | None = None,
-) -> Estimate:
-    """Return alpha from the table of coincidences, in which each unit counts for its labels."""
     import numpy as np
 
     every = zip(units, clusters or range(len(units)), strict=True)
     paired = [(unit, own) for unit, own in every if len(unit) > 1]
     labels = sorted({label for unit, _ in paired for label in unit})
     places = {label: place for place, label in enumerate(labels)}
-    tables = np.zeros((len(paired), len(labels), len(labels)))
+    tables = np.zeros((len(paired), len(labels), len(labels)))  # the coincidences of each unit
     for table, (unit, _) in zip(tables, paired, strict=True):
         for one, two in permutations(unit, 2):
             table[places[one], places[two]] += 1 / (len(unit) - 1)
-    weights = np.array([[distance(one, two) for two in labels] for one in labels])
+    named = any(isinstance(label, str) for label in labels)
+    apart = [[one != two if named else (one - two) ** 2 for two in labels] for one in labels]
+    weights = np.array(apart, dtype=np.float64)
+    closed = _label_interval if named else None
     alpha = Coefficient(lambda table: _weighted_parts(table, weights, 1), closed)
     sums = intervals.cluster_sums(tables, [own for _, own in paired])
     return alpha.estimate(sums, np.ones(len(sums)), len(paired))
@@ -271,7 +256,7 @@ def raw_agreement(units: Sequence[Sequence[str]]) -> Estimate:
 def alpha_of(units: Sequence[Sequence[str]], clusters: Sequence[Hashable] = ()) -> Estimate:
     """Return Krippendorff's alpha of units, each in its cluster; ``n`` counts those that pair."""
     if _are_ratings(units):
-        return interval_alpha([[float(label) for label in unit] for unit in units], clusters)
+        return krippendorff_alpha([[float(label) for label in unit] for unit in units], clusters)
     return krippendorff_alpha(units, clusters)
 
 

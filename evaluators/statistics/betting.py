@@ -99,28 +99,21 @@ def shown_below(parts: Mapping[str, Observations], mean: float) -> list[str]:
     return [name for name, p in zip(parts, p_values, strict=True) if p <= 1 / ENOUGH]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sides:
-    """What a gate must show, with unknown values as low, and as high, as possible."""
-
-    low: Observations
-    high: Observations
-    passing: float
-    """A PASS needs a mean above this."""
-    failing: float
-    """A mean below this is a FAIL."""
+Test = tuple[Observations, Observations, float, float]
+"""What a gate must show: values with unknown ones as low, and as high, as possible; the mean above
+which it is a PASS; the mean below which it is a FAIL."""
 
 
-def first_verdict(tests: Sequence[Sides]) -> Literal["PASS", "FAIL", ""]:
+def first_verdict(tests: Sequence[Test]) -> Literal["PASS", "FAIL", ""]:
     """Return which comes first for any unknown values: PASS of all tests, FAIL of one, or neither.
 
     Later units change nothing, so it may be looked for after every one.
     """
-    passed = max(first_above(one.low, one.passing) for one in tests)
-    if passed < math.inf and passed <= min(first_below(one.low, one.failing) for one in tests):
+    passed = max(first_above(low, passing) for low, _, passing, _ in tests)
+    if passed < math.inf and passed <= min(first_below(low, fail) for low, _, _, fail in tests):
         return "PASS"
-    failed = min(first_below(one.high, one.failing) for one in tests)
-    if failed < max(first_above(one.high, one.passing) for one in tests):
+    failed = min(first_below(high, failing) for _, high, _, failing in tests)
+    if failed < max(first_above(high, passing) for _, high, passing, _ in tests):
         return "FAIL"
     return ""
 

@@ -101,25 +101,10 @@ def share(*outcomes: str) -> Ratio:
     return parts
 
 
-def correct(table: CountTable) -> Parts:
-    """Return the share of items with a passing grade: CORRECT, unless the rubric names others."""
-    return share(*table.passing)(table)
-
-
-def of_attempted(table: CountTable) -> Parts:
-    """Return c / (c + i); undefined if nothing was attempted."""
-    return table.of(CORRECT), table.of(CORRECT) + table.of(INCORRECT)
-
-
 def f_score(table: CountTable) -> Parts:
     """Return 2c / (2c + 2i + n), the SimpleQA paper's F (arXiv 2411.04368, appendix B)."""
     right, wrong = table.of(CORRECT), table.of(INCORRECT)
     return 2 * right, 2 * right + 2 * wrong + table.of(NOT_ATTEMPTED)
-
-
-def penalised(table: CountTable) -> Parts:
-    """Return (c - p·i) / N, within -p to 1."""
-    return table.of(CORRECT) - table.penalty * table.of(INCORRECT), table.total
 
 
 def mean_score(table: CountTable) -> Parts:
@@ -134,31 +119,10 @@ def mean_rating(table: CountTable) -> Parts:
     return table.sum(int(r) * table.of(r) for r in table.outcomes), table.total
 
 
-def normalised(table: CountTable) -> Parts:
-    """Return the mean of (rating - 1) / 9, within 0 to 1."""
-    points, ratings = mean_rating(table)
-    return points - ratings, 9 * ratings
-
-
 def pass_rate(table: CountTable) -> Parts:
     """Return the share of ratings at or above the language's bar."""
     passing = (table.of(r) for r in table.outcomes if int(r) >= table.pass_bar)
     return table.sum(passing), table.total
-
-
-def accuracy(table: CountTable) -> Parts:
-    """Return the share of right answers; an unanswered item is wrong."""
-    return table.of(YES, YES) + table.of(NO, NO), table.total
-
-
-def precision(table: CountTable) -> Parts:
-    """Return the share of answers "yes" that are right."""
-    return table.of(YES, YES), table.of(YES, YES) + table.of(YES, NO)
-
-
-def recall(table: CountTable) -> Parts:
-    """Return the share of the items with gold "yes" that were answered "yes"."""
-    return table.of(YES, YES), table.with_gold(YES)
 
 
 def f1(table: CountTable, label: str = YES) -> Parts:
@@ -171,17 +135,6 @@ def macro_f1(table: CountTable) -> Parts:
     """Return the mean of the F1 of "yes" and of "no"; undefined if either is undefined."""
     (yes_top, yes_bottom), (no_top, no_bottom) = f1(table), f1(table, NO)
     return yes_top * no_bottom + no_top * yes_bottom, 2 * yes_bottom * no_bottom
-
-
-def majority(table: CountTable) -> Parts:
-    """Return the accuracy of always answering with the more frequent gold label."""
-    yes, no = table.with_gold(YES), table.with_gold(NO)
-    return (yes + no + abs(yes - no)) / 2, table.total
-
-
-def agreement(table: CountTable) -> Parts:
-    """Return the share of items where the judge gave the given label."""
-    return table.counts.diagonal(axis1=-2, axis2=-1).sum(axis=-1), table.total
 
 
 def pass_agreement(table: CountTable) -> Parts:
@@ -242,21 +195,16 @@ def _crossed(labels: Sequence[str], side: Collection[str]) -> Fill:
     }
 
 
-def _mixed(whole: CountTable, fill: Fill, share: float) -> CountTable:
-    counts = whole.counts * (1 - share)
-    for place, gold in enumerate(whole.golds):
-        if gold in fill:
-            moved = share * whole.counts[place].sum()
-            counts[place, whole.outcomes.index(fill[gold])] += moved
-    return replace(whole, counts=counts)
-
-
 def unvaried_interval(parts: Ratio, whole: CountTable, clusters: float) -> Interval:
     """Return the span of a bounded, defined metric that the share of unseen items allows."""
-    share = unseen_share(clusters)
-    mixed = (_mixed(whole, fill, share) for fill in worst_case_fills(whole))
-    ratios = (parts(table) for table in (whole, *mixed))
-    known = [float(top / bottom) for top, bottom in ratios if bottom]
+    share, tables = unseen_share(clusters), [whole]
+    for fill in worst_case_fills(whole):
+        counts = whole.counts * (1 - share)
+        for place, gold in enumerate(whole.golds):
+            if gold in fill:
+                counts[place, whole.outcomes.index(fill[gold])] += share * whole.counts[place].sum()
+        tables.append(replace(whole, counts=counts))
+    known = [float(top / bottom) for top, bottom in map(parts, tables) if bottom]
     return min(known), max(known)
 
 
@@ -279,32 +227,23 @@ def class_interval(parts: Ratio, clusters: CountTable, items: Array) -> Interval
 
     It spans a bootstrap's interval and the middle 95 % of the posterior with half an item more in
     each cell: Goutte and Gaussier (2005), ECIR, LNCS 3408:345, with Jeffreys' prior. The bootstrap
-    alone has no misses that the few items of a class did not show. None without items.
+    alone has no misses that the few items of a class did not show. In tables of the posterior
+    clusters have gamma weights (Rubin's bootstrap), drawn with a fixed seed. None without items.
     """
     if not len(items):
         return None
-    drawn = replace(clusters, counts=resample(clusters.counts, items))
-    possible = replace(clusters, counts=_possible(clusters.counts, items))
-    found = percentile(*parts(drawn))
-    if found is None:
-        found = unvaried_interval(parts, _whole(clusters, items), float(items.sum()))
-    return _hull([found, percentile(*parts(possible))])
-
-
-def _possible(patterns: Array, items: Array) -> Array:
-    """Return ``ROUNDS`` tables: clusters with gamma weights (Rubin's bootstrap), half of each cell.
-
-    The seed is fixed.
-    """
     import numpy as np
 
+    patterns = clusters.counts
+    found = percentile(*parts(replace(clusters, counts=resample(patterns, items))))
+    if found is None:
+        found = unvaried_interval(parts, _whole(clusters, items), float(items.sum()))
     flat = patterns.reshape(len(patterns), -1)
-    size = float((flat.sum(axis=1) * items).sum() / items.sum())
-    cells = np.eye(flat.shape[1]) * size
+    cells = np.eye(flat.shape[1]) * (float((flat.sum(axis=1) * items).sum() / items.sum()))
     weights = np.concatenate([items, np.full(len(cells), 0.5)])
     drawn = np.random.default_rng(SEED).gamma(weights, size=(ROUNDS, len(weights)))
-    tables: Array = drawn @ np.concatenate([flat, cells])
-    return tables.reshape(ROUNDS, *patterns.shape[1:])
+    tables = (drawn @ np.concatenate([flat, cells])).reshape(ROUNDS, *patterns.shape[1:])
+    return _hull([found, percentile(*parts(replace(clusters, counts=tables)))])
 
 
 def _whole(clusters: CountTable, items: Array) -> CountTable:

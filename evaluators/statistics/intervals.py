@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,19 +52,16 @@ def at_most(hits: int, trials: int, share: float) -> float:
     """Return the binomial probability of at most so many hits."""
     if hits < 0 or hits >= trials:
         return float(hits >= trials)
-    if hits + 1 > trials * share:  # the other tail is the shorter one
-        return 1.0 - _tail(trials - hits - 1, trials, 1 - share)
-    return _tail(hits, trials, share)
-
-
-def _tail(hits: int, trials: int, share: float) -> float:
+    other = hits + 1 > trials * share  # the other tail is the shorter one
+    if other:
+        hits, share = trials - hits - 1, 1 - share
     total = term = chance(hits, trials, share)
     odds = (1 - share) / share if share else 0.0
     while hits and term > _NEGLIGIBLE * total:
         term *= hits / (trials - hits + 1) * odds
         total += term
         hits -= 1
-    return total
+    return 1.0 - total if other else total
 
 
 def beta_quantile(a: int, b: int, level: float) -> float:
@@ -213,15 +210,11 @@ Count = tuple[float, float]
 """Successes, and trials."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CorrectedRate:
+class CorrectedRate(NamedTuple):
     """A rate corrected for the judge's errors, and its 95 % interval."""
 
     value: float
     interval: Interval
-    sensitivity: float
-    """Of the judge on labelled items, as ``specificity``."""
-    specificity: float
 
 
 def corrected_rate(
@@ -252,12 +245,7 @@ def corrected_rate(
     low, high = min(point, _clipped(low)), max(point, _clipped(high))
     bottom, top = wilson(*judged) or (0.0, 1.0)
     short = max(0.0, top - bottom - (high - low))
-    return CorrectedRate(
-        value=point,
-        interval=(_clipped(low - short), _clipped(high + short)),
-        sensitivity=sensitivity,
-        specificity=specificity,
-    )
+    return CorrectedRate(point, (_clipped(low - short), _clipped(high + short)))
 
 
 def _interval(judged: Count, right_passed: Count, wrong_refused: Count) -> Interval:

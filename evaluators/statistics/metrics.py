@@ -19,7 +19,7 @@ from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANS
 from evaluators.statistics import count_table as counts
 from evaluators.statistics import youden
 from evaluators.statistics.agreement import KAPPA, QUADRATIC_KAPPA, SPEARMAN, Coefficient
-from evaluators.statistics.count_table import PREMISE, RATINGS, CountTable, Fill, share
+from evaluators.statistics.count_table import PREMISE, RATINGS, CountTable, share
 from evaluators.statistics.intervals import (
     UNDEFINED,
     Estimate,
@@ -166,14 +166,17 @@ _leading = partial(_item_rate, headline=True, column=1, compared=False)
 
 METRICS: Mapping[str, Mapping[str, Metric]] = {
     "graded": _rows(
-        _leading("correct", "Correct", counts.correct, any_labels=True),
+        _leading("correct", "Correct", lambda table: share(*table.passing)(table), any_labels=True),
         _item_rate("incorrect", "Incorrect", share(INCORRECT), headline=True, better="less"),
         _item_rate("not_attempted", "Not attempted", share(NOT_ATTEMPTED), headline=True,
                    better="neither"),
         _item_rate("attempted", "Attempted", share(CORRECT, INCORRECT), better="neither"),
-        _rate("correct_given_attempted", "Correct given attempted", counts.of_attempted, column=3),
+        _rate("correct_given_attempted", "Correct given attempted",
+              lambda t: (t.of(CORRECT), t.of(CORRECT) + t.of(INCORRECT)), column=3),
         Metric("f_score", "F-score", counts.f_score, headline=True, column=2),
-        Metric("penalised", "Penalised", counts.penalised, range=(-MAX_PENALTY, 1.0)),
+        Metric("penalised", "Penalised",
+               lambda t: (t.of(CORRECT) - t.penalty * t.of(INCORRECT), t.total),
+               range=(-MAX_PENALTY, 1.0)),
         _premises("premise_corrected", "Premises met", CORRECT),
         _premises("premise_declined", "Premises declined", NOT_ATTEMPTED, better="neither"),
         _premises("premise_accepted", "Premises fallen for", INCORRECT, better="less"),
@@ -183,21 +186,25 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
         _mean("mean_rating", "Mean rating", counts.mean_rating, range=(1.0, 10.0), headline=True,
               column=1, spread=2.5),
         _leading("pass_rate", "Pass rate", counts.pass_rate, column=2),
-        _mean("normalised", "Normalised rating", counts.normalised, compared=False),
+        _mean("normalised", "Normalised rating",
+              lambda t: (counts.mean_rating(t)[0] - t.total, 9 * t.total), compared=False),
     ),
     "yes_no": _rows(
-        _leading("accuracy", "Accuracy", counts.accuracy),
-        _rate("precision", "Precision", counts.precision),
-        _rate("recall", "Recall", counts.recall),
+        _leading("accuracy", "Accuracy", lambda t: (t.of(YES, YES) + t.of(NO, NO), t.total)),
+        _rate("precision", "Precision",
+              lambda t: (t.of(YES, YES), t.of(YES, YES) + t.of(YES, NO))),
+        _rate("recall", "Recall", lambda t: (t.of(YES, YES), t.with_gold(YES))),
         _of_classes("f1", "F1", counts.f1, headline=True, column=2),
         _of_classes("macro_f1", "Macro-F1", counts.macro_f1),
         _item_rate("unanswered", "Unanswered", share(UNANSWERED), headline=True, column=3,
                    better="less"),
-        Metric("majority_baseline", "Majority baseline", counts.majority, range=None,
-               compared=False),
+        Metric("majority_baseline", "Majority baseline",
+               lambda t: ((t.total + abs(t.with_gold(YES) - t.with_gold(NO))) / 2, t.total),
+               range=None, compared=False),
     ),
     "judged": _rows(
-        _leading("agreement", "Agreement", counts.agreement),
+        _leading("agreement", "Agreement",
+                 lambda t: (t.counts.diagonal(axis1=-2, axis2=-1).sum(axis=-1), t.total)),
         _coefficient("kappa", "Cohen's kappa", KAPPA, ratings=False, headline=True),
         _coefficient("spearman", "Spearman's rho", SPEARMAN, ratings=True),
         _coefficient("quadratic_kappa", "Quadratic-weighted kappa", QUADRATIC_KAPPA, ratings=True),
@@ -342,18 +349,10 @@ class Sample:
         elif row.rate:
             interval = wilson(float(top), float(bottom))
         else:
-            sizes = float(self.items.sum()), float(whole.total)
-            interval = percentile(*row.parts(drawn), *sizes) if drawn else None
-            interval = interval or self.unvaried_interval(row, whole)
+            size = float(self.items.sum())
+            interval = percentile(*row.parts(drawn), size, float(whole.total)) if drawn else None
+            interval = interval or counts.unvaried_interval(row.parts, whole, size)
         return Estimate.of(value, interval, n)
-
-    def unvaried_interval(self, row: Metric, whole: CountTable) -> Interval:
-        """Return the interval of a bounded, defined metric that is equal in all resamples."""
-        return counts.unvaried_interval(row.parts, whole, float(self.items.sum()))
-
-    def worst_case_bounds(self) -> tuple[Fill, ...]:
-        """Return the fills of ungraded items among which every bounded metric has its extremes."""
-        return counts.worst_case_fills(self.patterns)
 
     def self_agreement(self) -> Estimate:
         """Return the share of pairs of judgements of one item that agree, clustered by item."""

@@ -200,44 +200,32 @@ def power(n: int, bound: float, discordance: float, difference: float = 0.0) -> 
     centre, reach = n * rate, _TAIL * math.sqrt(n * rate * (1 - rate)) + 1
     totals = range(max(0, math.floor(centre - reach)), min(n, math.ceil(centre + reach)) + 1)
     share = (rate - difference) / (2 * rate) if rate else 0.0  # of the pairs that differ, broke
-    below = _at_most_each(totals, _most_broke(n, bound, totals), share)
-    chances = (
-        intervals.chance(it, n, rate) * found for it, found in zip(totals, below, strict=True)
-    )
+    below = _shown(n, bound, totals, share)
+    chances = (intervals.chance(it, n, rate) * part for it, part in zip(totals, below, strict=True))
     return min(1.0, math.fsum(chances))
 
 
-def _at_most_each(trials: Sequence[int], hits: Sequence[int], share: float) -> Iterator[float]:
-    """Yield the binomial probability of at most so many hits, for each number of trials.
+def _shown(n: int, bound: float, totals: Sequence[int], share: float) -> Iterator[float]:
+    """Yield the probability that the bound is cleared, for each number of discordant pairs.
 
-    The trials rise by 1 and the hits never fall, so that each probability follows from the one
-    before: with one trial more it falls by ``share`` times the chance of exactly these hits.
+    A ``share`` of them broke. The totals rise by 1 and the most broken pairs that clear the bound
+    never fall, so that each probability follows from the one before: with one pair more it falls by
+    ``share`` times the chance of exactly so many.
     """
-    most = hits[0]
-    found = intervals.at_most(most, trials[0], share)
-    for number, wanted in zip(trials, hits, strict=True):
-        for more in range(most + 1, wanted + 1):
-            found += intervals.chance(more, number, share)
-        most = wanted
-        yield min(1.0, max(0.0, found))
-        if most >= 0:
-            found -= share * intervals.chance(most, number, share)
-
-
-def _most_broke(n: int, bound: float, totals: Sequence[int]) -> list[int]:
-    """Return, for each number of discordant pairs, the most broken that clear the bound, or -1."""
 
     def misses(total: int, broke: int) -> bool:
         return tango_score(total - broke, broke, n, bound) <= Z95
 
     first = totals[0]
     broke = bisect_left(range(first + 1), True, key=lambda count: misses(first, count))
-    found = []
+    found = intervals.at_most(broke - 1, first, share)
     for total in totals:
         while broke <= total and not misses(total, broke):
+            found += intervals.chance(broke, total, share)
             broke += 1
-        found.append(broke - 1)
-    return found
+        yield min(1.0, max(0.0, found))
+        if broke:
+            found -= share * intervals.chance(broke - 1, total, share)
 
 
 def confirmed_margin(n: int, discordance: float) -> float | None:

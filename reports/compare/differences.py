@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from cases.dataset import Dataset, Threshold
 from evaluators.kinds import Cluster
 from evaluators.output import plural
+from evaluators.statistics import count_table
 from evaluators.statistics.count_table import CountTable, Fill, count_patterns
 from evaluators.statistics.intervals import UNDEFINED, Estimate, cluster_sums, unseen_share
 from evaluators.statistics.metrics import USAGE, Metric, Sample, metrics_of
@@ -111,7 +112,8 @@ class PairCounts:
             return Estimate.of(None, None, self.pairs)
         interval = moved_interval(ratio, drawn, self.clusters.sum())
         if row.bounded and not interval:  # all resamples agree: what unseen items allow
-            ends = (one.unvaried_interval(row, one.whole) for one in runs)
+            size = float(self.clusters.sum())
+            ends = (count_table.unvaried_interval(row.parts, one.whole, size) for one in runs)
             (old_low, old_high), (new_low, new_high) = ends
             interval = new_low - old_high, new_high - old_low
         return Estimate.of(new - old, interval, self.pairs)
@@ -239,7 +241,7 @@ class MetricChange:
         def before(fill: Fill) -> float:
             return count_pairs(self.sides, (fill, fill)).run(0).value(self.row.name) or 0.0
 
-        fills = count_pairs(self.sides).run(1).worst_case_bounds()
+        fills = count_table.worst_case_fills(count_pairs(self.sides).patterns)
         ranked = sorted(fills, key=before)
         return tuple(self._difference(both) for both in product((ranked[0], ranked[-1]), fills))
 

@@ -114,11 +114,7 @@ class SequentialGate:
 
     def verdict(self, evidence: betting.Evidence) -> GateState:
         """Return the first of PASS and FAIL that the evidence shows for any unknown values."""
-        tests = [
-            betting.Sides(low=low, high=high, passing=passing, failing=failing)
-            for sign, passing, failing in self.sides
-            for low, high in [evidence.seen(sign)]
-        ]
+        tests = [(*evidence.seen(sign), above, below) for sign, above, below in self.sides]
         return betting.first_verdict(tests) or "INCONCLUSIVE"
 
     @property
@@ -283,9 +279,8 @@ class AuditedGate:
 
     @property
     def _of_all(self) -> GateState:
-        low, high = self.audit.ends
-        limits = betting.Sides(low=low, high=high, passing=-self.margin, failing=self.limit)
-        return betting.first_verdict([limits]) or "INCONCLUSIVE"
+        limits = -self.margin, self.limit
+        return betting.first_verdict([(*self.audit.ends, *limits)]) or "INCONCLUSIVE"
 
     @property
     def lost(self) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from cases.dataset import Slice
 from evaluators.kinds import GRADED
 from evaluators.output import plural
-from evaluators.statistics.count_table import correct
+from evaluators.statistics.count_table import share
 from evaluators.statistics.intervals import (
     UNDEFINED,
     Estimate,
@@ -144,7 +144,7 @@ def _called(slice_: Slice, records: Sequence[Record]) -> ClassRate | None:
     if not records:
         return None
     sample = tabulate(records, slice_)
-    return clustered(*correct(sample.patterns), sample.items)
+    return clustered(*share(*slice_.passing)(sample.patterns), sample.items)
 
 
 def corrected_notes(found: Sequence[Corrected]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from cases.dataset import Evidence, Slice, Threshold
 from evaluators.extra_metrics import CHECK
 from evaluators.output import plural
-from evaluators.statistics.count_table import PREMISE
+from evaluators.statistics.count_table import PREMISE, worst_case_fills
 from evaluators.statistics.intervals import UNDEFINED, Estimate, Interval, figure, span_of
 from evaluators.statistics.metrics import (
     USAGE,
@@ -191,7 +191,7 @@ def gate_inputs(
     sample = sample or tabulate(records, slice_)
     cases: tuple[Sample, ...] = (sample,)
     if summary.counts.ungraded:
-        cases = tuple(tabulate(records, slice_, fill) for fill in sample.worst_case_bounds())
+        cases = tuple(tabulate(records, slice_, fill) for fill in worst_case_fills(sample.patterns))
     kinds = {one.error.partition(":")[0] for one in records if not one.is_graded}
     known = _REMEDIES.get(kinds.pop(), "") if len(kinds) == 1 else ""
     return GateInputs(

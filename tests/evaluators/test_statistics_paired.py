@@ -355,8 +355,7 @@ def test_the_first_verdict_counts(
 ) -> None:
     """Whatever comes later; with a limit of zero both may be true of one model."""
     seen = plain([one for values, times in runs for one in values * times], bound=1)
-    sides = betting.Sides(low=seen, high=seen, passing=-0.1, failing=limit)
-    assert betting.first_verdict([sides]) == verdict
+    assert betting.first_verdict([(seen, seen, -0.1, limit)]) == verdict
 
 
 @given(st.lists(st.sampled_from([-1.0, 0.0, 0.0, 1.0]), max_size=150), st.data())
@@ -365,8 +364,8 @@ def test_unknown_values_never_change_the_order(values: list[float], data: st.Dat
     unknown = data.draw(st.sets(st.integers(0, 149)))
     low = [-1.0 if place in unknown else one for place, one in enumerate(values)]
     high = [1.0 if place in unknown else one for place, one in enumerate(values)]
-    sides = betting.Sides(low=plain(low, 1), high=plain(high, 1), passing=-0.2, failing=0.0)
-    whole = betting.Sides(low=plain(values, 1), high=plain(values, 1), passing=-0.2, failing=0.0)
+    sides = plain(low, 1), plain(high, 1), -0.2, 0.0
+    whole = plain(values, 1), plain(values, 1), -0.2, 0.0
     assert betting.first_verdict([sides]) in ("", betting.first_verdict([whole]))
 
 
