@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -171,150 +171,130 @@ class ResampledDifference:
 
 
 Difference = PairedDifference | ResampledDifference
+Change = tuple[Difference, Sequence[Difference]]
+"""How far a figure moved over the pairs known in both runs, and over all pairs for each extreme of
+the unknown results: none where every result is known."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShareChange:
-    """A share of all items, in both runs; ``hit`` says which items it counts."""
+def share_change(sides: Sides, hit: Hit) -> tuple[PairedDifference, Sequence[PairedDifference]]:
+    """Return the change of a share of all items; ``hit`` says which items it counts.
 
-    sides: Sides
-    hit: Hit = passes
-
-    def obstacle(self) -> str:
-        """Return nothing: the extremes of a share are always known."""
-        return ""
-
-    @cached_property
-    def seen(self) -> PairedDifference:
-        """The difference over the pairs graded in both runs."""
-        if self.hit is passes and len(self.sides) == 1:
-            return self.sides[0].difference
-        return paired_difference(self.sides, hit=self.hit)
-
-    def extremes(self) -> tuple[PairedDifference, ...]:
-        """Return the differences with all unknown results at their lowest, and at their highest.
-
-        Both use the fewest independent pairs, as clusters may correlate more in between.
-        """
-        if self.seen.n == sum(len(side.matches) for side in self.sides):
-            return (self.seen,)  # every result is known
-        ends = [paired_difference(self.sides, fill, self.hit) for fill in (False, True)]
-        weight = min(one.weight for one in (self.seen, *ends))
-        return tuple(replace(one, weight=weight) for one in ends)
+    Both extremes use the fewest independent pairs, as clusters may correlate more in between.
+    """
+    alone = hit is passes and len(sides) == 1
+    seen = sides[0].difference if alone else paired_difference(sides, hit=hit)
+    if seen.n == sum(len(side.matches) for side in sides):
+        return seen, ()
+    ends = [paired_difference(sides, fill, hit) for fill in (False, True)]
+    weight = min(one.weight for one in (seen, *ends))
+    return seen, [replace(one, weight=weight) for one in ends]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MetricChange:
-    """Any other metric of a kind, in both runs, over the items of all these slices together."""
+def _metric_change(sides: Sides, row: Metric) -> Change | str:
+    """Return the change of any other metric of a kind, or why it is unknown.
 
-    sides: Sides
-    row: Metric
+    Unknown results of the old run matter only through its metric.
+    """
+    if not _are_alike(sides):
+        return f"{row.name} is not the same in all languages: penalty, labels or scores differ"
 
-    def obstacle(self) -> str:
-        """Return why the change of the metric is unknown; empty where it is known."""
-        name = self.row.name
-        if not _are_alike(self.sides):
-            return f"{name} is not the same in all languages: penalty, labels or scores differ"
-        if self._unknown() and not self.row.bounded:
-            if lost := next(not_asked(self.sides), ""):
-                return f"{name} has no bounds with {lost}; compare with a run of the same items"
-            unknown = plural(self._unknown(), "ungraded item")
-            return f"{name} has no bounds with {unknown}; run the same command again"
-        return ""
+    def difference(fills: tuple[Fill, Fill]) -> ResampledDifference:
+        counted = count_pairs(sides, fills)
+        return ResampledDifference(estimate=counted.difference(row, counted.drawn()))
 
-    def _unknown(self) -> int:
-        return sum(len(side.matches) for side in self.sides) - self.seen.n
+    def before(fill: Fill) -> float:
+        return count_pairs(sides, (fill, fill)).run(0).value(row.name) or 0.0
 
-    @cached_property
-    def seen(self) -> ResampledDifference:
-        """The difference over the pairs graded in both runs."""
-        return self._difference(({}, {}))
-
-    def extremes(self) -> tuple[ResampledDifference, ...]:
-        """Return the differences over all items for each extreme of the unknown results.
-
-        Those of the old run matter only through its metric. Empty where every result is known.
-        """
-        if not self._unknown():
-            return ()
-
-        def before(fill: Fill) -> float:
-            return count_pairs(self.sides, (fill, fill)).run(0).value(self.row.name) or 0.0
-
-        fills = count_table.worst_case_fills(count_pairs(self.sides).patterns)
-        ranked = sorted(fills, key=before)
-        return tuple(self._difference(both) for both in product((ranked[0], ranked[-1]), fills))
-
-    def _difference(self, fills: tuple[Fill, Fill]) -> ResampledDifference:
-        counted = count_pairs(self.sides, fills)
-        return ResampledDifference(estimate=counted.difference(self.row, counted.drawn()))
+    seen = difference(({}, {}))
+    unknown = sum(len(side.matches) for side in sides) - seen.n
+    if not unknown:
+        return seen, ()
+    if not row.bounded:
+        if lost := next(not_asked(sides), ""):
+            return f"{row.name} has no bounds with {lost}; compare with a run of the same items"
+        ungraded = plural(unknown, "ungraded item")
+        return f"{row.name} has no bounds with {ungraded}; run the same command again"
+    fills = count_table.worst_case_fills(count_pairs(sides).patterns)
+    ranked = sorted(fills, key=before)
+    return seen, [difference(both) for both in product((ranked[0], ranked[-1]), fills)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExtraChange:
-    """The mean of an extra metric, 0 to 1, in both runs, over the pairs measured in both."""
+def _extra_difference(sides: Sides, name: str, fill: float | None = None) -> ResampledDifference:
+    """Return how far the mean of an extra metric, 0 to 1, moved.
 
-    sides: Sides
-    name: str
+    ``fill`` is for unknown new values, and 1 less it for old ones; None leaves such pairs out.
+    """
+    import numpy as np
 
-    def obstacle(self) -> str:
-        """Return nothing: an unknown value is from 0 to 1."""
-        return ""
+    def mean(sums: Array) -> tuple[Array, Array]:
+        return sums[..., 0, 0], sums[..., 0, 1]
 
-    @cached_property
-    def seen(self) -> ResampledDifference:
-        """The difference over the pairs with both values."""
-        return self._difference(None)
-
-    def extremes(self) -> tuple[ResampledDifference, ...]:
-        """Return the differences with all unknown values at their worst, and at their best."""
-        if self.seen.n == sum(len(side.matches) for side in self.sides):
-            return (self.seen,)
-        return self._difference(0.0), self._difference(1.0)
-
-    def _difference(self, fill: float | None) -> ResampledDifference:
-        """Return it with ``fill`` for unknown new values, and 1 less it for old; None for none."""
-        import numpy as np
-
-        def mean(sums: Array) -> tuple[Array, Array]:
-            return sums[..., 0, 0], sums[..., 0, 1]
-
-        pairs, clusters = [], []
-        for side, before, now in matches_of(self.sides):
-            old, new = (one.measures.get(self.name) if one else None for one in (before, now))
-            if fill is not None:
-                old, new = 1 - fill if old is None else old, fill if new is None else new
-            if old is not None and new is not None:
-                pairs.append([[[old, 1.0]], [[new, 1.0]]])
-                clusters.append(side.slice_.cluster_of(now))
-        if not pairs:
-            return ResampledDifference(estimate=UNDEFINED)
-        sums = cluster_sums(np.array(pairs), clusters)
-        n = len(sums)
-        value = float(moved(mean, sums.sum(axis=0))[0])
-        interval = moved_interval(mean, resample_pairs(sums, np.ones(n)), n)
-        share = unseen_share(n)
-        centre = value * (1 - share)
-        interval = interval or (centre - share, centre + share)
-        return ResampledDifference(estimate=Estimate.of(value, interval, len(pairs)))
+    pairs, clusters = [], []
+    for side, before, now in matches_of(sides):
+        old, new = (one.measures.get(name) if one else None for one in (before, now))
+        if fill is not None:
+            old, new = 1 - fill if old is None else old, fill if new is None else new
+        if old is not None and new is not None:
+            pairs.append([[[old, 1.0]], [[new, 1.0]]])
+            clusters.append(side.slice_.cluster_of(now))
+    if not pairs:
+        return ResampledDifference(estimate=UNDEFINED)
+    sums = cluster_sums(np.array(pairs), clusters)
+    n = len(sums)
+    value = float(moved(mean, sums.sum(axis=0))[0])
+    interval = moved_interval(mean, resample_pairs(sums, np.ones(n)), n)
+    share = unseen_share(n)
+    centre = value * (1 - share)
+    interval = interval or (centre - share, centre + share)
+    return ResampledDifference(estimate=Estimate.of(value, interval, len(pairs)))
 
 
-Change = ShareChange | MetricChange | ExtraChange
+def _usage_change(sides: Sides, row: UsageMetric, *, relative: bool) -> Change | str:
+    """Return the change of seconds, tokens or cost, graded or not, or why it is unknown.
+
+    Unknown usage has no bound.
+    """
+    pairs = list(_pairs(sides, row))
+
+    def change(unknown: Unknown) -> ResampledDifference:
+        clusters, old, new = known_sides(pairs, unknown)
+        return ResampledDifference(estimate=row.change(old, new, clusters, relative=relative))
+
+    seen, unknown = change((None, None)), sum(None in pair for pair in pairs)
+    ends = [change(WORST), change(BEST)] if unknown else []
+    if not all(one.estimate.interval for one in ends):
+        return f"{row.name} is not known of {plural(unknown, 'item')} in both runs"
+    return seen, ends
 
 
-def change_of(name: str, sides: Sides) -> Change | None:
-    """Return the change of a metric, or with no name of the share that passes; None if lacking."""
-    if not name:
-        return ShareChange(sides=sides)
+def change_for(threshold: Threshold, sides: Sides) -> Change | str:
+    """Return the change that a threshold is about, or why it is unknown."""
+    name = threshold.of
+    if threshold.of_usage:
+        return _usage_change(sides, USAGE[name], relative=threshold.relative)
     if name in _extras(sides):
-        return ExtraChange(sides=sides, name=name)
+        seen = _extra_difference(sides, name)
+        known = seen.n == sum(len(side.matches) for side in sides)
+        return seen, [] if known else [_extra_difference(sides, name, end) for end in (0.0, 1.0)]
+    if hit := share_hit(name, sides):
+        return share_change(sides, hit)
+    row = metrics_of(sides[0].slice_.kind, blank_table(sides)).get(name)
+    return (
+        _metric_change(sides, row) if row else f"{name} is not measured on {sides[0].slice_.name}"
+    )
+
+
+def share_hit(name: str, sides: Sides) -> Hit | None:
+    """Return which records count for a share of all items; with no name those that pass.
+
+    None where the name is of no such share.
+    """
+    if not name:
+        return passes
     blank = blank_table(sides)
     row = metrics_of(sides[0].slice_.kind, blank).get(name)
-    if row is None:
-        return None
-    if row.every_item:
-        return ShareChange(sides=sides, hit=_hit(row, sides, blank))
-    return MetricChange(sides=sides, row=row)
+    is_share = row and row.every_item and name not in _extras(sides)
+    return _hit(row, sides, blank) if row and is_share else None
 
 
 def differences(sides: Sides) -> dict[str, Estimate]:
@@ -329,7 +309,7 @@ def differences(sides: Sides) -> dict[str, Estimate]:
             elif row.compared:
                 found[name] = counted.difference(row, drawn)
     for name in _extras(sides):
-        found[name] = ExtraChange(sides=sides, name=name).seen.estimate
+        found[name] = _extra_difference(sides, name).estimate
     return {name: one for name, one in found.items() if one.value is not None}
 
 
@@ -368,54 +348,9 @@ def _hit(row: Metric, sides: Sides, blank: CountTable) -> Hit:
     return hit
 
 
-@dataclass(frozen=True, kw_only=True)
-class UsageChange:
-    """A metric of usage (seconds, tokens, cost), in both runs."""
-
-    sides: Sides
-    row: UsageMetric
-    relative: bool
-    """Whether the change is relative to the old value."""
-
-    @cached_property
-    def pairs(self) -> list[tuple[Cluster, float | None, float | None]]:
-        """The old and the new usage of every item, graded or not."""
-        return list(_pairs(self.sides, self.row))
-
-    def obstacle(self) -> str:
-        """Return why the change is unknown: unknown usage has no bound. Empty where known."""
-        unknown = sum(None in pair for pair in self.pairs)
-        if unknown and not all(one.estimate.interval for one in self.extremes()):
-            return f"{self.row.name} is not known of {plural(unknown, 'item')} in both runs"
-        return ""
-
-    @cached_property
-    def seen(self) -> ResampledDifference:
-        """The change over the pairs whose usage both runs know."""
-        return self._change((None, None))
-
-    def extremes(self) -> tuple[ResampledDifference, ...]:
-        """Return the changes with all unknown usage at its worst, and at its best."""
-        if not any(None in pair for pair in self.pairs):
-            return ()
-        return self._change(WORST), self._change(BEST)
-
-    def _change(self, unknown: Unknown) -> ResampledDifference:
-        clusters, old, new = known_sides(self.pairs, unknown)
-        found = self.row.change(old, new, clusters, relative=self.relative)
-        return ResampledDifference(estimate=found)
-
-
 def _pairs(sides: Sides, row: UsageMetric) -> Iterator[tuple[Cluster, float | None, float | None]]:
     for side, old, new in matches_of(sides):
         yield side.slice_.cluster_of(new), taken(old, row), taken(new, row)
-
-
-def change_for(threshold: Threshold, sides: Sides) -> Change | UsageChange | None:
-    """Return the change that a threshold is about; None where these slices lack it."""
-    if not threshold.of_usage:
-        return change_of(threshold.of, sides)
-    return UsageChange(sides=sides, row=USAGE[threshold.of], relative=threshold.relative)
 
 
 def usage_shifts(sides: Sides) -> dict[str, UsageShift]:

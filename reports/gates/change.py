@@ -13,19 +13,11 @@ from evaluators.output import plural
 from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
 from evaluators.statistics.paired import holm, p_value_beyond
-from reports.compare.differences import (
-    Change,
-    Difference,
-    UsageChange,
-    change_for,
-    elsewhere,
-    not_asked,
-    scopes,
-)
+from reports.compare.differences import Difference, change_for, elsewhere, not_asked, scopes
 from reports.compare.pairs import Lone, PairedSlice
 from reports.judge.errors import JudgeScale, judge_scale
 from reports.metrics.gate import BY_RUN, ROUNDING, way_out
-from reports.run.report import GateResult, GateState, Role
+from reports.run.report import GateResult, GateState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +28,6 @@ class ChangeGate:
     """Empty for a gate that pools languages."""
     threshold: Threshold
     sides: Sequence[PairedSlice]
-    change: Change | UsageChange | None
-    """How far the metric moved; None where these slices lack it."""
 
     @cached_property
     def scale(self) -> JudgeScale | None:
@@ -45,9 +35,9 @@ class ChangeGate:
         return judge_scale(self.sides, self.threshold.of)
 
     @property
-    def role(self) -> Role:
-        """Whether the other run is the baseline or the anchor."""
-        return self.sides[0].role
+    def confident(self) -> bool:
+        """Whether the whole interval must clear the margin."""
+        return self.threshold.evidence == "confident"
 
     @property
     def margin(self) -> float:
@@ -57,14 +47,13 @@ class ChangeGate:
     @property
     def allowed(self) -> float:
         """The harm that must be excluded for a PASS, on the scale of the judge."""
-        confident = self.threshold.evidence == "confident"
-        return self.scale.shrunk(self.margin, confident=confident) if self.scale else self.margin
+        how = self.confident
+        return self.scale.shrunk(self.margin, confident=how) if self.scale else self.margin
 
     @property
     def limit(self) -> float:
         """The harm that must be shown to be exceeded for a FAIL."""
-        confident = self.threshold.evidence == "confident"
-        return 0.0 if confident and self.threshold.fail != "margin" else self.margin
+        return 0.0 if self.confident and self.threshold.fail != "margin" else self.margin
 
     @property
     def sign(self) -> int:
@@ -81,13 +70,6 @@ class ChangeGate:
         """The number of items of the old run that should have been asked again."""
         return sum(len(one.pairing.dropped) for one in self.sides)
 
-    @property
-    def pairs(self) -> str:
-        """How many items pair, where the data of some changed; else empty."""
-        lone, pairs = self.lone, sum(len(one.pairing.pairs) for one in self.sides)
-        every = pairs + sum(lone.values()) - lone["repeat"]
-        return f"{pairs:,} of {plural(every, 'pair')}" if lone["changed"] else ""
-
     def harm(self, found: Estimate) -> Estimate:
         """Return the harm of a difference new - old, with its interval."""
         low, high = sorted(self.sign * end for end in found.interval or (0.0, 0.0))
@@ -96,17 +78,25 @@ class ChangeGate:
 
     def evidence(self) -> "ChangeEvidence | str":
         """Return what the pairs show, or why they cannot decide the gate."""
-        change = self.change
-        obstacle = self._obstacle() or (change.obstacle() if change else "")
-        if obstacle or change is None:
-            return obstacle or f"{self.threshold.of} is not measured on {self.sides[0].slice_.name}"
-        seen: Difference = change.seen
-        found = [seen, *(one for one in change.extremes() if one.n > seen.n)]
-        what = self.threshold.of or "the share that passes"
-        if any(one.estimate.value is None for one in found):
-            return f"{what} is undefined in one of the runs"
+        rule, margin = self.threshold, self.threshold.max
+        if self.blocked:
+            return self.blocked
+        if margin is None or margin < 0 or (not rule.of and margin >= 1):
+            share = "" if rule.of else " as a share of items, from 0 to below 1"
+            return f"{rule.name} needs a margin{share}, not {margin}"
+        if not any(True for one in self.sides for _ in one.graded):
+            items = plural(sum(self.lone.values()), "item")
+            return f"no graded item pairs with the {self.sides[0].role} ({items} without a partner)"
+        change = change_for(rule, self.sides)
+        if isinstance(change, str):
+            return change
+        seen, ends = change
+        found = [seen, *(one for one in ends if one.n > seen.n)]
+        what = rule.of or "the share that passes"
         if not all(one.estimate.interval for one in found):
-            return f"the change of {what} has no 95 % interval over these items"
+            undefined = any(one.estimate.value is None for one in found)
+            no_interval = f"the change of {what} has no 95 % interval over these items"
+            return f"{what} is undefined in one of the runs" if undefined else no_interval
         harms = tuple(self.harm(one.estimate) for one in found[1:] or found)
         return ChangeEvidence(gate=self, seen=seen, cases=harms)
 
@@ -115,18 +105,6 @@ class ChangeGate:
         """What keeps one of the slices from deciding; empty where nothing does."""
         lets = (one.narrow if self.threshold.of_usage else one.blocked for one in self.sides)
         return next(filter(None, lets), "")
-
-    def _obstacle(self) -> str:
-        if self.blocked:
-            return self.blocked
-        name, margin = self.threshold.name, self.threshold.max
-        if margin is None or margin < 0 or (not self.threshold.of and margin >= 1):
-            share = "" if self.threshold.of else " as a share of items, from 0 to below 1"
-            return f"{name} needs a margin{share}, not {margin}"
-        if any(True for one in self.sides for _ in one.graded):
-            return ""
-        items = plural(sum(self.lone.values()), "item")
-        return f"no graded item pairs with the {self.role} ({items} without a partner)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,11 +131,6 @@ class ChangeEvidence:
         return self.unknown - lone["added"] - lone["ungraded"] - self.gate.dropped
 
     @property
-    def confident(self) -> bool:
-        """Whether the whole interval must clear the margin."""
-        return self.gate.threshold.evidence == "confident"
-
-    @property
     def values(self) -> list[float]:
         """The differences new - old in all cases, the most harmful first."""
         harms = sorted((one.value or 0.0 for one in self.cases), reverse=True)
@@ -175,17 +148,17 @@ class ChangeEvidence:
         """Return PASS or FAIL only where all cases agree; ``p_value`` may be adjusted."""
         if all(self._is_within(one, self.gate.allowed) for one in self.cases):
             return "PASS"
-        if self.confident and p_value >= 0.05:
+        if self.gate.confident and p_value >= 0.05:
             return "INCONCLUSIVE"
-        ends = [one.low if self.confident else one.value for one in self.cases]
-        limit = self.gate.limit + (0 if self.confident else ROUNDING)
+        ends = [one.low if self.gate.confident else one.value for one in self.cases]
+        limit = self.gate.limit + (0 if self.gate.confident else ROUNDING)
         # The full margin counts here: a judge's errors make a harm look smaller than it is.
         within = any(self._is_within(one, self.gate.margin) for one in self.cases)
         beyond = all(end is not None and end > limit for end in ends)
         return "FAIL" if beyond and not within else "INCONCLUSIVE"
 
     def _is_within(self, harm: Estimate, bound: float) -> bool:
-        if self.confident:
+        if self.gate.confident:
             return harm.high is not None and harm.high < bound
         return harm.value is not None and harm.value <= bound + ROUNDING
 
@@ -196,7 +169,7 @@ class ChangeEvidence:
         name = f"{gate.threshold.of}: " if gate.threshold.of else ""
         what = "new / old - 1" if gate.threshold.relative else "new - old"
         text = f"{name}{what} is {figure(estimate.value or 0.0, gate.sign * gate.margin)}"
-        if self.confident and estimate.interval:
+        if self.gate.confident and estimate.interval:
             text += f", 95 % interval {span_of(estimate.interval)}"
         text += f": {self._zone(state)}"
         if state == "INCONCLUSIVE" and self.ungraded and not gate.threshold.of_usage:
@@ -208,8 +181,8 @@ class ChangeEvidence:
 
     def _basis(self) -> Iterator[str]:
         yield self.seen.basis(self.gate.threshold.of)
-        lone, ungraded = self.gate.lone, self.ungraded
-        dropped = self.gate.dropped
+        lone, ungraded, dropped = self.gate.lone, self.ungraded, self.gate.dropped
+        earlier = self.gate.sides[0].role
         unpaired = self.unknown - ungraded - dropped
         lacks = "without a figure" if self.gate.threshold.of_usage else "ungraded"
         unknown = [f"{ungraded:,} {lacks}"] if ungraded else []
@@ -221,10 +194,10 @@ class ChangeEvidence:
         if lone["changed"]:
             yield f"{plural(lone['changed'], 'item')} whose data changed left out"
         if removed := sum(one.pairing.removed for one in self.gate.sides) - dropped:
-            yield f"{plural(removed, 'answer')} of the {self.gate.role} without a partner here"
+            yield f"{plural(removed, 'answer')} of the {earlier} without a partner here"
         if lone["repeat"]:
             left_out = plural(lone["repeat"], "repeat")
-            yield f"{left_out} left out, as the {self.gate.role} has fewer repeats"
+            yield f"{left_out} left out, as the {earlier} has fewer repeats"
         yield from elsewhere(self.gate.sides, self.gate.language)
 
     def _zone(self, state: GateState) -> str:
@@ -234,7 +207,7 @@ class ChangeEvidence:
         if 0 < allowed < self.gate.margin:
             seen += f", {figure(allowed, self.gate.margin)} on the judge's scale"
             nor = ", nor"
-        if not self.confident:
+        if not self.gate.confident:
             where = {"PASS": f"within {seen}", "FAIL": f"beyond {margin}"}
             return f"the {change} is {where.get(state, f'neither within {seen}{nor} beyond it')}"
         if state == "PASS":
@@ -254,7 +227,7 @@ class ChangeEvidence:
         if not 0 < gate.allowed < gate.margin:
             return ""
         word, sign = ("above", "-") if gate.sign < 0 else ("below", "+")
-        gain = youden.low if self.confident else youden.value
+        gain = youden.low if self.gate.confident else youden.value
         return f"needs {word} {sign}{figure(gate.allowed, gate.margin)}: judge J {gain or 0:.2f}"
 
     @property
@@ -286,7 +259,7 @@ def change_gates(
 ) -> tuple[GateResult, ...]:
     """Return a dataset's change gates, pooled ones last; ``states_only`` without their reasons."""
     gates = [
-        ChangeGate(language=name, threshold=one, sides=scope, change=change_for(one, scope))
+        ChangeGate(language=name, threshold=one, sides=scope)
         for name, scope, one in scopes(dataset, sides)
         if one.evidence in BY_RUN
     ]
@@ -301,14 +274,13 @@ def change_gates(
 
 def _lost(gate: ChangeGate) -> Iterator[str]:
     """Yield each language of a pool shown to be beyond the margin, adjusted for their number."""
-    if gate.language or len(gate.sides) < 2 or gate.change is None:
+    if gate.language or len(gate.sides) < 2:
         return
     rule = replace(gate.threshold, evidence="confident", fail="margin")
     parts = (
-        replace(gate, language=side.slice_.language, threshold=rule, sides=[side],
-                change=replace(gate.change, sides=[side]))
+        replace(gate, language=side.slice_.language, threshold=rule, sides=[side])
         for side in gate.sides
-    )  # fmt: skip
+    )
     known = [one for part in parts if isinstance(one := part.evidence(), ChangeEvidence)]
     for one, p_value in zip(known, holm([one.p_value() for one in known]), strict=True):
         if one.state(p_value) == "FAIL":
@@ -323,6 +295,8 @@ def _result(
     state: GateState = "FAIL" if lost else known.state(p_value) if known else "INCONCLUSIVE"
     told = None if states_only else known
     remedy = told.remedy if told else way_out(gate.blocked)
+    both, lone = sum(len(one.pairing.pairs) for one in gate.sides), gate.lone
+    every = plural(both + sum(lone.values()) - lone["repeat"], "pair")
     reason = told.reason(told.state(p_value)) if told else "" if known else str(found)
     return GateResult(
         dataset=gate.sides[0].slice_.dataset,
@@ -333,8 +307,8 @@ def _result(
         worst=known.values[0] if known else None,
         best=known.values[-1] if known else None,
         reason=f"{lost}; all languages: {reason}" if lost else reason,
-        anchored=gate.role == "anchor",
+        anchored=gate.sides[0].role == "anchor",
         needs=told.needs if told else "",
         remedy=remedy if state == "INCONCLUSIVE" else "",
-        pairs=gate.pairs,
+        pairs=f"{both:,} of {every}" if lone["changed"] else "",
     )

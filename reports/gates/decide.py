@@ -160,7 +160,14 @@ def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[Verd
     ):
         if names:
             yield INCONCLUSIVE, f"{head} for {listed(names)}: exit {INCONCLUSIVE}; {tail}"
-    yield OK, _passed(counts, facts)
+    said = (
+        (facts.misses, "item", "missed, as the gates allow"),
+        (facts.ungraded, "ungraded item", "would not change it"),
+        (facts.stopped, "item", "not asked, as it was decided before"),
+    )
+    told = "".join(f"; {plural(n, noun)} {text}" for n, noun, text in said if n)
+    placed = "; a placeholder judge graded: this tests the setup, not a model"
+    yield OK, f"{counts}: exit {OK}{told}{placed * facts.placeholder_judge}"
 
 
 def _parts(shards: Shards) -> str:
@@ -176,19 +183,6 @@ def shard_notes(shards: Shards | None) -> Iterator[str]:
     if shards:
         lacking = listed(list(map(str, shards.missing)))
         yield f"{_MERGE}; missing here of {shards.of}: {lacking}"
-
-
-def _passed(counts: str, facts: SessionFacts) -> str:
-    line = f"{counts}: exit {OK}"
-    if facts.misses:
-        line += f"; {plural(facts.misses, 'item')} missed, as the gates allow"
-    if facts.ungraded:
-        line += f"; {plural(facts.ungraded, 'ungraded item')} would not change it"
-    if facts.stopped:
-        line += f"; {plural(facts.stopped, 'item')} not asked, as it was decided before"
-    if facts.placeholder_judge:
-        line += "; a placeholder judge graded: this tests the setup, not a model"
-    return line
 
 
 def _names(gates: Sequence[GateResult]) -> str:

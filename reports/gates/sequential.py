@@ -19,7 +19,7 @@ from evaluators.statistics import betting
 from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
 from reports.compare.audit import Audit, AuditedPair, audit_of
-from reports.compare.differences import ShareChange, change_of, elsewhere, not_asked, scopes
+from reports.compare.differences import elsewhere, not_asked, scopes, share_hit
 from reports.compare.pairs import (
     Hit,
     PairedRecords,
@@ -218,9 +218,8 @@ def sequential_gates(
 
 def _gate(language: str, threshold: Threshold, sides: Sequence[PairedSlice]) -> SequentialGate:
     name = threshold.of if threshold.paired else threshold.measure
-    change = change_of(name, sides)
-    share = change if isinstance(change, ShareChange) else None
-    not_share = "" if share else f"{name} is no share of all items; choose another evidence"
+    hit = share_hit(name, sides)
+    not_share = "" if hit else f"{name} is no share of all items; choose another evidence"
     units: dict[str, list[Match]] = defaultdict(list)
     for side in sides:
         for old, new in side.matches:
@@ -230,7 +229,7 @@ def _gate(language: str, threshold: Threshold, sides: Sequence[PairedSlice]) -> 
         language=language,
         threshold=threshold,
         units=tuple(tuple(units[place]) for place in sorted(units)),
-        hit=share.hit if share else passes,
+        hit=hit or passes,
         blocked=next((one.blocked for one in sides if one.blocked), not_share),
         scale=judge_scale(sides, threshold.of) if threshold.paired else None,
         anchored=sides[0].role == "anchor",

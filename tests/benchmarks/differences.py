@@ -169,7 +169,7 @@ def verdict(
     """Return the verdict of a gate on the direction in which the truth is worse."""
     measure = "drop" if truth < 0 else "rise"
     rule = Threshold(measure=measure, of=metric, max=margin, evidence="confident", fail=fail)
-    gate = ChangeGate(language="en", threshold=rule, sides=(), change=None)
+    gate = ChangeGate(language="en", threshold=rule, sides=())
     shown = ChangeEvidence(gate=gate, seen=found, cases=(gate.harm(found.estimate),))
     return shown.state(shown.p_value())
 

@@ -12,8 +12,8 @@ import pytest
 from cases.dataset import Slice, Threshold, clusters_in
 from evaluators.core import CORRECT, INCORRECT, YES, Vote
 from reports.compare.comparison import compare
-from reports.compare.differences import ShareChange, differences
-from reports.compare.pairs import PairedSlice, pair_records, paired_difference
+from reports.compare.differences import differences, share_change
+from reports.compare.pairs import PairedSlice, pair_records, paired_difference, passes
 from reports.gates.change import change_gates
 from reports.judge.judging import panels
 from reports.metrics.summary import extra_estimates, summarise
@@ -114,7 +114,7 @@ def test_the_worst_case_of_linked_items_is_worse_than_any_other(seed: int) -> No
             found.append(PairedSlice(slice_=slice_, pairing=pair_records(new, old)))
         return found
 
-    ends = [one.interval for one in ShareChange(sides=gated([None] * 3)).extremes()]
+    ends = [one.interval for one in share_change(gated([None] * 3), passes)[1]]
     for grades in product((False, True), repeat=3):
         low, _ = paired_difference(gated(grades)).interval
         assert min(end[0] for end in ends) <= low + 1e-9
