@@ -127,9 +127,7 @@ def _outside(facts: SessionFacts) -> Iterator[Verdict]:
 
 def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[Verdict]:
     """Yield what the gates and the items say; the first counts."""
-    failed, unclear = (
-        [gate for gate in gates if gate.state == state] for state in ("FAIL", "INCONCLUSIVE")
-    )
+    failed, unclear = ([one for one in gates if one.state == s] for s in ("FAIL", "INCONCLUSIVE"))
     word, n = ("INCONCLUSIVE", len(unclear)) if unclear else ("PASS", len(gates))
     counts = f"GATES {word} ({n} of {len(gates)})" if gates else "NO GATES"
     others = facts.other_failures + facts.unexplained
@@ -142,9 +140,7 @@ def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[Verd
     if facts.cause and facts.ungraded + facts.stopped == facts.selected:
         yield USAGE, f"NOTHING GRADED: exit {USAGE}; {facts.cause}"
     if facts.shards:
-        kept = f"{facts.graded:,} of {plural(facts.selected, 'item')} graded"
-        code = OK if facts.one_shard and not facts.ungraded else INCONCLUSIVE
-        yield code, f"{_parts(facts.shards)}: exit {code}; {kept}; {_MERGE}"
+        yield _of_shards(facts, facts.shards)
     if facts.doubts:
         head = f"INCONCLUSIVE: exit {INCONCLUSIVE}; {'; '.join(facts.doubts)}"
         yield INCONCLUSIVE, f"{head}; {counts} apart from that"
@@ -165,17 +161,21 @@ def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[Verd
         (facts.ungraded, "ungraded item", "would not change it"),
         (facts.stopped, "item", "not asked, as it was decided before"),
     )
-    told = "".join(f"; {plural(n, noun)} {text}" for n, noun, text in said if n)
+    told = [f"; {plural(n, noun)} {text}" for n, noun, text in said if n]
     placed = "; a placeholder judge graded: this tests the setup, not a model"
-    yield OK, f"{counts}: exit {OK}{told}{placed * facts.placeholder_judge}"
+    told += [placed] * facts.placeholder_judge
+    yield OK, f"{counts}: exit {OK}{''.join(told)}"
 
 
-def _parts(shards: Shards) -> str:
-    """Return the only shard present, or the missing ones where there are several."""
+def _of_shards(facts: SessionFacts, shards: Shards) -> Verdict:
+    """Return what a part says: the only shard present, or which are missing of several."""
+    missing = f"{listed(list(map(str, shards.missing)))} of {shards.of} MISSING"
+    name = f"SHARD{'S' * (len(shards.missing) > 1)} {missing}"
     if len(shards.held) == 1:
-        return f"SHARD {shards.held[0]} of {shards.of}"
-    word = "SHARD" if len(shards.missing) == 1 else "SHARDS"
-    return f"{word} {listed(list(map(str, shards.missing)))} of {shards.of} MISSING"
+        name = f"SHARD {shards.held[0]} of {shards.of}"
+    kept = f"{facts.graded:,} of {plural(facts.selected, 'item')} graded"
+    code = OK if facts.one_shard and not facts.ungraded else INCONCLUSIVE
+    return code, f"{name}: exit {code}; {kept}; {_MERGE}"
 
 
 def shard_notes(shards: Shards | None) -> Iterator[str]:
