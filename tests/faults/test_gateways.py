@@ -25,7 +25,7 @@ from tests.support.model_calls import PROVIDERS, SECRET, both, error_body, spec_
 from tests.support.projects import Project
 from tests.support.tables import kept, tabled
 
-NO_KEY = "No connected db."
+NO_KEY, QUOTA = "No connected db.", "insufficient_quota"
 NO_MODEL = "Invalid model name passed in model=model-1. Call `/v1/models` to view the models"
 
 
@@ -94,7 +94,7 @@ def test_a_server_that_got_no_key_is_said_to_have_got_none(
     """The option that names one is written out; nobody is told to check a key."""
 
     def refuse(seen: Seen) -> Answer:
-        return Answer(status=status, body=error_body("No connected db."))
+        return Answer(status=status, body=error_body(NO_KEY))
 
     with loopback(handler=refuse) as server:
         model = connect(spec_of(provider, server), Key(PLACEHOLDER))
@@ -261,24 +261,18 @@ def test_no_broken_body_is_an_answer(tmp_path: Path, provider: str) -> None:
 
 @two
 @pytest.mark.parametrize(
-    ("answer", "kind", "items"),
-    [
-        (Answer(status=401, body=error_body("wrong key")), "auth", 100),
-        (Answer(status=403, body=error_body("no")), "auth", 100),
-        (Answer(status=404, body=error_body("no such model")), "not_found", 100),
-        (Answer(status=429, body=error_body("x", code="insufficient_quota")), "quota", 100),
-    ],
+    ("status", "code", "kind"),
+    [(401, "", "auth"), (403, "", "auth"), (404, "", "not_found"), (429, QUOTA, "quota")],
 )
 def test_what_no_call_can_get_past_stops_the_run(
-    tmp_path: Path, provider: str, answer: Answer, kind: str, items: int
+    tmp_path: Path, provider: str, status: int, code: str, kind: str
 ) -> None:
     """One request tells it: one ERROR, the rest MISSING for the same reason, one line for both. Row
     F13 of the fault matrix."""
-    outcomes, status, server = asked(tmp_path, lambda seen: answer, items, provider, first=items)
-    assert server.count == 1
-    assert states(outcomes) == {"error": 1, "missing": items - 1}
-    assert {one.kind for one in outcomes.values()} == {kind}
-    assert list(status.stops) == [kind]
+    answer = Answer(status=status, body=error_body("no", code=code))
+    outcomes, ended, server = asked(tmp_path, lambda seen: answer, 100, provider, first=100)
+    assert (server.count, states(outcomes)) == (1, {"error": 1, "missing": 99})
+    assert {one.kind for one in outcomes.values()} == {*ended.stops} == {kind}
 
 
 @two

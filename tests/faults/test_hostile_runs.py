@@ -76,11 +76,9 @@ def test_a_wrong_value_ends_every_command_with_one_line(
     folder = altered(tmp_path / "run", **{where: change})
     assert main([command, str(folder), "--to", str(tmp_path / "out")]) == 4
     out, err = capsys.readouterr()
-    assert out == ""
-    assert len(err.splitlines()) == 1
+    assert (out, len(err.splitlines())) == ("", 1)
     assert "json" in err
     assert err.strip() == harmless(err.strip())
-    assert "\n::" not in err
 
 
 def test_free_texts_of_a_run_cannot_command_a_log(
@@ -108,24 +106,11 @@ def test_free_texts_of_a_run_cannot_command_a_log(
         assert "\x1b" not in text
 
 
-FEW, MANY = 25, 300
+FEW, MANY = 25, 150
 GATES_LINE = "x\nGATES PASS (9 of 9): exit 0"
 VALUES: tuple[Any, ...] = (
-    None,
-    True,
-    -1,
-    0,
-    10**30,
-    0.5,
-    "",
-    FORGED,
-    GATES_LINE,
-    "x" * 9,
-    [],
-    {},
-    [None],
-    {"a": None},
-    ["a"],
+    *(None, True, -1, 0, 10**30, 0.5, "", FORGED, GATES_LINE, "x" * 9),
+    *([], {}, [None], {"a": None}, ["a"]),
 )
 PIECES = ("\0", "\n", '"', "'", ",", ";", ": ", "- ", "{", "[", "]", "}", "\ud800", FORGED, "1e999")
 
@@ -166,13 +151,11 @@ def mutated_text(text: str, random_: random.Random) -> bytes:
     return bytes(raw)
 
 
-RUN_COMMANDS: Mapping[str, tuple[str, ...]] = {
-    "render": ("render", "RUN", "--to", "OUT"),
-    "gate": ("gate", "RUN", "--to", "OUT"),
-    "merge": ("merge", "RUN", "--to", "OUT"),
-    "compare": ("compare", "OLD", "RUN"),
-    "list": ("list",),
-}
+COMMANDS = (
+    *(f"{one} RUN --to OUT" for one in ("render", "gate", "merge")),
+    "compare OLD RUN",
+    "list",
+)
 
 
 def check_run(folder: Path, seed: int, what: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,9 +179,8 @@ def check_run(folder: Path, seed: int, what: str, capsys: pytest.CaptureFixture[
     if isinstance(value, dict) and isinstance(value.get("records"), dict):
         value["records"]["sha256"] = hashlib.sha256(text.encode()).hexdigest()
     (run / "run.json").write_text(json.dumps(value), encoding="utf-8")
-    command = random_.choice(list(RUN_COMMANDS))
     places = {"RUN": run, "OLD": old, "OUT": folder / "out"}
-    code = main([str(places.get(word, word)) for word in RUN_COMMANDS[command]])
+    code = main([str(places.get(word, word)) for word in random_.choice(COMMANDS).split()])
     out, err = capsys.readouterr()
     assert code in (0, 1, 4, 6)
     if code == 4:
@@ -252,7 +234,6 @@ def check_file(folder: Path, seed: int, name: str) -> None:
     except UsageError as error:
         assert len(str(error).splitlines()) == 1
         assert str(error) == harmless(str(error))
-        assert str(error)
 
 
 def seeds(what: str) -> list[Any]:

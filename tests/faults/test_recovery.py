@@ -4,24 +4,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from itertools import cycle, pairwise
-from typing import Any
 
 import pytest
 
 from evaluators.core import CallError, Limits, Reply, Request, TransientError
 from evaluators.models.failures import of_error_body, of_response
-from evaluators.runtime.caller import CallSettings
-from tests.support.simulated import GRACE, Ended, Server, call_all, now, run
+from tests.support.simulated import GRACE, Server, asked, now
 
 pytestmark = pytest.mark.untraced
 
 LATENCY = 0.2
 BEGIN = 5.0  # seconds of a run before its server goes down
 KINDS = ("rate_limit", "overloaded", "unreachable", "server", "connection")
-
-
-def asked(server: Server, count: int, **bounds: Any) -> Ended:
-    return run(call_all(server, count, CallSettings(**bounds)))
 
 
 def down(kind: str, *times: tuple[float, float], after: float | None = None) -> Callable[..., None]:
@@ -211,10 +205,6 @@ class Bucket:
         raise error
 
 
-def asked_of(server: Server, count: int = CALLS, concurrency: int = 16) -> Ended:
-    return run(call_all(server, count, CallSettings(concurrency=concurrency)))
-
-
 @pytest.mark.parametrize(
     ("form", "concurrency"), list(zip([*FORMS, *SILENT], cycle((16, 64, 64)), strict=False))
 )
@@ -222,7 +212,7 @@ def test_a_rate_limit_is_used_up_and_hardly_bothered(form: str, concurrency: int
     """5 calls a second: none before its time, 3 % refused, and at most 1.25 times the ideal. Row F9
     of the fault matrix."""
     limit = Bucket({**FORMS, **SILENT}[form])
-    ended = asked_of(Server(refuse=limit), concurrency=concurrency)
+    ended = asked(Server(refuse=limit), concurrency=concurrency)
     assert (ended.replies, ended.errors) == (CALLS, [])
     assert limit.early == 0
     assert limit.refused <= 0.03 * CALLS
@@ -241,7 +231,7 @@ def test_few_calls_a_minute_are_used_up(form: str, used: int) -> None:
             raise of_response(429, {**FORMS, **SILENT}[form](at, 60 * (minute + 1) - at), BODY)
         calls[minute] += 1
 
-    ended = asked_of(Server(refuse=refuse), 15)
+    ended = asked(Server(refuse=refuse), 15)
     assert (ended.replies, ended.errors) == (15, [])
     assert ended.seconds <= 1.3 * (180 if used else 120)
 
@@ -254,7 +244,7 @@ def test_an_hour_is_not_waited_for(seconds: str) -> None:
         raise of_response(429, {"retry-after": seconds}, BODY)
 
     server = Server(refuse=refuse)
-    ended = asked_of(server, 500)
+    ended = asked(server, 500)
     assert (len(server.at), ended.replies, ended.seconds) == (1, 0, 0)
     assert f"{int(seconds):,} s" in ended.sender.stops["rate_limit"]
 
@@ -281,7 +271,7 @@ def test_five_minutes_of_overload_are_waited_out(form: str) -> None:
             raise OVERLOADS[form]()
 
     server = Server(refuse=refuse, limits=Limits(host="host"))
-    ended = asked_of(server)
+    ended = asked(server)
     assert (ended.replies, ended.errors) == (CALLS, [])
     assert refused <= 60
     assert ended.seconds <= 300 + CALLS * 0.2 / 16 + 15

@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -21,12 +20,12 @@ from evaluators.models.spec import parse
 from reports.plugin.progress import LossyStream, discard
 from reports.render.writer import WriteError
 from tests.benchmarks.soak import Soak
-from tests.conftest import Project
 from tests.support.loopback import Answer, Seen, loopback, plausible
 from tests.support.model_calls import ask, asked, error_body
+from tests.support.projects import BAR, ROOT, Project, graded
 from tests.support.tables import kept
 
-YAML = "kind: graded\nlanguages:\n  bg: {file: bg.jsonl, gates: {correct: {min: 0.5}}}\n"
+YAML = graded({"bg": BAR})
 PROMPT = 'name: answer\nlanguage: bg\nversion: "1"\nuser: "{question}"\n'
 
 
@@ -55,7 +54,7 @@ def test_a_clock_that_jumps_changes_nothing(
         first = project.run_in_process(*options)
         count = server.count
         again = project.run_in_process(*options)
-    assert {record["outcome"] for record in project.records()} <= {"passed", "failed"}
+    assert project.outcomes().keys() <= {"passed", "failed"}
     assert (count, server.count, first.ret) == (13, 13, again.ret)
 
 
@@ -81,7 +80,7 @@ def test_locale_and_hash_seed_change_no_byte_of_a_verdict(project: Project) -> N
         environ = {**os.environ, **surroundings}
         words = [sys.executable, "-m", "pytest", "-q", "qa"]
         subprocess.run(words, cwd=project.path, env=environ, capture_output=True, check=False)
-        return (project.path / "reports" / "out" / "records.jsonl").read_bytes()
+        return (project.out / "records.jsonl").read_bytes()
 
     usual = records(PYTHONHASHSEED="1", LC_ALL="C.UTF-8")
     bare = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
@@ -126,15 +125,14 @@ DEADLY: str = kept(__file__, "deadly")
 @pytest.mark.slow
 def test_workers_that_die_without_end(project: Project) -> None:
     """xdist gives up after so many deaths: every item has its verdict (R8, F8)."""
-    yaml = "kind: graded\nlanguages:\n  en: {file: en.jsonl, gates: {correct: {min: 0.9}}}\n"
+    yaml = graded({"en": "correct: {min: 0.9}"})
     project.dataset("capital", {"en": ["Sofia"] * MANY_ITEMS}, yaml)
     project.write("qa/conftest.py", DEADLY)
     project.run("-n", "2", "--max-worker-restart", "3", "qa")
-    states = Counter(str(record["outcome"]) for record in project.records())
+    states = project.outcomes()
     assert states["passed"] + states["error"] == MANY_ITEMS
     assert states["passed"] > MANY_ITEMS - 10
-    notes = [str(note) for note in project.report()["notes"]]
-    assert any("graded without a test: the workers died" in note for note in notes)
+    assert "graded without a test: the workers died" in project.notes()
 
 
 ITEMS = 40
@@ -166,7 +164,7 @@ def test_a_table_that_is_dropped_ends_the_run(project: Project, workers: int) ->
     with loopback(handler=handler) as server:
         options = ("--model", f"openai:m@{server.url}/v1", "--ledger", str(ledger))
         result = project.run_with(workers, *options, "--concurrency", "2", "qa")
-    states = Counter(str(record["outcome"]) for record in project.records())
+    states = project.outcomes()
     assert len(seen) <= SERVED + 4
     assert states["failed"] >= SERVED - 10
     assert states["failed"] + states["missing"] == ITEMS
@@ -188,8 +186,7 @@ LINES = 120  # under -v more lines than a pipe or a buffer holds back
 
 @pytest.fixture
 def capitals(project: Project) -> Project:
-    yaml = "kind: graded\nlanguages:\n  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}\n"
-    project.dataset("capital", {"en": ["Sofia"] * LINES}, yaml)
+    project.dataset("capital", {"en": ["Sofia"] * LINES}, graded({"en": BAR}))
     return project
 
 
@@ -212,26 +209,24 @@ def run(project: Project, out: int, *arguments: str, err: int = subprocess.PIPE)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
-@pytest.mark.parametrize("make", [closed_pipe, full_disk])
+@pytest.mark.parametrize(
+    ("make", "words"), [(closed_pipe, ("-n", "2")), (closed_pipe, ()), (full_disk, ())]
+)
 def test_a_terminal_that_is_gone_costs_no_report(
-    capitals: Project, make: Callable[[], int], workers: tuple[str, ...]
+    capitals: Project, make: Callable[[], int], words: tuple[str, ...]
 ) -> None:
     """`| head -1` and `> /dev/full`: the report stands, the gates give the code (R5)."""
-    code, said = run(capitals, make(), "-v", *workers)
-    assert code == 0
-    assert said.count("\n") == 1
+    code, said = run(capitals, make(), "-v", *words)
+    assert (code, said.count("\n"), len(capitals.records())) == (0, 1, LINES)
     assert said.startswith("the terminal's output was cut off (")
-    assert len(capitals.records()) == LINES
 
 
 @pytest.mark.slow
 def test_neither_stream_can_be_written(capitals: Project) -> None:
     """`> /dev/full 2>&1`: nobody can be told; report and code are right all the same."""
     out = full_disk()
-    code, _ = run(capitals, out, err=os.dup(out))
-    assert code == 0
-    assert len(capitals.records()) == LINES
+    code, _ = run(capitals, out, "-n", "2", err=os.dup(out))
+    assert (code, len(capitals.records())) == (0, LINES)
 
 
 def test_a_stream_is_given_up_at_the_first_loss() -> None:
@@ -280,7 +275,7 @@ def test_a_command_without_a_reader_shows_no_traceback(
     """`qagate list | head -1` is silent; `> /dev/full` is one line."""
     out = make()
     command = [sys.executable, "-m", "reports", "list"]
-    known = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    known = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         command, cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True, env=known, check=False
     )

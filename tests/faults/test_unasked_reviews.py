@@ -13,9 +13,9 @@ from evaluators.kinds import kind_of
 from reports.__main__ import main
 from reports.review.human_review import Pick, issue_picks, pick
 from reports.run.run_json import load_report
-from tests.conftest import Project
 from tests.support.made_records import make_record
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
+from tests.support.projects import BAR, Project, graded
 from tests.support.reviewing import IssuedRun, saved
 from tests.support.tables import tabled
 
@@ -60,12 +60,8 @@ def test_items_that_nobody_was_shown_are_refused(
     assert err.count("\n") == 1
     assert all(one in err for one in others)
     assert not any(one in err for one in made.items)
-    assert (
-        made.accept(
-            made.back("Anna", dict.fromkeys(made.items, CORRECT), "never-issued"), to=made.to
-        )
-        == 4
-    )
+    unissued = made.back("Anna", dict.fromkeys(made.items, CORRECT), "never-issued")
+    assert made.accept(unissued, to=made.to) == 4
     assert "sheets that were not issued: 'never-issued'" in capsys.readouterr().err
     assert made.accept(made.back("Anna", dict.fromkeys(made.items, "10"))) == 4
     assert "'10' is no choice; there are CORRECT, INCORRECT" in capsys.readouterr().err
@@ -152,20 +148,16 @@ def test_it_is_said_of_gates_over_all_languages_too() -> None:
 
 def test_a_session_says_where_people_decide(project: Project) -> None:
     """On the terminal, in the summary and on the page."""
-    yaml = "kind: graded\nlanguages:\n  en: {file: en.jsonl, gates: {correct: {min: 0.5}}}\n"
-    project.dataset("capital", {"en": ["Varna", "Varna", "Sofia"]}, yaml)
+    project.dataset("capital", {"en": ["Varna", "Varna", "Sofia"]}, graded({"en": BAR}))
     assert project.run_in_process("qa").ret == 1
-    report = load_report(project.path / "reports" / "out")
-    kept = {}
-    for one in pick(report, 99):
-        if one.record.outcome == "failed":
-            made = Adjudication(item=one.id, digest=one.digest, label=CORRECT, name="A, B")
-            kept[one.digest] = made
+    kept = {
+        one.digest: Adjudication(item=one.id, digest=one.digest, label=CORRECT, name="A, B")
+        for one in pick(load_report(project.out), 99)
+        if one.record.outcome == "failed"
+    }
     save_adjudications(kept, project.path / "people.yaml")
     result = project.run_in_process("--adjudications", "people.yaml", "qa")
     assert result.ret == 0
     said = "WARNING: capital:en correct >= 0.5: passes only with 2 verdicts by people"
-    folder = project.path / "reports" / "out"
-    shown = [(folder / name).read_text("utf-8") for name in ("summary.md", "report.html")]
-    for text in (result.stdout.str(), *shown):
+    for text in (result.stdout.str(), *map(project.text, ("summary.md", "report.html"))):
         assert said in " ".join(text.replace("&gt;", ">").replace("\\", "").split())

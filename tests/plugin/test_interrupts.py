@@ -75,8 +75,7 @@ def test_a_server_that_hangs_holds_up_no_interrupt(
     assert capitals.outcomes() == {"missing": ITEMS}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("workers", "number", "times"), SIGNALS)
+@pytest.mark.parametrize(("workers", "number", "times"), SIGNALS[1:3])
 def test_a_signal_leaves_a_partial_report(
     capitals: Project, workers: tuple[str, ...], number: signal.Signals, times: int
 ) -> None:

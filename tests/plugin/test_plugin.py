@@ -261,13 +261,7 @@ TABLE = [
     Row("misses that the gates count", 0, "GATES PASS (1 of 1): exit 0"),
     Row("a gate fails", 1, "GATES FAIL", yaml=BAR_09, workers="0"),
     Row("an ordinary failing test", 1, "exit 1", files={"qa/capital/test_x.py": FAILING_TEST}),
-    Row(
-        "a module that cannot be collected",
-        1,
-        "",
-        files={"qa/test_x.py": BROKEN_MODULE},
-        workers="2",
-    ),
+    Row("a module with an error", 1, "", files={"qa/test_x.py": BROKEN_MODULE}, workers="2"),
     Row("a teardown error", 1, "exit 1", files={"qa/conftest.py": BAD_TEARDOWN}, workers="2"),
     Row("an exception in a test body", 1, "", files={"qa/capital/test_capital.py": BAD_BODY}),
     Row("an internal error is pytest's own", 3, "", files={"conftest.py": INTERNAL}, workers="2"),
@@ -288,31 +282,21 @@ TABLE = [
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
 def test_exit_code(project: Project, row: Row) -> None:
-    """The code is what gates and outcomes come to, and the last line says it (F3)."""
-    assert_row(project, row)
-
-
-@pytest.mark.parametrize("row", [row for row in TABLE if row.workers], ids=lambda row: row.name)
-def test_exit_code_with_workers(project: Project, row: Row) -> None:
-    """The code is the same however the tests are distributed (F3)."""
-    assert_row(project, row, "-n", row.workers)
+    """The code is what gates and outcomes come to, the last line says it, with workers too (F3)."""
+    project.dataset("capital", {"en": row.answers}, row.yaml)
+    for name, text in row.files.items():
+        project.write(name, text)
+    for words in ((), ("-n", row.workers))[: 1 + bool(row.workers)]:
+        result = project.run_in_process(*words, *row.options, "qa")
+        assert result.ret == row.code, result.stdout.str() + result.stderr.str()
+        assert row.last in result.outlines[-1] if row.last else True
 
 
 def test_a_slice_without_a_gate_is_named_in_every_report(project: Project) -> None:
     """The terminal, the summary, the page, what CI publishes, and run.json."""
     project.dataset("capital", {"en": [RIGHT]}, HALF_GATED)
     result = project.run_in_process("qa")
-    result.stdout.fnmatch_lines(
-        ["WARNING: capital:bg: no gate of its own; a run passes only over*"]
-    )
+    said = "WARNING: capital:bg: no gate of its own; a run passes only over*"
+    result.stdout.fnmatch_lines([said])
     for name in ("summary.md", "report.html", "gates.xml", "run.json"):
         assert "NO GATE for capital:bg" in project.text(name), name
-
-
-def assert_row(project: Project, row: Row, *words: str) -> None:
-    project.dataset("capital", {"en": row.answers}, row.yaml)
-    for name, text in row.files.items():
-        project.write(name, text)
-    result = project.run_in_process(*words, *row.options, "qa")
-    assert result.ret == row.code, result.stdout.str() + result.stderr.str()
-    assert row.last in result.outlines[-1] if row.last else True

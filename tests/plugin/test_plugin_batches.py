@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from evaluators.__main__ import main
-from evaluators.core import UsageError
 from tests.conftest import Project
 from tests.support.batch_server import BatchServer, batch_server
 from tests.support.killing import grade
 from tests.support.loopback import Answer, Seen, plausible
 from tests.support.run_options import options_of
-from tests.support.tables import tabled
 
 ITEMS = 6
 LINE = "calls are still with the provider; run the same command again"
@@ -152,13 +150,6 @@ def test_ledger_batches_and_cancel(project: Project, capsys: pytest.CaptureFixtu
         assert listed().count(" read") == 2
         assert "open any more" in listed("--cancel", "batch_1")
         assert server.repeats == 0
-
-
-@tabled("words", "message")
-def test_options_that_make_no_sense_are_refused(words: list[str], message: str) -> None:
-    """Each is named with what was got."""
-    with pytest.raises(UsageError, match=message):
-        options_of(*words)
 
 
 @pytest.mark.parametrize(

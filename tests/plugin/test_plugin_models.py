@@ -13,6 +13,7 @@ from tests.support.tables import kept, tabled
 
 ITEMS = 12
 BOTH = ("en", "bg")
+SLOW = pytest.mark.slow
 
 
 @pytest.fixture
@@ -120,17 +121,6 @@ def test_stopping_at_the_first_miss_bounds_what_is_spent(project: Project, worke
 DEADLY: str = kept(__file__, "deadly")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dist", ["loadfile", "worksteal"])
-def test_every_dist_survives_a_dead_worker(capitals: Project, server: Loopback, dist: str) -> None:
-    """One death costs no item and no exit code, whoever hands the item out again."""
-    capitals.write("qa/conftest.py", DEADLY)
-    result = capitals.run_with(2, "--dist", dist, *specs(server.url), "qa")
-    assert result.ret == 0
-    assert capitals.outcomes() == {"passed": 2 * ITEMS}
-    assert server.count == 4 * ITEMS
-
-
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_collection_error_loses_nothing(
     capitals: Project, server: Loopback, workers: int, monkeypatch: pytest.MonkeyPatch
@@ -148,7 +138,7 @@ def test_a_collection_error_loses_nothing(
 FULL_DISK: str = kept(__file__, "full_disk")
 
 
-@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=SLOW)])
 def test_a_full_disk_stops_the_run_at_once(
     capitals: Project, server: Loopback, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
@@ -163,11 +153,16 @@ def test_a_full_disk_stops_the_run_at_once(
     assert "disk is full" in " ".join(result.stdout.str().split())
 
 
-def test_a_dead_workers_item_is_given_to_another(capitals: Project, server: Loopback) -> None:
+@pytest.mark.parametrize(
+    "dist", ["load", *(pytest.param(one, marks=SLOW) for one in ("loadfile", "worksteal"))]
+)
+def test_a_dead_workers_item_is_given_to_another(
+    capitals: Project, server: Loopback, dist: str
+) -> None:
     """One that dies once costs no item, request or exit code; twice, it is an ERROR (F8)."""
     twice = "    if 'bg-q5]' in request.node.name:\n        os._exit(1)\n"
     capitals.write("qa/conftest.py", DEADLY + twice)
-    result = capitals.run_in_process("-n", "2", *specs(server.url), "qa")
+    result = capitals.run_with(2, "--dist", dist, *specs(server.url), "qa")
     assert capitals.outcomes() == {"passed": 2 * ITEMS - 1, "error": 1}
     (dead,) = [record for record in capitals.records() if record["outcome"] == "error"]
     assert dead["key"] == "capital-bg-q5"
