@@ -1,6 +1,6 @@
 """A gates file: thresholds in addition to those of the data sets, or in place of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,15 +15,15 @@ from evaluators.statistics.metrics import DROP, LABEL_SHARE, RATE, RISE, Range, 
 from evaluators.text import hint
 
 REPLACE = "replace"
-_DATASET_KEYS = (DROP, RISE, "sample")
+Gates = tuple[Threshold, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetGates:
     """What the file says of one data set."""
 
-    languages: Mapping[str, tuple[Threshold, ...]] = field(default_factory=dict)
-    pooled: tuple[Threshold, ...] = ()
+    languages: Mapping[str, Gates] = field(default_factory=dict)
+    pooled: Gates = ()
     sampling: Sampling | None = None
     settings: Settings = field(default_factory=lambda: Settings(Path("--gates"), "", Map(1)))
     """Where it says so, for messages."""
@@ -55,35 +55,30 @@ def load_gates(path: Path, own: Sequence[str] = ()) -> GatesFile:
     word = top.text(REPLACE, "all")
     if word != "all":
         raise top.problem(REPLACE, f"'all' is needed, not {word!r}; or take the line out")
-    names = [name for name in top.values if name != REPLACE]
-    found = {name: _dataset_gates(top.part(name), own) for name in names}
-    return GatesFile(datasets=found, replaces_all=REPLACE in top.values)
-
-
-def _dataset_gates(part: Settings, more: Sequence[str]) -> DatasetGates:
     every = {name: limits for kind in KINDS.values() for name, limits in kind.ranges().items()}
-    every.update(dict.fromkeys((*METRICS, *more), RATE))
-    languages = [key for key in part.values if key not in _DATASET_KEYS]
-    if odd := next((key for key in languages if key in DATASET_KEYS), ""):
-        raise part.problem(odd, f"not for a gates file; it belongs in the {FILE} of {part.name}")
-    return DatasetGates(
-        languages={
-            language: read_gates(own, {**every, **_own_metrics(own)})
-            for language, own in ((one, part.part(one)) for one in languages)
-        },
-        pooled=read_pooled(part, {**every, **_own_metrics(part)}),
-        sampling=read_sampling(part),
-        settings=part,
-    )
+    every.update(dict.fromkeys((*METRICS, *own), RATE))
+    found = {}
+    for name in (name for name in top.values if name != REPLACE):
+        part = top.part(name)
+        languages = [key for key in part.values if key not in (DROP, RISE, "sample")]
+        if odd := next((key for key in languages if key in DATASET_KEYS), ""):
+            raise part.problem(odd, f"not for a gates file; it belongs in the {FILE} of {name}")
+        parts = {language: part.part(language) for language in languages}
+        found[name] = DatasetGates(
+            languages={one: read_gates(at, every | _own_metrics(at)) for one, at in parts.items()},
+            pooled=read_pooled(part, every | _own_metrics(part)),
+            sampling=read_sampling(part),
+            settings=part,
+        )
+    return GatesFile(datasets=found, replaces_all=REPLACE in top.values)
 
 
 def _own_metrics(part: Settings) -> dict[str, Range]:
     """Return the metrics named here that only a user's own data set can have."""
     changes = [part.part(change) for change in (DROP, RISE) if change in part.values]
     names = (name for one in (part, *changes) for name in one.values)
-    return dict.fromkeys(
-        (one for one in names if one.startswith((GEVAL, LABEL_SHARE, CHECK))), RATE
-    )
+    own = (one for one in names if one.startswith((GEVAL, LABEL_SHARE, CHECK)))
+    return dict.fromkeys(own, RATE)
 
 
 def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:
@@ -98,41 +93,33 @@ def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:
             _check_fit(threshold, slice_, own.settings.part(language))
         for threshold in own.pooled:
             _check_fit(threshold, slice_, own.settings)
-    slices, left_out = {}, list(dataset.left_out)
-    laxer = [*dataset.laxer, *_laxer(f"{dataset.name}:*", dataset.pooled, own.pooled)]
-    for language, slice_ in dataset.slices.items():
-        mine = own.languages.get(language, ())
-        kept, gone = _split(slice_.thresholds, mine, gates)
-        slices[language] = replace(slice_, thresholds=(*kept, *mine))
-        left_out += (f"{slice_.name} {one.name} {one.bar}" for one in gone)
-        laxer += _laxer(slice_.name, slice_.thresholds, mine)
-    kept, gone = _split(dataset.pooled, own.pooled, gates)
-    left_out += (f"{dataset.name}:* {one.name} {one.bar}" for one in gone)
+    left_out, laxer = list(dataset.left_out), list(dataset.laxer)
+
+    def merged(name: str, before: Gates, new: Gates) -> Gates:
+        """Return what stays and what is new."""
+        others = [one for one in before if one.name not in {gate.name for gate in new}]
+        if gates.replaces_all:
+            left_out.extend(f"{name} {one.name} {one.bar}" for one in others)
+        for old in before:
+            same = [one for one in new if one.name == old.name]
+            if same and all(one.is_laxer(old) for one in same):
+                laxer.append(f"{name} {same[0].text} in place of {old.text}")
+        return new if gates.replaces_all else (*others, *new)
+
+    slices = {
+        code: replace(one, thresholds=merged(one.name, one.thresholds, own.languages.get(code, ())))
+        for code, one in dataset.slices.items()
+    }
     made = replace(
         dataset,
         slices=slices,
-        pooled=(*kept, *own.pooled),
+        pooled=merged(f"{dataset.name}:*", dataset.pooled, own.pooled),
         sampling=own.sampling or dataset.sampling,
         left_out=tuple(left_out),
         laxer=tuple(laxer),
     )
     check_shares(made, own.settings)
     return made
-
-
-def _laxer(name: str, before: Sequence[Threshold], own: Sequence[Threshold]) -> Iterator[str]:
-    for old in before:
-        new = [one for one in own if one.name == old.name]
-        if new and all(one.is_laxer(old) for one in new):
-            yield f"{name} {new[0].text} in place of {old.text}"
-
-
-def _split(
-    before: Sequence[Threshold], own: Sequence[Threshold], gates: GatesFile
-) -> tuple[list[Threshold], list[Threshold]]:
-    named = {one.name for one in own}
-    others = [one for one in before if one.name not in named]
-    return ([], others) if gates.replaces_all else (others, [])
 
 
 def _check_fit(threshold: Threshold, slice_: Slice, part: Settings) -> None:

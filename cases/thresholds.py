@@ -3,23 +3,20 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import cast, get_args
 
 from cases.dataset import AUDIT_SHARE, Dataset, Evidence, Fail, Sampling, Slice, Threshold
 from evaluators.answer_checks import load_check, schema_text
 from evaluators.core import UsageError
 from evaluators.extra_metrics import CHECK, FIELDS, GEVAL, METRICS, CheckSpec, MetricSpec
 from evaluators.kinds import Kind
-from evaluators.reading import Settings, problem
+from evaluators.reading import Settings, Word, problem
 from evaluators.statistics import metrics as metric_rules
 from evaluators.statistics.metrics import DROP, RATE, RISE, USAGE, Range, better_end
 from evaluators.text import hint, shown
 
 BAR_KEYS = ("min", "max", "evidence")
 CHANGE_KEYS = ("max", "evidence", "fail", "share")
-_BY_JUDGE: tuple[Evidence, ...] = ("estimate", "confident")
-_SEQUENTIAL: Evidence = "sequential"
-_CORRECTED: Evidence = "corrected"
+FAILS: tuple[Fail, ...] = ("margin", "zero")
 METRICS_KEY = "metrics"
 CHECKS_KEY = "checks"
 _CHECK_NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
@@ -41,10 +38,10 @@ def read_gates(gates: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold
             continue
         part = gates.part(metric)
         part.check_keys(BAR_KEYS)
-        threshold = _bar(part, metric, tries.get(metric) or metrics[metric])
-        if threshold is None:
+        bar = _bar(part, metric, tries.get(metric) or metrics[metric])
+        found += bar
+        if not bar:
             raise gates.problem(metric, "give min, max or both, for instance {min: 0.35}")
-        found.append(threshold)
     return tuple(found)
 
 
@@ -93,9 +90,9 @@ def _margin(
     if margin is None:
         what = f"missing; give the largest {change} that is no loss: {{max: 0.05}}"
         raise part.problem(key="max", what=what)
-    known = (*_BY_JUDGE, *((_SEQUENTIAL,) if not of or metric_rules.counts_every_item(of) else ()))
-    if change == DROP and not of:  # people say whether an answer passes, and no more
-        known = tuple(one for one in get_args(Evidence) if one != _CORRECTED)
+    known: list[Evidence] = ["estimate", "confident"]
+    known += ["audited"] * (change == DROP and not of)  # people only say whether an answer passes
+    known += ["sequential"] * (not of or metric_rules.counts_every_item(of))
     evidence = _word(part, "evidence", known, "confident")
     share = part.number("share", 0.01, 1)
     if share is not None and evidence != "audited":
@@ -104,11 +101,11 @@ def _margin(
         measure=change,
         max=margin,
         share=AUDIT_SHARE if share is None else share,
-        evidence=cast("Evidence", evidence),
+        evidence=evidence,
         pool=pool,
         of=of,
         relative=part_of_old is not None,
-        fail=cast("Fail", _word(part, "fail", get_args(Fail)[1:], "margin")),
+        fail=_word(part, "fail", FAILS, "margin"),
     )
 
 
@@ -132,15 +129,13 @@ def read_sampling(settings: Settings) -> Sampling | None:
     return Sampling(limit=limit or 1, seed=part.whole("seed", 0, math.inf) or 0)
 
 
-def _bar(part: Settings, metric: str, limits: Range) -> Threshold | None:
+def _bar(part: Settings, metric: str, limits: Range) -> list[Threshold]:
     low, high = (part.number(key, *limits) for key in ("min", "max"))
     if low is None and high is None:
-        return None
+        return []
     better = "neither" if metric.startswith((CHECK, GEVAL)) else better_end(metric)  # a user's own
-    for key, bar, end, against in (
-        ("min", low, limits[0], "less"),
-        ("max", high, limits[1], "more"),
-    ):
+    ends = ("min", low, limits[0], "less"), ("max", high, limits[1], "more")
+    for key, bar, end, against in ends:
         if bar is not None and better == against and None in (low, high):  # a band is meant
             other = "max" if key == "min" else "min"
             raise part.problem(key, f"{against} {metric} is better; give {other}")
@@ -150,17 +145,18 @@ def _bar(part: Settings, metric: str, limits: Range) -> Threshold | None:
         raise part.problem(key="min", what=f"{low:g} is above max, {high:g}; no value can pass")
     inner = all(end is None or limits[0] < end < limits[1] for end in (low, high))
     inner = inner and metric_rules.counts_every_item(metric)
-    known = (*_BY_JUDGE, *((_SEQUENTIAL,) if inner else ()))
-    known += (_CORRECTED,) if metric == "correct" else ()
+    known: list[Evidence] = ["estimate", "confident"]
+    known += ["sequential"] * inner
+    known += ["corrected"] * (metric == "correct")
     evidence = _word(part, "evidence", known, "estimate")
-    return Threshold(measure=metric, min=low, max=high, evidence=cast("Evidence", evidence))
+    return [Threshold(measure=metric, min=low, max=high, evidence=evidence)]
 
 
-def _word(part: Settings, key: str, known: Sequence[str], default: str) -> str:
+def _word(part: Settings, key: str, known: Sequence[Word], default: Word) -> Word:
     word = part.text(key, default)
-    if word not in known:
+    if (found := next((one for one in known if one == word), None)) is None:
         raise part.problem(key, f"{' or '.join(map(repr, known))} is needed, not {word!r}")
-    return word
+    return found
 
 
 def read_metrics(holder: Settings, kind: Kind) -> tuple[MetricSpec, ...]:
@@ -184,9 +180,8 @@ def _metric(metrics: Settings, name: str) -> MetricSpec:
     if not criteria and not steps:
         raise metrics.problem(name, "give criteria, in words, or steps, as a list")
     if not fields:
-        raise part.problem(
-            FIELDS_KEY, f"missing; name what of an item is shown: {', '.join(FIELDS)}"
-        )
+        what = f"missing; name what of an item is shown: {', '.join(FIELDS)}"
+        raise part.problem(FIELDS_KEY, what)
     for field in fields:
         if field not in FIELDS:
             raise part.problem(FIELDS_KEY, f"{field!r}: {hint(field, FIELDS)}")
@@ -236,12 +231,12 @@ def read_metric_bars(holder: Settings, *gates: Settings) -> tuple[Threshold, ...
     found = []
     for name in metrics.values:
         part = metrics.part(name)
-        threshold = _bar(part, name, RATE)
-        if threshold is None and "evidence" in part.values:
+        bar = _bar(part, name, RATE)
+        if not bar and "evidence" in part.values:
             raise part.problem(key="evidence", what="there is no bar; give min or max as well")
-        if threshold is not None and any(name in one.values for one in gates):
+        if bar and any(name in one.values for one in gates):
             raise metrics.problem(name, "has a bar here and under gates; keep one")
-        found += [threshold] if threshold else []
+        found += bar
     return tuple(found)
 
 
