@@ -86,13 +86,12 @@ def read_table(path: Path) -> Table:
     """Return a CSV, JSON, JSONL or YAML file's records. Raises UsageError with row and line."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        known = ", ".join(SUFFIXES)
-        what = f"{path}: files ending in {shown(path.suffix)} are not read; give one of {known}"
-        raise UsageError(what)
+        what = f"files ending in {shown(path.suffix)} are not read"
+        raise UsageError(f"{path}: {what}; give one of {', '.join(SUFFIXES)}")
     if suffix in (".yaml", ".yml"):
         return _table(path, _yaml_items(path))
-    read = {".csv": read_csv, ".jsonl": read_jsonl, ".json": read_json}[suffix]
-    return read(path, read_text(path, MAX_BYTES, SPLIT))
+    text = read_text(path, MAX_BYTES, SPLIT)
+    return read_csv(path, text) if suffix == ".csv" else read_json(path, text)
 
 
 def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = False) -> Table:
@@ -143,9 +142,8 @@ def _records(path: Path, reader: "Reader", header: list[str]) -> Iterator[TableR
             if row > MAX_ROWS:
                 raise problem(path, line, TOO_MANY)
             if len(cells) != len(columns):
-                what = (
-                    f"more after column {shown(header[-1])}; put cells with a separator in quotes"
-                )
+                advice = "put cells with a separator in quotes"
+                what = f"more after column {shown(header[-1])}; {advice}"
                 if len(cells) < len(columns):
                     what = f"nothing for column {shown(header[len(cells)])}"
                 found = f"{len(cells)} cells for {len(columns)} columns"
@@ -157,14 +155,10 @@ def _records(path: Path, reader: "Reader", header: list[str]) -> Iterator[TableR
         raise problem(path, before + 1, what) from None
 
 
-def read_jsonl(path: Path, text: str) -> Table:
-    """Return the table of one JSON object a line; blank lines are skipped."""
-    return _table(path, _json_lines(path, text))
-
-
 def read_json(path: Path, text: str) -> Table:
-    """Return the table of one JSON list of objects."""
-    return _table(path, _json_items(path, text))
+    """Return the table of one JSON list of objects, or of one object a line (``.jsonl``)."""
+    lines = path.suffix.lower() == ".jsonl"
+    return _table(path, (_json_lines if lines else _json_items)(path, text))
 
 
 def _json_lines(path: Path, text: str) -> Iterator[Entry]:
@@ -209,8 +203,9 @@ def _decode(path: Path, text: str, index: int, where: tuple[int, int]) -> tuple[
     row, line = where
     try:
         value, end = _DECODER.raw_decode(text, index)
-        if text.count("[", index, end) + text.count("{", index, end) > MAX_DEPTH:
-            _check_depth(value)
+        brackets = text.count("[", index, end) + text.count("{", index, end)
+        if brackets > MAX_DEPTH and _height(value) > MAX_DEPTH + 1:
+            raise ValueError(TOO_DEEP)
     except json.JSONDecodeError as error:
         at = line + text.count("\n", index, error.pos)
         rest = text[error.pos :].strip()
@@ -226,15 +221,9 @@ def _refused(path: Path, row: int, line: int, what: str) -> UsageError:
     return problem(path, line, f"row {row}: not valid JSON: {what}")
 
 
-def _check_depth(value: object) -> None:
-    level: list[object] = [value]
-    for _ in range(MAX_DEPTH + 1):
-        parents = [one for one in level if isinstance(one, (dict, list))]
-        groups = [one.values() if isinstance(one, dict) else one for one in parents]
-        level = [child for group in groups for child in group]
-        if not level:
-            return
-    raise ValueError(TOO_DEEP)
+def _height(value: object) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(_height, inner), default=0)
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:

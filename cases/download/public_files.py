@@ -5,7 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -13,7 +13,7 @@ from typing import Any, NoReturn, cast
 import httpx2
 
 from cases.labels import Scale, read_grade
-from cases.tables import MAX_BYTES, Table, TableRow, normal, read_csv, read_json, read_jsonl
+from cases.tables import MAX_BYTES, Table, TableRow, normal, read_csv, read_json
 from evaluators.core import QAError, UsageError
 from evaluators.models.spec import is_loopback, normalise_url
 from evaluators.output import PRIVATE_FOLDER, plural, write_whole
@@ -149,9 +149,12 @@ def fetch(url: str, hint: str, read_s: float = READ_S, limit: int = MAX_BYTES) -
         timeout=httpx2.Timeout(read_s, connect=min(CONNECT_S, read_s)),
         headers={"accept-encoding": "identity"},  # so that the bytes are the file's
         trust_env=not is_loopback(url),
+        follow_redirects=True,
+        max_redirects=MAX_REDIRECTS,
+        event_hooks={"request": [lambda request: check_redirect(url, f"{request.url}")]},
     )
     try:
-        with client, closing(_open(client, url)) as response:
+        with client, client.stream("GET", url) as response:
             if response.status_code != 200:
                 status = response.status_code
                 trouble = "the server is in trouble; try again later"
@@ -170,24 +173,13 @@ def fetch(url: str, hint: str, read_s: float = READ_S, limit: int = MAX_BYTES) -
     except (httpx2.ConnectTimeout, httpx2.ConnectError, httpx2.ProxyError) as error:
         reason = one_line(mask(str(error))) or "no answer"
         refuse(f"cannot be reached ({reason}); check the network and HTTPS_PROXY, then try again")
+    except httpx2.TooManyRedirects:
+        refuse(f"more than {MAX_REDIRECTS} redirects")
     except httpx2.HTTPError as error:
+        if "location header" in str(error):
+            refuse("redirects to no address")
         silent = isinstance(error, httpx2.TimeoutException)
         refuse(f"{'no data in time' if silent else 'the line broke'}; try again")
-
-
-def _open(client: httpx2.Client, url: str) -> httpx2.Response:
-    """Return the open response after redirects, which may not leave https. Raises DownloadError."""
-    request = client.build_request("GET", url)
-    for _ in range(MAX_REDIRECTS + 1):
-        response = client.send(request, stream=True)
-        if not response.has_redirect_location:
-            return response
-        response.close()
-        if response.next_request is None:
-            raise DownloadError(f"{without_query(url)}: redirects to no address")
-        request = response.next_request
-        check_redirect(url, str(request.url))
-    raise DownloadError(f"{without_query(url)}: more than {MAX_REDIRECTS} redirects")
 
 
 def check_redirect(source: str, target: str) -> None:
@@ -264,7 +256,7 @@ def bring_to_form(one: LabelledSet, folder: Path) -> LabelledRows:
     def read(path: Path, *, literal: bool = False) -> Table:
         text, separator = read_text(path), "\t" if path.suffix == ".tsv" else ","
         if path.suffix in (".json", ".jsonl"):
-            return (read_json if path.suffix == ".json" else read_jsonl)(path, text)
+            return read_json(path, text)
         return read_csv(path, text, separator, literal=literal)
 
     table = read(folder / one.file, literal=bool(one.literal_quotes))

@@ -20,7 +20,7 @@ from cases.gates_file import load_gates, with_gates
 from cases.loading import GOOD_ID, case_digest, given_id, load_cases, unique
 from cases.plan import sample
 from cases.rows import check_gold, with_tolerance
-from cases.tables import Table, read_csv, read_json, read_jsonl, read_table
+from cases.tables import Table, read_csv, read_json, read_table
 from evaluators.core import UsageError
 from evaluators.judges.lexical.judge import grade
 from evaluators.judges.lexical.tables import tables
@@ -348,7 +348,9 @@ def test_json_round_trip(values: list[object]) -> None:
     """Values are read back unchanged from a list and from lines alike."""
     objects = [{"v": value} for value in values]
     as_list = read_json(HERE, json.dumps(objects, indent=1))
-    as_lines = read_jsonl(HERE, "\n".join(json.dumps(item) for item in objects))
+    as_lines = read_json(
+        HERE.with_suffix(".jsonl"), "\n".join(json.dumps(item) for item in objects)
+    )
     assert rows(as_list) == rows(as_lines) == objects
 
 
