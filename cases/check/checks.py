@@ -1,21 +1,275 @@
-"""Every check by its name, and running them over data sets or a data file."""
+"""Checks of a slice as a whole, all checks by name, and running them over data sets or files."""
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import UTC, date, datetime
+from difflib import SequenceMatcher
 from pathlib import Path
 
-from cases.check import item_checks, set_checks
-from cases.check.item_checks import Finding, Subject, read_subject
-from cases.check.set_checks import DIFFICULTY_DATE
+from cases.check import item_checks
+from cases.check.item_checks import BUNDLED, Finding, Subject, error, rows_listed, warning
 from cases.config import FILE, load_dataset, with_items
-from cases.dataset import Dataset, Slice
-from evaluators.core import UsageError
+from cases.dataset import Dataset, Slice, Threshold, clusters_in
+from evaluators.core import GRADES, NO, UNANSWERED, YES, Case, UsageError, Verdict
+from evaluators.judges.lexical.judge import grade
+from evaluators.judges.offline import rate
+from evaluators.languages import words
+from evaluators.output import plural
 from evaluators.reading import load_settings
+from evaluators.replies.readers import Invalid, read_yes_no
+from evaluators.statistics.paired import smallest_n
 from evaluators.text import hint, shown
 
-BUNDLED = Path(__file__).parents[1]
+FEWEST = 10
+"""The balance of fewer items says nothing."""
+YES_SHARE = (0.4, 0.6)
+LEAST_GRADE = 0.1
+BAR = 0.58
+"""The highest share of answers that a rule without the passage may give."""
+FEWEST_FOR_CUES = 150
+"""Of fewer items the best of many words is above the bar by chance."""
+SURE = 2.33
+"""Standard errors above one half at which a predictor is right by more than luck, one in 100."""
+TWINS = ("twin", "twin_id")
+LINKS = (*TWINS, "story_id")
+"""Fields whose value says which items are about one story."""
+ONE_FACT = 0.7
+"""The least share of words in their order that twin passages have in common."""
+DIFFICULTY = "difficulty"
+DIFFICULTY_DATE = "difficulty_date"
+A_YEAR = 366
+"""Days after which models are too old to tell what today's know."""
+CEILING = 0.95
+"""The highest share right of a reference model at which a slice can still show a loss."""
+FEWEST_KNOWN = 20
+"""Of fewer items the share right says nothing."""
+
+_Worded = tuple[Case, frozenset[str]]
+
+
+def balance(subject: Subject) -> Iterator[Finding]:
+    """Find classes out of balance: yes and no, or the labels of judged items."""
+    counts = Counter(case.label or "" for case in subject.cases)
+    if counts.total() < FEWEST:
+        return
+    if subject.slice_.kind.words:
+        share, (low, high) = counts[YES] / counts.total(), YES_SHARE
+        if not low <= share <= high:
+            what = f"{share:.0%} of the answers are yes ({counts[YES]} yes, {counts[NO]} no)"
+            yield warning(0, f"{what}; add items until it is {low:.0%} to {high:.0%}")
+    elif not subject.slice_.kind.answered and counts.keys() <= set(GRADES):
+        for label in GRADES:
+            if counts[label] / counts.total() < LEAST_GRADE:
+                what = f"{counts[label]} of {counts.total()} labels are {label}"
+                yield warning(0, f"{what}; add items until it is {LEAST_GRADE:.0%}")
+
+
+def cue_words(subject: Subject) -> Iterator[Finding]:
+    """Find the word in a yes/no question that answers too many items; yes and no count alike."""
+    items = _worded(subject)
+    if len(items) < FEWEST_FOR_CUES:
+        return
+    totals = Counter(case.label for case, _ in items)
+    counts = Counter((word, case.label) for case, own in items for word in own)
+    gaps = {
+        word: counts[word, YES] / totals[YES] - counts[word, NO] / totals[NO]
+        for word in sorted({word for word, _ in counts})
+    }
+    best = max(gaps, key=lambda word: (abs(gaps[word]), word))
+    share = (1 + abs(gaps[best])) / 2
+    if share > BAR:
+        said = "yes" if gaps[best] > 0 else "no"
+        message = (
+            f"the word {shown(best)} in a question means {said}: that rule alone answers "
+            f"{share:.0%} right, above {BAR:.0%} ({counts[best, YES]} yes, {counts[best, NO]} no); "
+            "reword questions or add twins with the other answer"
+        )
+        yield warning(0, message)
+
+
+def closed_book(subject: Subject) -> Iterator[Finding]:
+    """Find that questions' words alone answer too many items, learnt from other clusters."""
+    items = _worded(subject)
+    if len(items) < FEWEST_FOR_CUES:
+        return
+    odds = _log_odds(subject.slice_, items)
+    hits: dict[str, list[bool]] = {YES: [], NO: []}
+    right = []
+    for case, _ in items:
+        hit = (odds[case.row] > 0) == (case.label == YES)
+        hits[str(case.label)].append(hit)
+        right += [case.row] if hit else []
+    share = sum(sum(own) / len(own) for own in hits.values()) / 2
+    if share > max(BAR, 0.5 + SURE * 0.5 / math.sqrt(len(items))):
+        surest = sorted(right, key=lambda row: -abs(odds[row]))
+        what = f"the words of the questions alone answer {share:.0%} right, above {BAR:.0%}: "
+        seen = f"{len(right)} of {len(items)} items, most surely rows {rows_listed(surest, 10)}; "
+        yield warning(0, f"{what}{seen}reword those or add twins with the other answer")
+
+
+def _worded(subject: Subject) -> list[_Worded]:
+    """Return yes/no items with the words of their questions; none where one answer is missing."""
+    if not subject.slice_.kind.words:
+        return []
+    items = [
+        (case, frozenset(word.casefold() for word in words(case.question)))
+        for case in subject.cases
+        if case.label in (YES, NO)
+    ]
+    return items if len({case.label for case, _ in items}) > 1 else []
+
+
+def _log_odds(slice_: Slice, items: Sequence[_Worded]) -> Mapping[int, float]:
+    """Return by row the log odds of yes that the words have in other clusters, smoothed by one."""
+    clusters: dict[object, list[_Worded]] = defaultdict(list)
+    for case, own in items:
+        clusters[slice_.cluster_of(case)].append((case, own))
+    others = _counts(items)
+    found = {}
+    for members in clusters.values():
+        mine = _counts(members)
+        others.subtract(mine)
+        for case, own in members:
+            found[case.row] = math.fsum(
+                math.log((others[word, YES] + 1) / (others["", YES] + 2))
+                - math.log((others[word, NO] + 1) / (others["", NO] + 2))
+                for word in own
+            )
+        others.update(mine)
+    return found
+
+
+def _counts(items: Sequence[_Worded]) -> Counter[tuple[str, str]]:
+    """Return in how many questions of each answer a word stands; with ``""`` how many there are."""
+    return Counter((word, str(case.label)) for case, own in items for word in ("", *own))
+
+
+def twins(subject: Subject) -> Iterator[Finding]:
+    """Find twins without opposite answers, or whose passages differ in no fact or several."""
+    for field in TWINS if subject.slice_.kind.words else ():
+        for name, pair in _linked(subject, field).items():
+            rows = rows_listed(case.row for case in pair)
+            if len(pair) != 2:
+                message = f"{field} {shown(name)} is that of {len(pair)} rows ({rows})"
+                yield error(pair[0].row, f"{message}; twins are two")
+                continue
+            one, two = (case.context.split() for case in pair)
+            likeness = SequenceMatcher(None, one, two, autojunk=False).ratio()
+            if pair[0].label == pair[1].label:
+                message = f"the twins {shown(name)} (rows {rows}) have the same answer"
+                yield error(pair[1].row, f"{message}; change the fact that decides it")
+            elif likeness == 1 and pair[0].question != pair[1].question:
+                continue  # two questions about one passage
+            elif not ONE_FACT <= likeness < 1:
+                what = "are the same" if likeness == 1 else "differ in more than a fact"
+                message = f"the passages of the twins {shown(name)} (rows {rows}) {what}"
+                yield warning(pair[1].row, f"{message}; change one fact of one passage")
+
+
+def unclustered(subject: Subject) -> Iterator[Finding]:
+    """Find the field that joins items which the data set counts as independent."""
+    for field in LINKS:
+        linked = _linked(subject, field).values()
+        if any(len({subject.slice_.cluster_of(case) for case in some}) > 1 for some in linked):
+            message = f"rows with one {field!r} are counted as independent"
+            yield warning(0, f"{message}; say 'cluster: {field}' in dataset.yaml")
+
+
+def _linked(subject: Subject, field: str) -> Mapping[str, Sequence[Case]]:
+    found: dict[str, list[Case]] = defaultdict(list)
+    for case in subject.cases:
+        if value := _value(case, field):
+            found[value].append(case)
+    return found
+
+
+def _value(case: Case, field: str) -> str:
+    value = case.metadata.get(field)
+    return "" if value is None else str(value).strip()
+
+
+def too_easy(subject: Subject) -> Iterator[Finding]:
+    """Find that published models (``difficulty``), else recorded answers, are nearly all right."""
+    if not subject.slice_.kind.answered:
+        return
+    given = {case.row: text for case in subject.cases if (text := _value(case, DIFFICULTY))}
+    known = []
+    for row, text in given.items():
+        with suppress(ValueError):
+            if 0 <= float(text) <= 1:
+                known.append(float(text))
+                continue
+        yield error(row, f"{DIFFICULTY!r} is {shown(text)}; write a share right, from 0 to 1")
+    who = f"published models are right, by the mean {DIFFICULTY!r},"
+    if not known:
+        who = "recorded answers are right"
+        answered = (case for case in subject.cases if case.recorded is not None)
+        known = [float(_is_right(subject.slice_, case)) for case in answered]
+    if len(known) >= FEWEST_KNOWN and (mean := sum(known) / len(known)) > CEILING:
+        what = f"cannot see a loss: {who} in {mean:.0%} of {len(known)} items, more than "
+        yield warning(0, f"{what}{CEILING:.0%}; add items that a good model misses")
+
+
+def _is_right(slice_: Slice, case: Case) -> bool:
+    answer = case.recorded or ""
+    if slice_.kind.words:
+        said = read_yes_no(answer, "stop", (slice_.yes,), (slice_.no,))
+        verdict = Verdict(grade=UNANSWERED if isinstance(said, Invalid) else said, reason="")
+    else:
+        verdict = rate(case, answer) if slice_.kind.rated else grade(case, answer)
+    return slice_.kind.passes(case, verdict, slice_.passing, slice_.pass_bar)
+
+
+def old_difficulty(subjects: Mapping[str, Subject], measured: date | None) -> Iterator[Finding]:
+    """Find a ``difficulty`` that models gave more than a year ago, or nobody knows when."""
+    rows = sum(bool(_value(case, DIFFICULTY)) for one in subjects.values() for case in one.cases)
+    today = datetime.now(UTC).date()
+    if not rows or (measured and (today - measured).days <= A_YEAR):
+        return
+    since = f"is of {measured}, more than 12 months ago" if measured else "has no date"
+    yield warning(
+        0,
+        f"{DIFFICULTY!r} of {rows:,} rows {since}: it does not tell what today's models know; ask "
+        f"them, then write 'check: {{{DIFFICULTY_DATE}: {today}}}'",
+    )
+
+
+def ungated(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Finding]:
+    """Find the declared languages without a gate of their own: nothing there stops an upgrade."""
+    for code in subjects:
+        if code in dataset.slices and not dataset.slices[code].thresholds:
+            yield warning(0, f"language {code!r} has no gates; add 'gates:' with a metric and bar")
+
+
+def narrow_margins(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Finding]:
+    """Find the gates on a change that so few items can never pass, even if no answer changes."""
+    clusters = clusters_in(
+        (own.slice_, case)
+        for code, own in subjects.items()
+        if code in dataset.slices
+        for case in own.cases
+    )
+    for code, some in clusters.items():
+        for threshold in dataset.slices[code].thresholds:
+            yield from _too_narrow(f"{dataset.name}:{code}", threshold, len(some))
+    for threshold in dataset.pooled:
+        yield from _too_narrow(f"{dataset.name}:*", threshold, len(set().union(*clusters.values())))
+
+
+def _too_narrow(where: str, threshold: Threshold, count: int) -> Iterator[Finding]:
+    margin, change = threshold.max or 0.0, threshold.measure
+    if not threshold.of_share or threshold.evidence != "confident" or margin >= 1:
+        return
+    if margin == 0:
+        yield warning(0, f"{where}: no number of items can show a {change} of 0; give a margin")
+    elif count < smallest_n(margin):
+        found = plural(count, "independent item")
+        advice = f"it takes {smallest_n(margin):,}, or widen the margin"
+        yield warning(0, f"{where}: {found} can never show a {change} below {margin:g}; {advice}")
+
 
 SLICE_CHECKS: Mapping[str, Callable[[Subject], Iterable[Finding]]] = {
     "duplicate": item_checks.duplicates,
@@ -28,22 +282,22 @@ SLICE_CHECKS: Mapping[str, Callable[[Subject], Iterable[Finding]]] = {
     "mixed-scripts": item_checks.mixed_scripts,
     "invisible": item_checks.invisible,
     "language": item_checks.other_language,
-    "balance": set_checks.balance,
-    "cue-word": set_checks.cue_words,
-    "closed-book": set_checks.closed_book,
-    "twins": set_checks.twins,
-    "cluster": set_checks.unclustered,
-    "too-easy": set_checks.too_easy,
+    "balance": balance,
+    "cue-word": cue_words,
+    "closed-book": closed_book,
+    "twins": twins,
+    "cluster": unclustered,
+    "too-easy": too_easy,
 }
 """What is checked in each slice."""
 
 DATASET_CHECKS: Mapping[str, Callable[[Dataset, Mapping[str, Subject]], Iterable[Finding]]] = {
-    "gates": set_checks.ungated,
-    "margin": set_checks.narrow_margins,
+    "gates": ungated,
+    "margin": narrow_margins,
 }
 """What is checked over the slices of a data set together; subjects are by language."""
 
-DATED_CHECKS = {"old-difficulty": set_checks.old_difficulty}
+DATED_CHECKS = {"old-difficulty": old_difficulty}
 """What is checked there of the date in ``check: {difficulty_date: …}``."""
 
 GONE = (
@@ -153,7 +407,7 @@ def _check_slices(slices: Collection[Slice]) -> tuple[CheckResult, dict[str, Sub
     found: list[Finding] = []
     for slice_ in slices:
         try:
-            subject = read_subject(slice_)
+            subject = item_checks.read_subject(slice_)
         except UsageError as problem:
             refused.append(str(problem))
             continue

@@ -36,6 +36,11 @@ CONNECT_S = 10.0
 READ_S = 30.0
 """Seconds without a single byte after which a server is given up."""
 MAX_REDIRECTS = 5
+REDIRECTS: Mapping[str, str] = {
+    "location header": "redirects to no address",
+    "maximum allowed redirects": f"more than {MAX_REDIRECTS} redirects",
+}
+"""What the client's messages about redirects mean."""
 ADVICE: Mapping[int, str] = {
     403: "access is refused",
     404: "there is no such file",
@@ -173,13 +178,10 @@ def fetch(url: str, hint: str, read_s: float = READ_S, limit: int = MAX_BYTES) -
     except (httpx2.ConnectTimeout, httpx2.ConnectError, httpx2.ProxyError) as error:
         reason = one_line(mask(str(error))) or "no answer"
         refuse(f"cannot be reached ({reason}); check the network and HTTPS_PROXY, then try again")
-    except httpx2.TooManyRedirects:
-        refuse(f"more than {MAX_REDIRECTS} redirects")
     except httpx2.HTTPError as error:
-        if "location header" in str(error):
-            refuse("redirects to no address")
         silent = isinstance(error, httpx2.TimeoutException)
-        refuse(f"{'no data in time' if silent else 'the line broke'}; try again")
+        lost = f"{'no data in time' if silent else 'the line broke'}; try again"
+        refuse(next((what for part, what in REDIRECTS.items() if part in str(error)), lost))
 
 
 def check_redirect(source: str, target: str) -> None:

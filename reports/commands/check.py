@@ -5,7 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cases.check.checks import BUNDLED, check_datasets, check_files
+from cases.check.checks import check_datasets, check_files
+from cases.check.item_checks import BUNDLED
 from cases.config import FILE
 from evaluators.command_line import CommandParser
 from evaluators.output import plural, say

@@ -19,18 +19,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.__main__ import main
-from cases.check.checks import DATASET_CHECKS, SLICE_CHECKS, check_datasets, findings
-from cases.check.item_checks import Finding, Subject, ids, read_subject, rows_listed
-from cases.check.set_checks import (
+from cases.check.checks import (
+    DATASET_CHECKS,
+    SLICE_CHECKS,
     balance,
+    check_datasets,
     closed_book,
     cue_words,
+    findings,
     narrow_margins,
     too_easy,
     twins,
     unclustered,
     ungated,
 )
+from cases.check.item_checks import Finding, Subject, ids, read_subject, rows_listed
 from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import NO, YES, Case, UsageError
 from evaluators.kinds import kind_of

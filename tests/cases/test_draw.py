@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.check.checks import BUNDLED
+from cases.check.item_checks import BUNDLED
 from cases.config import FILE, load_dataset, with_items
 from cases.draw import Drawn, DrawRecipe, file_text
 from cases.loading import load_cases
