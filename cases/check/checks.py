@@ -4,7 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -149,11 +149,11 @@ def _counts(items: Sequence[_Worded]) -> Counter[tuple[str, str]]:
 
 def twins(subject: Subject) -> Iterator[Finding]:
     """Find twins without opposite answers, or whose passages differ in no fact or several."""
-    for field in TWINS if subject.slice_.kind.words else ():
-        for name, pair in _linked(subject, field).items():
+    for link in TWINS if subject.slice_.kind.words else ():
+        for name, pair in _linked(subject, link).items():
             rows = rows_listed(case.row for case in pair)
             if len(pair) != 2:
-                message = f"{field} {shown(name)} is that of {len(pair)} rows ({rows})"
+                message = f"{link} {shown(name)} is that of {len(pair)} rows ({rows})"
                 yield error(pair[0].row, f"{message}; twins are two")
                 continue
             one, two = (case.context.split() for case in pair)
@@ -171,11 +171,11 @@ def twins(subject: Subject) -> Iterator[Finding]:
 
 def unclustered(subject: Subject) -> Iterator[Finding]:
     """Find the field that joins items which the data set counts as independent."""
-    for field in LINKS:
-        linked = _linked(subject, field).values()
+    for link in LINKS:
+        linked = _linked(subject, link).values()
         if any(len({subject.slice_.cluster_of(case) for case in some}) > 1 for some in linked):
-            message = f"rows with one {field!r} are counted as independent"
-            yield warning(0, f"{message}; say 'cluster: {field}' in dataset.yaml")
+            message = f"rows with one {link!r} are counted as independent"
+            yield warning(0, f"{message}; say 'cluster: {link}' in dataset.yaml")
 
 
 def _linked(subject: Subject, field: str) -> Mapping[str, Sequence[Case]]:
@@ -309,16 +309,16 @@ GONE = (
 """Checks of earlier versions, which a ``dataset.yaml`` may still waive."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CheckResult:
-    """What was found in data files."""
+    """What is found in data files."""
 
     files: int = 0
     items: int = 0
-    findings: frozenset[Finding] = frozenset()
-    refused: tuple[str, ...] = ()
+    findings: set[Finding] = field(default_factory=set)
+    refused: list[str] = field(default_factory=list)
     """Messages about files that could not be loaded."""
-    waived: tuple[str, ...] = ()
+    waived: list[str] = field(default_factory=list)
     """What data sets ask not to be told, with the reason."""
 
     @property
@@ -326,6 +326,43 @@ class CheckResult:
         """The findings in the order of files and rows."""
         ordered = sorted(self.findings, key=lambda one: (str(one.file), one.row, one.line))
         return [finding.line for finding in ordered]
+
+    def add_slices(self, slices: Collection[Slice]) -> dict[str, Subject]:
+        """Check slices one by one; return those that can be loaded, by language."""
+        self.files += len(slices)
+        subjects = {}
+        for slice_ in slices:
+            try:
+                subject = item_checks.read_subject(slice_)
+            except UsageError as problem:
+                self.refused.append(str(problem))
+                continue
+            subjects[slice_.language] = subject
+            self.items += len(subject.cases)
+            self.findings.update(findings(SLICE_CHECKS, slice_.path, subject))
+        return subjects
+
+    def add_dataset(self, dataset: Dataset) -> None:
+        """Check a data set and its slices, without what it waives. Raises UsageError."""
+        own = load_settings(dataset.folder / FILE).part("check")
+        own.check_keys(("waive", DIFFICULTY_DATE, "stale_after"))  # the last is of earlier versions
+        waive = own.part("waive")
+        waive.check_keys((*SLICE_CHECKS, *DATASET_CHECKS, *DATED_CHECKS, *GONE))
+        reasons = {name: waive.text(name) for name in waive.values if name not in GONE}
+        before, self.findings = self.findings, set()
+        subjects = self.add_slices(dataset.slices.values())
+        try:
+            text = own.text(DIFFICULTY_DATE)
+            measured = date.fromisoformat(text) if text else None
+        except ValueError:
+            what = f"want a date YYYY-MM-DD, got {shown(text)}"
+            raise own.problem(DIFFICULTY_DATE, what) from None
+        self.findings.update(findings(DATED_CHECKS, own.path, subjects, measured))
+        self.findings.update(findings(DATASET_CHECKS, own.path, dataset, subjects))
+        counts = Counter(finding.check for finding in self.findings)
+        self.findings = before | {one for one in self.findings if one.check not in reasons}
+        for name, reason in reasons.items():
+            self.waived.append(f"{waive.path}: {name}: waived, {counts[name]} not shown: {reason}")
 
 
 def check_datasets(paths: Sequence[Path]) -> CheckResult:
@@ -341,14 +378,10 @@ def check_datasets(paths: Sequence[Path]) -> CheckResult:
             what = f"neither a folder nor a {FILE}"
             raise UsageError(f"{path}: {what}; say --as DATASET:LANG to check a data file")
         files |= dict.fromkeys(below)
-    results = [_check_dataset(load_dataset(file)) for file in files]
-    return CheckResult(
-        files=sum(result.files for result in results),
-        items=sum(result.items for result in results),
-        findings=frozenset().union(*(result.findings for result in results)),
-        refused=tuple(message for result in results for message in result.refused),
-        waived=tuple(message for result in results for message in result.waived),
-    )
+    result = CheckResult()
+    for file in files:
+        result.add_dataset(load_dataset(file))
+    return result
 
 
 def check_files(paths: Sequence[Path], as_: str) -> CheckResult:
@@ -360,8 +393,9 @@ def check_files(paths: Sequence[Path], as_: str) -> CheckResult:
     if name not in bundled or not colon:
         raise UsageError(f"check: --as {shown(as_)}: want DATASET:LANG; {hint(name, bundled)}")
     dataset = load_dataset(bundled[name])
-    slices = [with_items(dataset, language, path).slices[language] for path in paths]
-    return _check_slices(slices)[0]
+    result = CheckResult()
+    result.add_slices([with_items(dataset, language, path).slices[language] for path in paths])
+    return result
 
 
 def findings(
@@ -373,45 +407,3 @@ def findings(
         for name, check in checks.items()
         for finding in check(*subjects)
     ]
-
-
-def _check_dataset(dataset: Dataset) -> CheckResult:
-    own = load_settings(dataset.folder / FILE).part("check")
-    own.check_keys(("waive", DIFFICULTY_DATE, "stale_after"))  # the last is of earlier versions
-    waive = own.part("waive")
-    waive.check_keys((*SLICE_CHECKS, *DATASET_CHECKS, *DATED_CHECKS, *GONE))
-    reasons = {name: waive.text(name) for name in waive.values if name not in GONE}
-    result, subjects = _check_slices(dataset.slices.values())
-    try:
-        text = own.text(DIFFICULTY_DATE)
-        measured = date.fromisoformat(text) if text else None
-    except ValueError:
-        raise own.problem(DIFFICULTY_DATE, f"want a date YYYY-MM-DD, got {shown(text)}") from None
-    dated = findings(DATED_CHECKS, own.path, subjects, measured)
-    whole = findings(DATASET_CHECKS, own.path, dataset, subjects)
-    found = result.findings.union(whole, dated)
-    counts = Counter(finding.check for finding in found)
-    return replace(
-        result,
-        findings=frozenset(finding for finding in found if finding.check not in reasons),
-        waived=tuple(
-            f"{waive.path}: {name}: waived, {counts[name]} not shown: {reason}"
-            for name, reason in reasons.items()
-        ),
-    )
-
-
-def _check_slices(slices: Collection[Slice]) -> tuple[CheckResult, dict[str, Subject]]:
-    """Return what is wrong with slices one by one, and those that can be loaded, by language."""
-    subjects, refused, items = {}, [], 0
-    found: list[Finding] = []
-    for slice_ in slices:
-        try:
-            subject = item_checks.read_subject(slice_)
-        except UsageError as problem:
-            refused.append(str(problem))
-            continue
-        subjects[slice_.language] = subject
-        items += len(subject.cases)
-        found += findings(SLICE_CHECKS, slice_.path, subject)
-    return CheckResult(len(slices), items, frozenset(found), tuple(refused)), subjects

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from cases.config import FILE, load_dataset
 from cases.dataset import Slice
@@ -91,19 +91,15 @@ class Subject:
 
 def read_subject(slice_: Slice) -> Subject:
     """Return a slice with its items. Raises UsageError where the file cannot be loaded."""
-    loaded = load_rows(slice_)
-    cut = (
-        replace(
-            case,
-            question=case.question[:LOOKED_AT],
-            context=case.context[:LOOKED_AT],
-            golds=tuple(gold[:LOOKED_AT] for gold in case.golds),
-            recorded=case.recorded and case.recorded[:LOOKED_AT],
-        )
-        for _, case in loaded
-    )
-    ids = {case.row: id_of(row) for row, case in loaded}
-    return Subject(slice_=slice_, cases=tuple(cut), ids=ids)
+    cases, ids = [], {}
+    for row, case in load_rows(slice_):
+        ids[case.row] = id_of(row)
+        question, context = case.question[:LOOKED_AT], case.context[:LOOKED_AT]
+        golds = tuple(gold[:LOOKED_AT] for gold in case.golds)
+        recorded = case.recorded and case.recorded[:LOOKED_AT]
+        cut = replace(case, question=question, context=context, golds=golds, recorded=recorded)
+        cases.append(cut)
+    return Subject(slice_=slice_, cases=tuple(cases), ids=ids)
 
 
 error = partial(Finding, "error")
@@ -135,8 +131,8 @@ def rows_listed(rows: Iterable[int], most: int = 5) -> str:
 def duplicates(subject: Subject) -> Iterator[Finding]:
     """Find the items that ask and expect the same as one before."""
     for before, case in _repeats(subject, contradicting=False):
-        message = f"the same item as row {before.row}: {shown(case.question)}; keep one"
-        yield error(case.row, message)
+        what = f"the same item as row {before.row}: {shown(case.question)}; keep one"
+        yield error(case.row, what)
 
 
 def conflicts(subject: Subject) -> Iterator[Finding]:
@@ -200,18 +196,13 @@ def ids(subject: Subject) -> Iterator[Finding]:
     given = subject.ids
     bare = [number for number, id_ in given.items() if id_ is None]
     if 0 < len(bare) < len(given):
-        message = (
-            f"{len(bare)} of {len(given)} rows have no id ({rows_listed(bare)}): theirs comes from "
-            "the content and changes with it; give every row one"
-        )
-        yield warning(bare[0], message)
+        what = f"{len(bare)} of {len(given)} rows have no id ({rows_listed(bare)}): theirs comes "
+        yield warning(bare[0], f"{what}from the content and changes with it; give every row one")
     odd = {row: id_ for row, id_ in given.items() if id_ and not GOOD_ID.fullmatch(id_)}
     if odd:
-        message = (
-            f"{len(odd)} of {len(given)} ids are replaced by hashes, such as "
-            f"{listed(list(odd.values())[:3])}; use at most 64 of A-Z, a-z, 0-9, '.', '_' and '-'"
-        )
-        yield warning(min(odd), message)
+        what = f"{len(odd)} of {len(given)} ids are replaced by hashes, such as "
+        advice = "use at most 64 of A-Z, a-z, 0-9, '.', '_' and '-'"
+        yield warning(min(odd), f"{what}{listed(list(odd.values())[:3])}; {advice}")
 
 
 def loose_golds(subject: Subject) -> Iterator[Finding]:
@@ -249,29 +240,21 @@ def overlap(subject: Subject) -> Iterator[Finding]:
     """Find items that also measure judges: the same question, or much the same words and gold."""
     if not subject.slice_.kind.by_rubric:
         return
-    labelled = _labelled(subject.slice_.language)
     for case in subject.cases:
-        own = _compared(case)
+        question, golds, stems = _compared(case)
         found = []
-        for name, other in labelled:
-            enough = max(FEWEST_STEMS, SHARED * min(len(own.stems), len(other.stems)))
-            alike = own.golds & other.golds and len(own.stems & other.stems) >= enough
-            found += [name] if alike or own.question == other.question else []
+        for name, (asked_of_judges, others, their_stems) in _labelled(subject.slice_.language):
+            enough = max(FEWEST_STEMS, SHARED * min(len(stems), len(their_stems)))
+            alike = golds & others and len(stems & their_stems) >= enough
+            found += [name] if alike or question == asked_of_judges else []
         if found:
-            message = (
-                f"{shown(case.question)} is also asked of judges, in {', '.join(found[:3])}; keep "
-                "it in one of the two, or the judge is measured where it decides"
-            )
-            yield warning(case.row, message)
+            what = f"{shown(case.question)} is also asked of judges, in {', '.join(found[:3])}; "
+            advice = "keep it in one of the two, or the judge is measured where it decides"
+            yield warning(case.row, what + advice)
 
 
-class _Compared(NamedTuple):
-    """An item as it is compared with labelled ones."""
-
-    question: str
-    golds: frozenset[str]
-    stems: frozenset[str]
-    """The first letters of the question's words, frequent ones left out."""
+_Compared = tuple[str, frozenset[str], frozenset[str]]
+"""An item's question, its golds, and the first letters of its words, without frequent ones."""
 
 
 @cache
@@ -287,7 +270,7 @@ def _compared(case: Case) -> _Compared:
     language = language_of(case.language)
     found = set(_TOKEN.findall(_folded(case.question))) - (language.stops if language else set())
     golds = frozenset(map(_flat, case.golds))
-    return _Compared(_flat(case.question), golds, frozenset(word[:STEM] for word in found))
+    return _flat(case.question), golds, frozenset(word[:STEM] for word in found)
 
 
 def mixed_words(text: str, home: str) -> Iterator[tuple[str, str]]:
@@ -357,8 +340,7 @@ def other_language(subject: Subject) -> Iterator[Finding]:
         small |= {word.casefold() for word in bare[:1]}
         best, mine, theirs = own.rival(small) if len(bare) >= FEWEST_WORDS else ("", 0, 0)
         if theirs >= max(3, mine + 2):
-            message = (
-                f"the {where} looks like {best!r}: {theirs} frequent words of that language alone "
-                f"against {mine} of {own.code!r} in {shown(text)}; put it in the right file"
-            )
-            yield (error if mine == 0 and theirs >= CLEAR else warning)(row, message)
+            what = f"the {where} looks like {best!r}: {theirs} frequent words of that language "
+            what += f"alone against {mine} of {own.code!r} in {shown(text)}; "
+            say = error if mine == 0 and theirs >= CLEAR else warning
+            yield say(row, f"{what}put it in the right file")
