@@ -10,13 +10,12 @@ from evaluators.text import shown
 
 YES_WORDS = frozenset({"yes", "true", "так", "да", "tak", "igen"})
 NO_WORDS = frozenset({"no", "false", "не", "nie", "nem"})
-LETTERS: Mapping[str, str] = {"A": CORRECT, "B": INCORRECT, "C": NOT_ATTEMPTED}
 RATING = re.compile(r"[1-9]|10", re.ASCII)
 _NUMBER = re.compile(r"[+-]?\d{1,9}(?:\.\d{1,9})?", re.ASCII)
 _SCALE = re.compile(rf"({_NUMBER.pattern}):({_NUMBER.pattern})", re.ASCII)
 
-RATERS = "label_"
-"""What a column of one rater's labels begins with; a number follows."""
+OWN_RATER = re.compile(r"label_\d+")
+"""A column of one rater's labels."""
 
 TIED = "TIED"
 """What stands for the label of an answer on which as many raters say one thing as another."""
@@ -96,7 +95,7 @@ def grade_or_rating(text: str, labels: Sequence[str] = GRADES) -> str:
             return named[text.strip().casefold()]
         raise ValueError(f"want {', '.join(labels)}; got {shown(text)}")
     word = _word(text)
-    grade = LETTERS.get(word, word)
+    grade = dict(zip("ABC", GRADES, strict=True)).get(word, word)
     if grade in GRADES or RATING.fullmatch(grade):
         return grade
     what = f"want {', '.join(GRADES)}, a letter A, B, C, or a rating 1 to 10; got {shown(text)}"
@@ -122,8 +121,7 @@ def read_grade(text: str, labels: Sequence[str] = GRADES) -> str:
 
 def raters(metadata: Iterable[str]) -> list[str]:
     """Return the fields of an item that hold the label of one rater."""
-    found = (name for name in metadata if name.startswith(RATERS))
-    return sorted(name for name in found if name.removeprefix(RATERS).isdigit())
+    return sorted(name for name in metadata if OWN_RATER.fullmatch(name))
 
 
 def is_number(text: str) -> bool:

@@ -28,8 +28,8 @@ def make_plan(files: Sequence[Path], selection: Selection, labelled: Iterable[Pa
     selection = _checked(datasets, selection, labelled)
     chosen = [_narrow(dataset, selection) for dataset in datasets]
     there = {slice_.name for dataset in chosen for slice_ in dataset.slices.values()}
-    for option in selection.prompts:
-        if (name := f"{option.dataset}:{option.language}") not in there:
+    for name in (f"{option.dataset}:{option.language}" for option in selection.prompts):
+        if name not in there:
             what = f"{name} is not asked in this run; there are {', '.join(sorted(there))}"
             raise UsageError(f"--prompt: {what}")
     if selection.gates is not None:
@@ -48,10 +48,9 @@ def make_plan(files: Sequence[Path], selection: Selection, labelled: Iterable[Pa
         for case, repeat in product(drawn, range(1, selection.repeats + 1)):
             key = f"{slice_.dataset}-{slice_.language}-{case.id}" + f"~r{repeat}" * (repeat > 1)
             item = PlannedItem(key=key, slice=slice_, case=case, repeat=repeat)
-            if items.setdefault(item.key, item) is not item:
-                other = items[item.key].slice.path
-                what = f"{slice_.path}: item {item.key!r} is also one of {other}; rename an id"
-                raise UsageError(what)
+            if (other := items.setdefault(key, item)) is not item:
+                what = f"item {key!r} is also one of {other.slice.path}; rename an id"
+                raise UsageError(f"{slice_.path}: {what}")
     slices = {item.slice.name: item.slice for item in items.values()}
     return Plan(
         datasets=tuple(chosen),
@@ -131,7 +130,7 @@ def _narrow(dataset: Dataset, selection: Selection) -> Dataset:
     own = [option for option in selection.items if option.dataset == dataset.name]
     for option in own:
         dataset = with_items(dataset, option.language, option.path)
-    keep = {option.language for option in own} if selection.items else set(dataset.slices)
+    keep = {option.language for option in own} if selection.items else dataset.slices.keys()
     slices = {key: slice_ for key, slice_ in dataset.slices.items() if key in keep}
     if selection.languages:
         wanted = dict(given.partition("/")[::2] for given in selection.languages)
@@ -172,7 +171,7 @@ class Labelled:
 
     dataset: Dataset
     language: str
-    graders: tuple[str, ...]
+    graders: tuple[str, ...] = ()
     """The names of the slices whose judge it measures."""
     items: tuple[PlannedItem, ...] = ()
     why_not: str = ""
@@ -201,18 +200,32 @@ def labelled_for(
     """
     found: dict[tuple[str, str, str], Labelled] = {}
     for slice_ in gated(plan):
+        language, version = slice_.language, slice_.rubric.version if slice_.rubric else None
         alike = [dataset for dataset in judged if rates(dataset) == slice_.kind.rated]
-        version = slice_.rubric.version if slice_.rubric else None
-        known = ((one, one.slices.get(slice_.language)) for one in alike)
+        known = ((one, one.slices.get(language)) for one in alike)
         same = ((one, own) for one, own in known
                 if own and own.rubric and own.rubric.version == version)  # fmt: skip
         dataset, own = next(same, (alike[0] if alike else None, None))
         if dataset is None:
             continue
-        key = (dataset.name, slice_.language, own.name if own else slice_.name)
-        before = found.get(key) or _labelled(dataset, slice_, own, limit)
+        key = (dataset.name, language, own.name if own else slice_.name)
+        every = load_cases(own) if own and key not in found else []
+        where = f"for {version or 'its rubric'}" if language in dataset.slices else "there"
+        new = Labelled(
+            dataset=dataset,
+            language=language,
+            items=tuple(_labelled(own, case) for case in sample(every, limit, 0) if own),
+            why_not="" if own else f"{dataset.name} has no labelled items {where}",
+            whole=len(every),
+        )
+        before = found.get(key, new)
         found[key] = replace(before, graders=(*before.graders, slice_.name))
     return tuple(found.values())
+
+
+def _labelled(own: Slice, case: Case) -> PlannedItem:
+    key = f"{PREFIX}{own.dataset}-{own.language}-{case.id}"
+    return PlannedItem(key=key, slice=own, case=case, repeat=1)
 
 
 def gated(plan: Plan) -> Iterator[Slice]:
@@ -229,20 +242,3 @@ def gated(plan: Plan) -> Iterator[Slice]:
 def rates(dataset: Dataset) -> bool:
     """Return whether the labels of a labelled dataset are ratings."""
     return any(one.rates for one in dataset.slices.values())
-
-
-def _labelled(dataset: Dataset, slice_: Slice, own: Slice | None, limit: int | None) -> Labelled:
-    language = slice_.language
-    if own is None:
-        rubric = f"for {slice_.rubric.version if slice_.rubric else 'its rubric'}"
-        where = rubric if language in dataset.slices else "there"
-        why_not = f"{dataset.name} has no labelled items {where}"
-        return Labelled(dataset=dataset, language=language, graders=(), why_not=why_not)
-    every = load_cases(own)
-    items = tuple(
-        PlannedItem(
-            key=f"{PREFIX}{own.dataset}-{language}-{case.id}", slice=own, case=case, repeat=1
-        )
-        for case in sample(every, limit, seed=0)
-    )
-    return Labelled(dataset=dataset, language=language, graders=(), items=items, whole=len(every))

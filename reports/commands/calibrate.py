@@ -10,8 +10,8 @@ from pathlib import Path
 import cases
 from cases.config import FILE, load_dataset
 from cases.download.public_files import load_labelled_sets
-from cases.label_columns import find_columns, label_texts, language_of
 from cases.labels import BITS, LabelReading, is_number
+from cases.loading import find_columns, label_texts, language_of
 from cases.tables import read_table
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
