@@ -66,17 +66,14 @@ class UsageInputs:
         words = {"PASS": "keeps to", "FAIL": "does not keep to"}
         said = f"{words.get(state, 'is not shown to keep to')} {threshold.bar}"
         basis = [f"n={estimate.n}"]
+        basis += [f"not known of {plural(unknown, 'item')}"] if unknown else []
+        bound = math.isfinite(bounds[1])
+        span = span_of(bounds) if bound else f"{figure(bounds[0])} or any more"
         if threshold.evidence == "confident":
-            basis.append(f"95 % interval {_span(bounds)}")
+            basis.append(f"95 % interval {span}")
         elif unknown:
-            basis.append(f"{_span(bounds)} with these at either extreme")
-        if unknown:
-            basis.insert(1, f"not known of {plural(unknown, 'item')}")
+            basis.append(f"{span} with these at either extreme")
         return f"{stem} {said} ({', '.join(basis)})"
-
-
-def _span(bounds: Interval) -> str:
-    return span_of(bounds) if math.isfinite(bounds[1]) else f"{figure(bounds[0])} or any more"
 
 
 BY_RUN = ("estimate", "confident")  # the evidence that is judged once, over all items of a run
@@ -111,14 +108,10 @@ class GateInputs:
     def values(self, name: str) -> Interval | None:
         """Return a metric's lowest and highest value over all worst cases, None if undefined."""
         if ends := self.repeated.get(name):
-            return _hull([None if one.value is None else (one.value, one.value) for one in ends])
+            return _hull([one.value for one in ends])
         if name in self.missing:
-            value = self.summary.measures[name].value
-            return None if value is None or self.missing[name] else (value, value)
-        if not self.is_bounded(name):
-            return None
-        values = [sample.value(name) for sample in self.cases]
-        return _hull([None if value is None else (value, value) for value in values])
+            return None if self.missing[name] else _hull([self.summary.measures[name].value])
+        return _hull([one.value(name) for one in self.cases]) if self.is_bounded(name) else None
 
     def ends(self, name: str) -> Interval | None:
         """Return the lowest and the highest end of its 95 % intervals over all worst cases."""
@@ -173,11 +166,11 @@ class GateInputs:
         return f"{stem} ({size}; at {'worst' if state == 'PASS' else 'best'} {extreme})"
 
 
-def _hull(intervals: Sequence[Interval | None]) -> Interval | None:
-    known = [interval for interval in intervals if interval]
-    if len(known) < len(intervals):
-        return None
-    return min(low for low, _ in known), max(high for _, high in known)
+def _hull(found: Sequence[float | Interval | None]) -> Interval | None:
+    """Return the lowest and the highest of values or intervals; None where one is not known."""
+    ends = [one if isinstance(one, tuple) else (one, one) for one in found if one is not None]
+    known = len(ends) == len(found)
+    return (min(low for low, _ in ends), max(high for _, high in ends)) if known else None
 
 
 def gate_inputs(
@@ -242,14 +235,12 @@ def floor_gates(
     floor: Mapping[str, float], inputs: GateInputs, limit: Mapping[str, float] | None = None
 ) -> tuple[GateResult, ...]:
     """Return a judge's floor as gates: ``floor`` for estimates, ``limit`` for whole intervals."""
-    bars: list[tuple[str, float, Evidence]] = [(*bar, "estimate") for bar in floor.items()]
-    bars += [(*bar, "confident") for bar in (limit or {}).items()]
-    found = []
-    for name, bar, evidence in bars:
-        low, high = floor_ends(name, bar)
-        rule = Threshold(measure=name, min=low, max=high, evidence=evidence)
-        found.append(evaluate(rule, inputs))
-    return tuple(found)
+    proofs: dict[Evidence, Mapping[str, float]] = {"estimate": floor, "confident": limit or {}}
+    return tuple(
+        evaluate(Threshold(measure=name, min=low, max=high, evidence=evidence), inputs)
+        for evidence, bars in proofs.items()
+        for name, (low, high) in ((name, floor_ends(name, bar)) for name, bar in bars.items())
+    )
 
 
 def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResult:
@@ -266,8 +257,7 @@ def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResu
         or (f"{name} has no bar; give min or max" if no_bar else "")
         or inputs.obstacle(name)
     )
-    estimate = summary.measures.get(name, UNDEFINED)
-    values = inputs.values(name)
+    estimate, values = summary.measures.get(name, UNDEFINED), inputs.values(name)
     confident = threshold.evidence == "confident"
     bounds = None if obstacle else inputs.ends(name) if confident else values
     missing = "95 % interval" if confident else "bounds"
@@ -332,9 +322,9 @@ def side_of(threshold: Threshold, bounds: Interval) -> GateState:
 
 def _side(threshold: Threshold, value: float) -> str:
     """Return on which side of its bars a value lies, for instance ``below 0.35``."""
-    if threshold.min is not None and value < threshold.min - 1e-12:
+    if threshold.min is not None and value < threshold.min - ROUNDING:
         return f"below {threshold.min:g}"
-    if threshold.max is not None and value > threshold.max + 1e-12:
+    if threshold.max is not None and value > threshold.max + ROUNDING:
         return f"above {threshold.max:g}"
     bars = [("at least", threshold.min), ("at most", threshold.max)]
     return " and ".join(f"{word} {bar:g}" for word, bar in bars if bar is not None)

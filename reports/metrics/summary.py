@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from cases.dataset import Slice
-from evaluators.core import CORRECT, QAError
+from evaluators.core import CORRECT, QAError, State
 from evaluators.kinds import NOT_CORRECT, TWO_WAY, Axes, Cluster, Kind, is_right
 from evaluators.output import plural
 from evaluators.statistics.betting import Ends, Evidence
@@ -45,16 +45,6 @@ def gated_repeats(slice_: Slice) -> tuple[str, ...]:
     return tuple(one.measure for one in slice_.thresholds if is_repeated(one.measure))
 
 
-def repeat_estimates(
-    records: Sequence[Record], slice_: Slice, *, shown: bool = True
-) -> dict[str, Estimate]:
-    """Return metrics of repeats over graded tries: of all repeats if ``shown``, and of gates."""
-    most = max((record.repeat for record in records), default=1) if slice_.kind.answered else 1
-    own = (f"{ANY}{most}", f"{ALL}{most}") if shown and most > 1 else ()
-    names = [name for name in (*own, *gated_repeats(slice_)) if tries_of(name) <= most]
-    return {name: repeat_estimate(records, slice_, name) for name in dict.fromkeys(names)}
-
-
 def repeat_estimate(
     records: Iterable[Record], slice_: Slice, name: str, fill: bool | None = None
 ) -> Estimate:
@@ -78,9 +68,8 @@ NO_VALUE = "(none)"  # the heading of the items that lack the field of a breakdo
 
 def count(records: Sequence[Record]) -> Counts:
     """Count the records by end state; each is one planned item."""
-    states = Counter({"planned": len(records)})
-    states.update(record.outcome for record in records)
-    return Counts(**{field.name: states[field.name] for field in fields(Counts)})
+    states = Counter(record.outcome for record in records)
+    return Counts(planned=len(records), **{state: states[state] for state in get_args(State)})
 
 
 def summarise(
@@ -121,19 +110,22 @@ def _measures(
     sample: Sample, records: Sequence[Record], slice_: Slice, *, brief: bool
 ) -> dict[str, Estimate]:
     """Return every metric of a slice, or if ``brief`` those that its own gates name."""
-    gates, repeats = {one.measure for one in slice_.thresholds if not one.of_usage}, {}
+    gates, repeats, most = {one.measure for one in slice_.thresholds if not one.of_usage}, {}, 1
     used = {one.measure for one in slice_.thresholds if one.measure in USAGE} if brief else USAGE
-    extras = [name for name in _extra_names(records) if name in gates or not brief]
-    if not slice_.kind.answered:  # of repeated judgements also how often two agree
+    if slice_.kind.answered:
+        most = max((record.repeat for record in records), default=1)
+    else:  # of repeated judgements also how often two agree
         by_item = tabulate(records, slice_, cluster_of=lambda record: (record.id,))
         repeats = {SELF_AGREEMENT: by_item.self_agreement()} if by_item.clustered else {}
+    named = () if brief or most == 1 else (f"{ANY}{most}", f"{ALL}{most}")
     return {
         **(sample.estimates(gates if brief else ()) if gates or not brief else {}),
         **repeats,
-        **repeat_estimates(records, slice_, shown=not brief),
-        **extra_estimates(records, slice_, extras),
+        **{name: repeat_estimate(records, slice_, name)
+           for name in (*named, *gated_repeats(slice_)) if tries_of(name) <= most},
+        **extra_estimates(records, slice_, gates if brief else None),
         **usage_estimates(records, slice_, used),
-    }
+    }  # fmt: skip
 
 
 def _breakdowns(
@@ -287,11 +279,11 @@ def missing_extras(records: Sequence[Record]) -> dict[str, int]:
 
 
 def extra_estimates(
-    records: Sequence[Record], slice_: Slice, names: Sequence[str] | None = None
+    records: Sequence[Record], slice_: Slice, names: AbstractSet[str] | None = None
 ) -> dict[str, Estimate]:
-    """Return the mean of each extra metric, or the named ones, bootstrapped over clusters."""
+    """Return the mean of each extra metric, or of the named ones, bootstrapped over clusters."""
     found = {}
-    for name in _extra_names(records) if names is None else names:
+    for name in (one for one in _extra_names(records) if names is None or one in names):
         clusters: dict[Cluster, list[float]] = defaultdict(list)
         for record in records:
             if (value := record.measures.get(name)) is not None:
