@@ -1,37 +1,48 @@
-"""The one writer: every report file whole or not at all, and ``run.json`` last."""
+"""Every report file, whole or not at all, and ``run.json`` last. CSV and JUnit are made here."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import hashlib
+import re
+import xml.etree.ElementTree as ET
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
-from evaluators.output import PRIVATE_FOLDER, UnwrittenError, write_part
-from reports.render import exports, html, markdown
-from reports.run import run_json
-from reports.run.report import Report
-from reports.run.report_folder import RECORDS, RUN, TRANSCRIPTS, graded_files
+from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
+from evaluators.kinds import GRADED
+from evaluators.output import BOM, PRIVATE_FOLDER, UnwrittenError, guarded, sheet_lines, write_part
+from evaluators.statistics.intervals import number
+from reports.render import html, markdown, words
+from reports.run import clean, run_json
+from reports.run.json_data import dump, ordered
+from reports.run.record import COLUMNS, Record, in_order, values_of
+from reports.run.report import GateResult, Report
+from reports.run.report_folder import (
+    GATES,
+    GRADED_HEADER,
+    PAGE,
+    RECORDS,
+    RUN,
+    SUMMARY,
+    TRANSCRIPTS,
+    graded_files,
+)  # fmt: skip
 from reports.run.transcripts import Source, keys_of, packed
 
-OF_ITEMS: Mapping[str, Callable[["Files"], Iterable[str]]] = {
-    RECORDS: lambda files: run_json.records(files.report),
-    "results.csv": lambda files: exports.results(files.report),
-    "report.html": lambda files: (html.render(files.report, files.transcripts),),
-}
-"""The files that hold every item, as pieces of text."""
-
-OF_FIGURES: Mapping[str, Callable[[Report], str]] = {
-    "summary.md": markdown.render,
-    "gates.xml": exports.junit,
-}
+RESULTS = "results.csv"
 FORMATS: Mapping[str, tuple[str, ...]] = {
-    "html": ("report.html",),
-    "md": ("summary.md",),
-    "junit": ("gates.xml",),
-    "csv": ("results.csv",),
+    "html": (PAGE,),
+    "md": (SUMMARY,),
+    "junit": (GATES,),
+    "csv": (RESULTS,),
     "json": (RECORDS, TRANSCRIPTS, RUN),
 }
 """The files behind each word for a format; ``csv`` has one more for each graded slice."""
+_LETTERS = {CORRECT: "A", INCORRECT: "B", NOT_ATTEMPTED: "C"}
+_ELEMENTS = {"FAIL": "failure", "INCONCLUSIVE": "error"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +60,25 @@ class Files:
     def __iter__(self) -> Iterator[tuple[str, Iterable[str | bytes]]]:
         report = self.report
         wanted = frozenset(name for word in self.formats for name in FORMATS[word])
-        vouched = sha256()
+        vouched = hashlib.sha256()
 
         def digested(piece: str) -> str:
             vouched.update(piece.encode())
             return piece
 
-        for name in (name for name in OF_ITEMS if name in wanted):
-            pieces = OF_ITEMS[name](self)
-            yield name, map(digested, pieces) if name == RECORDS else pieces
+        if RECORDS in wanted:
+            yield RECORDS, map(digested, run_json.records(report))
+        if RESULTS in wanted:
+            yield RESULTS, results(report)
+        if PAGE in wanted:
+            yield PAGE, (html.render(report, self.transcripts),)
         if TRANSCRIPTS in wanted and self.transcripts and (keys := keys_of(report.records)):
             yield TRANSCRIPTS, packed(self.transcripts(keys))
-        yield from ((name, (f(report),)) for name, f in OF_FIGURES.items() if name in wanted)
-        if "results.csv" in wanted:
-            yield from ((name, (text,)) for name, text in exports.graded(report).items())
+        for name, render in ((SUMMARY, markdown.render), (GATES, junit)):
+            if name in wanted:
+                yield name, (render(report),)
+        if RESULTS in wanted:
+            yield from ((name, (text,)) for name, text in graded(report).items())
         if RUN in wanted:
             yield RUN, (run_json.render(report, vouched.hexdigest()),)
 
@@ -128,3 +144,110 @@ def append_summary(report: Report, path: Path) -> str:
     except OSError as error:
         return f"{path}: the summary cannot be appended ({error.strerror}); the report is complete"
     return ""
+
+
+def results(report: Report) -> Iterator[str]:
+    """Return the rows of ``results.csv``: a column a field of a record, no cell a formula."""
+    show = lru_cache(maxsize=256)(clean.cell)  # names and grades come again and again
+
+    def cell(value: object) -> str:
+        if isinstance(value, (int, float)):
+            return guarded(str(value))
+        if not value:
+            return "" if value is None else "{}" if isinstance(value, Mapping) else "[]"
+        return clean.cell(dump(ordered(value)))
+
+    rows = (
+        [show(value) if isinstance(value, str) else cell(value) for value in values_of(record)]
+        for record in in_order(report.records)
+    )
+    return chain((BOM,), sheet_lines(chain((COLUMNS,), rows)))
+
+
+def graded(report: Report) -> dict[str, str]:
+    """Return file name → row number and letter of each graded slice, first repeats alone."""
+    files: dict[str, str] = {}
+    for part in (one for one in report.slices if one.kind == GRADED):
+        where = part.dataset, part.language, 1
+        own = (r for r in report.records if (r.dataset, r.language, r.repeat) == where)
+        rows = [(str(record.row), clean.cell(_letter(record))) for record in in_order(own)]
+        # Letters of other scripts and path marks have no place in a file name.
+        both = (re.sub(r"[^A-Za-z0-9_.-]", "_", one)[:60] for one in (part.dataset, part.language))
+        stem = "-".join(re.sub(r"^[.-]", "_", one) or "_" for one in both)
+        if f"{stem}-graded.csv".casefold() in map(str.casefold, files):
+            stem += "-" + hashlib.sha256(part.name.encode("utf-8", "replace")).hexdigest()[:8]
+        files[f"{stem}-graded.csv"] = "".join(sheet_lines([GRADED_HEADER, *rows]))
+    return files
+
+
+def _letter(record: Record) -> str:
+    if record.is_graded:
+        return _LETTERS.get(record.grade or "", record.grade or "ERROR")
+    return "STOPPED" if record.outcome == "stopped" else "ERROR"
+
+
+def junit(report: Report) -> str:
+    """Return the gates as strict JUnit: FAIL is a failure, INCONCLUSIVE an error (exit code 6).
+
+    Where no gate says why the exit code is not 0, a case ``run`` does: never a green page.
+    """
+    decision, suites = report.decision, defaultdict[str, list[ET.Element]](list)
+    for gate in decision.gates:
+        suites[gate.slice].append(_case(gate, report))
+    red = any(gate.state != "PASS" for gate in decision.gates)
+    if not report.complete or (decision.code != 0 and not red):
+        name = "the run ends with exit code 0"
+        case = _element("testcase", classname="run", name=name, time="0")
+        tag = "failure" if report.complete and decision.code == 1 else "error"
+        case.append(_problem(tag, report.verdict, decision.line))
+        suites["run"].append(case)
+    root = ET.Element("testsuites", name="qagate")
+    for name, cases in suites.items():
+        root.append(_element("testsuite", name=name))
+        root[-1].extend(cases)
+    for element in (root, *root):
+        cases = list(element.iter("testcase"))
+        element.set("tests", str(len(cases)))
+        for tag in ("failure", "error"):
+            element.set(f"{tag}s", str(sum(case.find(tag) is not None for case in cases)))
+        if element is not root:  # the schema that Jenkins and GitLab share has it on suites alone
+            element.set("skipped", "0")
+        element.set("time", "0")
+    if len(root) and report.notes:
+        notes = "\n".join(clean.cut(clean.line(note), 4000) for note in report.notes)
+        ET.SubElement(root[-1], "system-out").text = notes
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _case(gate: GateResult, report: Report) -> ET.Element:
+    title = f"{gate.name} {words.bar(gate)}"
+    case = _element("testcase", classname=gate.slice, name=title, time="0")
+    if gate.state in _ELEMENTS:
+        case.append(_problem(_ELEMENTS[gate.state], gate.state, gate.reason))
+    own = (one for one in report.slices if gate.slice in (one.name, f"{one.dataset}:*"))
+    pairs = (
+        ("verdict", gate.state),
+        ("value", number(gate.estimate.value)),
+        ("95 % interval", words.interval(gate.estimate)),
+        ("items", str(gate.estimate.n)),
+        ("only a part was run", "; ".join(f"{one.name} {one.part}" for one in own if one.part)),
+        ("bar", words.bar(gate)),
+        ("evidence", gate.threshold.evidence),
+        ("worst, every ungraded item against it", number(gate.worst)),
+        ("best, every ungraded item for it", number(gate.best)),
+        ("reason", clean.cut(clean.line(gate.reason), 4000)),
+    )
+    details = "\n".join(f"{name}: {value}" for name, value in pairs if value)
+    ET.SubElement(case, "system-out").text = details
+    return case
+
+
+def _problem(tag: str, kind: str, reason: str) -> ET.Element:
+    element = _element(tag, message=clean.cut(clean.line(reason), 1000), type=kind)
+    element.text = clean.cut(clean.line(reason), 4000)
+    return element
+
+
+def _element(tag: str, **attributes: str) -> ET.Element:
+    return ET.Element(tag, {name: clean.line(value) for name, value in attributes.items()})

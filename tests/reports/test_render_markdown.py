@@ -9,7 +9,7 @@ import pytest
 from cases.dataset import Threshold
 from evaluators.statistics.intervals import UNDEFINED, Estimate, number
 from reports.plugin.finish import ci_lines, ci_link
-from reports.render import console, exports, markdown, words
+from reports.render import console, markdown, words, writer
 from reports.render.console import LIMIT, annotations
 from reports.run import clean
 from reports.run.evidence import Change, Comparison
@@ -189,7 +189,7 @@ def test_the_terminal_shows_comparison_and_gates_within_100_columns() -> None:
 
 
 def parse(made: Report) -> ET.Element:
-    return ET.fromstring(exports.junit(made).encode())
+    return ET.fromstring(writer.junit(made).encode())
 
 
 def test_a_suite_a_slice_and_a_case_a_gate() -> None:
@@ -211,7 +211,7 @@ def test_a_suite_a_slice_and_a_case_a_gate() -> None:
     *others, last = parse(made)
     assert all(suite.find("system-out") is None for suite in others)
     assert (last[-1].tag, last[-1].text) == ("system-out", f"{notes[0]}\nb\\u001b[31m")
-    assert violations(exports.junit(made)) == []
+    assert violations(writer.junit(made)) == []
     assert parse(report()).get("tests") == "1"
 
 
@@ -242,7 +242,7 @@ def test_a_red_run_with_green_gates_is_red(code: int, complete: bool, tag: str, 
 def test_hostile_text_stays_text_in_xml(text: str) -> None:
     """Reasons and names may quote models and users; the document's shape does not change."""
     made = replace(gated(gate("FAIL", dataset=text, reason=text)), notes=(text,))
-    raw = exports.junit(made)
+    raw = writer.junit(made)
     assert "<!" not in raw
     assert len(list(ET.fromstring(raw.encode()).iter("testcase"))) == 1
     assert violations(raw) == []
@@ -255,7 +255,7 @@ def test_hostile_text_stays_text_in_xml(text: str) -> None:
 )
 def test_the_file_is_valid_by_the_schema_of_jenkins_and_gitlab(made: Report) -> None:
     """Elements in the schema's order, with its attributes and no other."""
-    assert violations(exports.junit(made)) == []
+    assert violations(writer.junit(made)) == []
 
 
 @tabled("wrong", "found")

@@ -24,7 +24,7 @@ from evaluators.kinds import kind_of
 from evaluators.statistics.betting import ENOUGH
 from evaluators.statistics.intervals import Estimate, wilson
 from reports.commands.build import error_sheet
-from reports.render import exports, html, views, words
+from reports.render import html, views, words, writer
 from reports.render.views import draw, growth, plot, reach_of
 from reports.run import clean
 from reports.run.evidence import AuditStep, AuditTrail, ConfusionCell
@@ -47,14 +47,14 @@ def rows(text: str) -> list[list[str]]:
 def test_results_have_a_row_an_item_and_a_column_a_field() -> None:
     """A mark of UTF-8, a row an item; None is empty, metadata one order, long texts cut."""
     made = full(5)
-    text = "".join(exports.results(made))
+    text = "".join(writer.results(made))
     assert text.startswith("\ufeff")
     header, *items = rows(text[1:])
     assert header == [field.name for field in fields(Record)]
     assert len(items) == len(made.records)
     assert {len(row) for row in items} == {len(header)}
     item = record(answer=None, score=0.5, metadata={"b": [1], "a": "Изкуство"})
-    header, row = rows("".join(exports.results(report((item,))))[1:])
+    header, row = rows("".join(writer.results(report((item,))))[1:])
     cells = dict(zip(header, row, strict=True))
     assert (cells["answer"], cells["score"], cells["row"]) == ("", "0.5", "1")
     assert cells["metadata"] == '{"a": "Изкуство", "b": [1]}'
@@ -64,11 +64,11 @@ def test_results_have_a_row_an_item_and_a_column_a_field() -> None:
 
 
 def results_of(text: str) -> str:
-    return "".join(exports.results(report((record(answer=text, metadata={"note": text}),))))
+    return "".join(writer.results(report((record(answer=text, metadata={"note": text}),))))
 
 
 def letters_of(text: str) -> str:
-    (graded_file,) = exports.graded(report((record(grade=text),))).values()
+    (graded_file,) = writer.graded(report((record(grade=text),))).values()
     return graded_file
 
 
@@ -113,19 +113,19 @@ def test_graded_files_have_letters_by_row() -> None:
         record(5, outcome="missing", grade="CORRECT"),
         record(6, grade=None),
     )
-    ((name, text),) = exports.graded(report(records)).items()
+    ((name, text),) = writer.graded(report(records)).items()
     letters = ["A", "B", "C", "ERROR", "ERROR", "ERROR"]
     head = ["Question number", "Classification"]
     assert (name, rows(text)[0]) == ("simpleqa-en-graded.csv", head)
     assert rows(text)[1:] == [[str(n), letter] for n, letter in enumerate(letters, 1)]
-    names = set(exports.graded(full(3)))
+    names = set(writer.graded(full(3)))
     assert names == {f"simpleqa-{code}-graded.csv" for code in ("en", "bg", "pl", "hu")}
     modules = [p for one in ("cases", "evaluators", "reports") for p in (ROOT / one).rglob("*.py")]
     texts = {path.name: path.read_text(encoding="utf-8") for path in modules}
     assert [name for name, text in texts.items() if "csv.writer(" in text] == ["output.py"]
     calls = re.compile(r"spreadsheet_text\(|sheet_lines\(")
     users = {name for name, text in texts.items() if calls.search(text)}
-    assert users == {"output.py", "exports.py", "sheet.py", "build.py"}
+    assert users == {"output.py", "writer.py", "sheet.py", "build.py"}
 
 
 def named(*names: tuple[str, str]) -> Report:
@@ -137,10 +137,10 @@ def named(*names: tuple[str, str]) -> Report:
 @pytest.mark.parametrize("name", ["../../etc", ".hidden", "a/b\\c", "имя", "", "x" * 300, "-rf"])
 def test_file_names_are_safe(name: str) -> None:
     """No path, no hidden file, no other script; one for each slice on every file system."""
-    (file,) = exports.graded(named((name, "en")))
+    (file,) = writer.graded(named((name, "en")))
     assert GRADED_NAME.fullmatch(file)
     assert len(file) < 150
-    files = exports.graded(
+    files = writer.graded(
         named((name, "c"), ("a-b", "c"), ("a", "b-c"), ("A", "B-C"), ("имя", "en"), ("име", "en"))
     )
     assert len({one.casefold() for one in files}) == 6
