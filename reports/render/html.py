@@ -6,6 +6,7 @@ DataTables adds 726,000 bytes, reads texts through ``innerHTML``, and needs ``da
 
 import json
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
@@ -66,9 +67,8 @@ def render(report: Report, transcripts: Source | None = None) -> str:
 
 def prepare() -> None:
     """Compile the page's templates, which takes longer than filling them."""
-    environment = _environment()
-    for name in environment.list_templates(extensions=["j2"]):
-        environment.get_template(name)
+    for name in _environment().list_templates(extensions=["j2"]):
+        _environment().get_template(name)
 
 
 @cache
@@ -89,15 +89,15 @@ def _environment() -> Environment:
     return environment
 
 
-def _cut(text: str | None) -> Markup:
-    return escape(clean.cut(clean.visible(text or ""), _SHOWN))
-
-
 def _items(gate: GateResult) -> str:
     """Return the address, on the page, of a gate's items: of a paired gate those that broke."""
     found = {"dataset": gate.dataset, "language": gate.language}
     found["flip"] = "broke" if gate.threshold.paired else ""
     return f"#items?{urlencode({name: value for name, value in found.items() if value})}"
+
+
+def _cut(text: str | None) -> Markup:
+    return escape(clean.cut(clean.visible(text or ""), _SHOWN))
 
 
 def _answer(text: str | None) -> Markup:
@@ -153,7 +153,6 @@ _TEXTS = ("question", "context", "expected", "answer", "reason", "error")
 _LISTS = ("votes", "measures", "metadata", "before")
 COLUMNS = (*_CODED, *_PLAIN, *_TEXTS, *_LISTS)
 _JSON = json.JSONEncoder(ensure_ascii=False, default=str)
-_MARKUP = (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"))
 
 Show = Callable[[str], str]
 
@@ -164,34 +163,31 @@ DRAWN = 2_500  # of each kind, where there are more
 
 def listed(report: Report) -> list[Record]:
     """Return the records that the page lists: all, or by a hash ``DRAWN`` of each kind."""
-    records = in_order(report.records)
-    if len(records) <= LISTED:
-        return records
+    if len(report.records) <= LISTED:
+        return in_order(report.records)
     changes = report.comparison.changes if report.comparison else ()
     flips = {one.key for one in changes if one.flip in ("broke", "fixed")}
     kinds: dict[object, list[Record]] = defaultdict(list)
-    for record in records:
+    # By a hash of the key, so that no other item moves one in or out.
+    draw = {r.key: sha256(r.key.encode("utf-8", "surrogatepass")).digest() for r in report.records}
+    for record in sorted(report.records, key=lambda record: draw[record.key]):
         kind = record.outcome == "failed" if record.is_graded else "ungraded"
         kinds["flipped" if record.key in flips else kind].append(record)
-
-    def draw(record: Record) -> bytes:
-        return sha256(record.key.encode("utf-8", "surrogatepass")).digest()
-
-    return in_order(one for some in kinds.values() for one in sorted(some, key=draw)[:DRAWN])
+    return in_order(one for some in kinds.values() for one in some[:DRAWN])
 
 
 def block(report: Report, records: Iterable[Record], limit: int) -> str:
     """Return these items as inert JSON, each text at most ``limit`` long; words are indexed."""
-    show = shower(limit)
-    changes = {one.key: one for one in report.comparison.changes} if report.comparison else {}
-    same = "same" if report.comparison else ""
+    show, compared = shower(limit), report.comparison
+    changes = {one.key: one for one in compared.changes} if compared else {}
     known: dict[str, dict[str, int]] = {name: {} for name in _CODED}
     rows = []
     for record in records:
         change = changes.get(record.key)
         coded = (
             *(record.dataset, record.language, record.outcome, mark(record.grade, record.rating)),
-            *(change.flip if change else same, record.error_kind, record.model, record.judge),
+            change.flip if change else "same" if compared else "",
+            *(record.error_kind, record.model, record.judge),
             *(record.label or "", record.adjudicated_by),
         )
         pairs = zip(known.values(), coded, strict=True)
@@ -204,9 +200,7 @@ def block(report: Report, records: Iterable[Record], limit: int) -> str:
 def inert(data: object) -> str:
     """Return data as JSON in which no character means anything to HTML."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    for character, written in _MARKUP:
-        text = text.replace(character, written)
-    return text
+    return re.sub("[<>&]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def mark(grade: str | None, rating: int | None) -> str:
@@ -258,13 +252,11 @@ def sent_block(
     """Return what was sent for the first ``records``: ``texts``, ``calls``, ``items`` by key."""
     first = [record for record in records if record.calls][:_ITEMS]
     found = calls_of(source, keys_of(first)) if source else {}
-    first = [record for record in first if not found.keys().isdisjoint(record.calls)]
-    texts: dict[str, int] = {}
-    calls: dict[str, int] = {}
+    texts, calls = dict[str, int](), dict[str, int]()
     shown: list[tuple[str, list[tuple[str, int]]]] = []
     items: dict[str, list[int]] = {}
     room = _BUDGET
-    for record in first:
+    for record in (one for one in first if not found.keys().isdisjoint(one.calls)):
         new = [key for key in record.calls if key in found and key not in calls]
         said = {key: [(name, show(text)) for name, text in parts(found[key])] for key in new}
         room -= sum(len(text) for one in said.values() for _, text in one if text not in texts)

@@ -9,8 +9,7 @@ from pathlib import Path
 from reports.render.words import headline, run_name, urgent
 from reports.run.report import Report
 
-FEW_LABELS = 30
-"""Labelled answers below which the next step is to label more: `qagate new` asks for as many."""
+FEW_LABELS = 30  # below, the next step is to label more; `qagate new` asks for as many
 _NARROWING = ("-k", "-m", "--limit", "--shard", "--languages")  # options that leave items out
 _REST = "    # asks only for what is missing"
 _MENDED = "    # once that is mended"
@@ -65,12 +64,9 @@ def _after_fail(report: Report, home: str) -> str:
         earlier = report.anchor if all(gate.anchored for gate in paired) else report.baseline
         return f"qagate compare {shlex.quote(run_name(_near(Path(earlier))))} {home}"
     slices = {gate.slice for gate in failed}
-    missed = (
-        one.key
-        for one in urgent(report)
-        if one.outcome == "failed" and f"{one.dataset}:{one.language}" in slices
-    )
-    return next((f"qagate show {shlex.quote(key)} {home}" for key in missed), "")
+    missed = (one for one in urgent(report) if one.outcome == "failed")
+    keys = (one.key for one in missed if f"{one.dataset}:{one.language}" in slices)
+    return next((f"qagate show {shlex.quote(key)} {home}" for key in keys), "")
 
 
 def _after_doubt(report: Report, home: str, again: str) -> Iterator[str]:

@@ -15,16 +15,13 @@ WIDTH = 300  # characters of each text that are shown
 def miss_lines(item: PlannedItem, outcome: Outcome) -> str:
     """Return question, expected, answer, verdict and reason, a line each."""
     case, verdict = item.case, outcome.verdict or Verdict()
-    expected, came = case.expected, verdict.grade or "(none)"
-    if not item.slice.kind.answered:
-        expected = f"{case.label} (gold: {case.expected})"
-    if verdict.rating is not None:
-        came = f"{verdict.rating} of 10, passes from {item.slice.pass_bar}"
+    answered, rated = item.slice.kind.answered, verdict.rating is not None
+    passes = f"{verdict.rating} of 10, passes from {item.slice.pass_bar}"
     return _lines(
         question=case.question,
-        expected=expected,
+        expected=case.expected if answered else f"{case.label} (gold: {case.expected})",
         answer=outcome.answer or "(empty)",
-        verdict=came,
+        verdict=passes if rated else verdict.grade or "(none)",
         reason=verdict.reason or "(none given)",
     )
 
@@ -37,8 +34,8 @@ def error_lines(item: PlannedItem, outcome: Outcome) -> str:
 
 
 def _lines(**texts: str) -> str:
-    shown = {f"{name}:": cut(line(mask(text)), WIDTH) for name, text in texts.items()}
-    return "\n".join(f"{name:<10}{text}" for name, text in shown.items())
+    shown = ((f"{name}:", cut(line(mask(text)), WIDTH)) for name, text in texts.items())
+    return "\n".join(f"{name:<10}{text}" for name, text in shown)
 
 
 LONGEST = 4000  # characters of each text; the exact text is in records.jsonl
