@@ -14,10 +14,10 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import PurePath
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from evaluators.output import content_policy, plural
 from reports.render import views, words
@@ -25,7 +25,7 @@ from reports.run import clean
 from reports.run.evidence import Change
 from reports.run.json_data import dump, ordered
 from reports.run.record import Record, in_order
-from reports.run.report import GateResult, Report
+from reports.run.report import Report
 from reports.run.transcripts import Source, calls_of, keys_of, parts, title
 
 LONGEST = 4_000  # characters of one text on the page
@@ -45,18 +45,13 @@ def render(report: Report, transcripts: Source | None = None) -> str:
         .get_template("report.html.j2")
         .render(
             report=report,
-            verdict=report.verdict,
-            model=words.model(report),
-            origin=words.origin(report.run),
-            tokens=words.tokens(report),
-            usage_notes=words.usage_notes(report),
-            exit=views.exit_meaning(report.decision),
+            words=words,
+            views=views,
             policy=Markup(content_policy(script, style)),  # base64 and fixed words
             script=Markup(script),  # our own file, no data in it
             style=Markup(style),
             data=Markup(block(report, items, longest)),  # JSON without a markup character
             sent=Markup(inert(sent_block(words.urgent(report), transcripts, shower(_PROMPT)))),
-            ungraded=words.ungraded(report),
             most=_MOST,
             listed=len(items),
             drawn=DRAWN,
@@ -89,52 +84,22 @@ def _environment() -> Environment:
     return environment
 
 
-def _items(gate: GateResult) -> str:
-    """Return the address, on the page, of a gate's items: of a paired gate those that broke."""
-    found = {"dataset": gate.dataset, "language": gate.language}
-    found["flip"] = "broke" if gate.threshold.paired else ""
-    return f"#items?{urlencode({name: value for name, value in found.items() if value})}"
-
-
-def _cut(text: str | None) -> Markup:
-    return escape(clean.cut(clean.visible(text or ""), _SHOWN))
-
-
-def _answer(text: str | None) -> Markup:
-    quiet = Markup(f"<span class='quiet'>{'none' if text is None else '(empty)'}</span>")
-    return _cut(text) if text and text.strip() else quiet
-
-
 _FILTERS: Mapping[str, Callable[..., object]] = {
-    "answer": _answer,
-    "bar": words.bar,
     "bounds": lambda gate: words.bounds(gate, views.shown_as(gate)),
     "count": "{:,}".format,
-    "cut": _cut,
-    "date": views.date,
-    "floor": words.floor,
+    "cut": lambda text: clean.cut(clean.visible(text or ""), _SHOWN),
     "grade": lambda one: mark(one.grade, one.rating),
-    "draw": views.draw,
-    "growth": views.growth,
-    "histogram": views.histogram,
     "interval": partial(words.interval, shown=views.fixed),
     "figure": lambda gate: views.shown_as(gate)(gate.estimate.value),
     "span": lambda gate: words.interval(gate.estimate, views.shown_as(gate)),
-    "items": _items,
     "json": lambda value: dump(ordered(value), indent=1),
     "link": lambda key: f"#item-{quote(clean.visible(key), safe='')}",
-    "matrix": views.matrix,
-    "cost": words.cost,
     "number": views.fixed,
-    "odds": words.odds,
     "outlook": views.outlook,
-    "p": words.p_value,
     "plural": plural,
     "short": lambda path: PurePath(path.removesuffix("/run.json")).name or path,
-    "segments": views.segments,
     "share": lambda part, whole: f" ({100 * part / whole:.0f} %)" if whole else "",
     "signed": partial(words.signed, shown=views.fixed),
-    "states": views.states,
     "words": lambda name: name.replace("_", " "),
     "x": lambda position: round(10 + 2 * position, 2),
 }

@@ -16,7 +16,7 @@ from evaluators.statistics.metrics import DROP, USAGE, columns, counts_every_ite
 from reports.render import words
 from reports.run.evidence import AuditTrail, ConfusionCell
 from reports.run.json_data import inner
-from reports.run.report import Counts, Decision, GateResult, Report, SliceSummary
+from reports.run.report import Decision, GateResult, Report, SliceSummary
 
 _EXITS = {
     1: "something failed that is not an item's miss",
@@ -27,50 +27,28 @@ _EXITS = {
 }
 _GATES = re.compile(r"^GATES (PASS|FAIL|INCONCLUSIVE) \((\d+ of \d+)(?: failed)?\): exit \d+")
 _ENDED = {"PASS": "passed", "FAIL": "failed", "INCONCLUSIVE": "undecided"}
-_FIRST = 5  # reasons next to the verdict; slices in the usage table
-_SIDE_BY_SIDE = 100  # flipped items of a kind shown side by side, the first few at once
 _SOURCES = ("file", "data_sha256", "prompt", "rubric", "pass_bar")  # these columns come first
 _numbers = attrgetter("value", "low", "high")
 
 
 def sections(report: Report) -> dict[str, object]:
     """Return what the templates need in addition to the report, by name."""
-    gates = words.by_urgency(report.decision.gates)
-    undecided = [gate for gate in gates if gate.state != "PASS"]
-    compared = report.comparison.slices if report.comparison else ()
-    declared = (one for dataset in report.datasets for one in dataset.slices.values())
-    rated = (one for one in report.slices if "correct" in one.measures)
     records = {record.key: record for record in report.records}
     changes = report.comparison.changes if report.comparison else ()
-    fixed = [(records[one.key], one) for one in changes if one.flip == "fixed"]
-    flips = (
-        ("Right then, wrong now", "broke", words.broke(report), 8),
-        ("Wrong then, right now", "fixed", fixed, 4),
-    )
-    usage = words.usage_rows(report)
+    declared = (one for dataset in report.datasets for one in dataset.slices.values())
+    rated = (one for one in report.slices if "correct" in one.measures)
     return {
-        "gates": gates,
-        "gate_rows": gate_rows(gates),
-        "headline": headline(report.decision.line, undecided),
-        "reasons": undecided[:_FIRST],
-        "more": len(undecided[_FIRST:]),
-        "nearest": nearest(gates),
-        "kinds": kinds(report.slices),
+        "gates": words.by_urgency(report.decision.gates),
         "pass_bars": {one.name: one.pass_bar for one in declared if one.kind.rated},
-        "reach": {
-            "comparison": reach_of(one.difference for one in compared),
-            "parity": reach_of(gap.difference for gap in report.parity),
-        },
         "records": records,
-        "flips": [
-            (title, flip, len(pairs), pairs[:first], pairs[first:_SIDE_BY_SIDE])
-            for title, flip, pairs, first in flips if pairs
-        ],
+        "flips": {
+            "broke": words.broke(report),
+            "fixed": [(records[one.key], one) for one in changes if one.flip == "fixed"],
+        },
         "judged_rate": {one.name: one.measures["correct"].value for one in rated},
         "trend": _trend(report),
-        "usage": {"header": words.USAGE_HEADER, "first": usage[:_FIRST], "more": usage[_FIRST:]},
         **_origin(report),
-    }  # fmt: skip
+    }
 
 
 def fixed(value: float | None) -> str:
@@ -202,55 +180,18 @@ def _origin(report: Report) -> dict[str, object]:
     return {"sources": {"columns": columns, "rows": rows}, "provenance": rest}
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A part of a bar that is 100 wide; ``tone`` names its colour and pattern."""
-
-    tone: str
-    word: str
-    count: int
-    start: float
-    width: float
-
-
-def states(counts: Counts) -> list[Segment]:
-    """Return a bar of end states."""
-    ungraded = (("ungraded", name, getattr(counts, name)) for name in ("error", "missing"))
-    graded = ("right", "passed", counts.passed), ("wrong", "missed", counts.failed)
-    return _bar([*graded, *ungraded, ("stopped", "stopped", counts.stopped)])
-
-
-def segments(part: SliceSummary) -> list[Segment]:
-    """Return a slice's bar: right, silent, wrong, ungraded items, and those not asked."""
+def segments(part: SliceSummary) -> list[tuple[str, str, int]]:
+    """Return tone, word and count of a slice's right, silent, wrong, ungraded and unasked items."""
     counts, silent_word = part.counts, part.kind.silent
     silent = min(counts.failed, part.labels.get(silent_word, 0)) if silent_word else 0
     right, wrong = part.kind.outcome_words
-    graded = [("right", right, counts.passed)]
-    graded += [("silent", silent_word.lower().replace("_", " "), silent)]
-    graded += [("wrong", wrong, counts.failed - silent)]
-    ungraded = ("ungraded", "ungraded", counts.error + counts.missing)
-    return _bar([*graded, ungraded, ("stopped", "stopped", counts.stopped)])
-
-
-def _bar(parts: Sequence[tuple[str, str, int]]) -> list[Segment]:
-    whole = sum(count for _, _, count in parts) or 1
-    found, start = [], 0
-    for tone, word, count in parts:
-        place, width = round(100 * start / whole, 2), round(100 * count / whole, 2)
-        found.append(Segment(tone, word, count, place, width))
-        start += count
-    return found
-
-
-def histogram(part: SliceSummary, bar: int | None) -> list[tuple[str, int, int, float]]:
-    """Return tone, rating, count and height (up to 60) of its ratings; from ``bar`` on they pass.
-
-    The ratings are 1 to 10; None for ``bar`` where the data set is not known.
-    """
-    counts = {rating: part.labels.get(str(rating), 0) for rating in range(1, 11)}
-    most = max(counts.values()) or 1
-    tones = {rating: "wrong" if bar is not None and rating < bar else "right" for rating in counts}
-    return [(tones[one], one, count, round(60 * count / most, 2)) for one, count in counts.items()]
+    return [
+        ("right", right, counts.passed),
+        ("silent", silent_word.lower().replace("_", " "), silent),
+        ("wrong", wrong, counts.failed - silent),
+        ("ungraded", "ungraded", counts.error + counts.missing),
+        ("stopped", "stopped", counts.stopped),
+    ]
 
 
 def matrix(

@@ -328,15 +328,19 @@ def test_the_nearest_gate_is_named_where_all_pass() -> None:
 
 def test_a_bar_is_filled_by_its_parts() -> None:
     """Right, silent, wrong and ungraded sum to the plan; only what occurred is named."""
-    (part,) = run_of(answered("cciinem")).slices
-    found = views.segments(part)
-    assert [(one.word, one.count) for one in found] == [
+    run = run_of(answered("cciinem"))
+    assert [one[1:] for one in views.segments(run.slices[0])] == [
         ("correct", 2), ("not attempted", 1), ("incorrect", 2), ("ungraded", 2),
         ("stopped", 0),
     ]  # fmt: skip
-    assert sum(one.width for one in found) == pytest.approx(100, abs=0.05)
-    assert found[-2].start == pytest.approx(100 * 5 / 7, abs=0.01)
-    assert [one.count for one in views.states(part.counts)] == [2, 3, 1, 1, 0]
+    bar = re.compile(r'<rect class="(\w+)" x="([\d.]+)" y="0" width="([\d.]+)" height="14"/>')
+    drawn = [(tone, float(x), float(width)) for tone, x, width in bar.findall(html.render(run))]
+    tones = ["right", "wrong", "ungraded", "ungraded", "right", "silent", "wrong", "ungraded"]
+    assert [tone for tone, _, _ in drawn] == tones
+    assert [sum(width for *_, width in one) for one in (drawn[:4], drawn[4:])] == [
+        pytest.approx(300, abs=0.2)
+    ] * 2
+    assert drawn[-1][1] == pytest.approx(300 * 5 / 7, abs=0.03)
     made = html.render(run_of(answered("ccien"), baseline=run_of(answered("cic"))))
     (others,) = re.findall('data-label="Others">(.*)</td>', made)
     assert re.sub("<[^>]*>", " ", others).split("  ") == [" 1 right in both", "2 new "]
@@ -349,14 +353,16 @@ def test_every_kind_has_its_words_and_columns() -> None:
     assert kinds[0].shown == ("correct", "f_score", "correct_given_attempted")
     assert "penalised" in kinds[0].rest
     assert kinds[0].fields == ["topic"]
-    assert [one.word for one in views.segments(kinds[3].slices[0])][:1] == ["agree"]
-    (rated,) = [part for part in full(5).slices if part.kind == "rated"]
-    columns = views.histogram(rated, 6)
-    assert [one[:3] for one in columns] == [
-        ("wrong" if rating < 6 else "right", rating, rating**2) for rating in range(1, 11)
-    ]
-    assert columns[-1][3] == 60
-    assert {tone for tone, *_ in views.histogram(rated, None)} == {"right"}
+    assert views.segments(kinds[3].slices[0])[0][1] == "agree"
+    declared = graded_slice(dataset="eba", kind=kind_of("rated"), pass_bar=6)
+    known = (facts_dataset(declared, name="eba"),)
+    for datasets, wrong in (((), 0), (known, 5)):
+        page = html.render(replace(full(5), datasets=datasets))
+        columns = re.findall(r'<rect class="(\w+)"[^>]* width="18" height="([\d.]+)"/>', page)
+        assert columns == [
+            ("wrong" if rating <= wrong else "right", str(round(60 * rating**2 / 100, 2)))
+            for rating in range(1, 11)
+        ]
     cells = [("10", "9", 1), ("9", "10", 2), ("9", "9", 3)]
     grades, rows = views.matrix(ConfusionCell(label=a, grade=b, count=n) for a, b, n in cells)
     assert grades == ["9", "10"]
