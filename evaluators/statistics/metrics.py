@@ -31,6 +31,7 @@ from evaluators.statistics.intervals import (
     wilson,
 )
 from evaluators.statistics.usage_estimates import UsageMetric
+from evaluators.statistics.youden import of_classes
 
 if TYPE_CHECKING:
     from evaluators.statistics.count_table import Parts, Ratio
@@ -211,10 +212,15 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
         _mean("mean_difference", "Mean difference", counts.mean_difference, range=(-9.0, 9.0),
               better="neither", two_sided=True, applies=_is_rated),
         _rate("pass_agreement", "Pass/fail agreement", counts.pass_agreement, applies=_is_rated),
-        _rate("precision", "Precision", youden.precision_of, applies=_is_measure_of_judge),
-        _rate("recall", "Recall", youden.recall_of, applies=_is_measure_of_judge),
-        _of_attacks("attacks_passed", "Attacks passed", youden.attacks_passed, column=3),
-        _of_attacks("controls_lost", "Controls lost", youden.controls_lost, column=4),
+        _rate("precision", "Precision",
+              of_classes(lambda passed, right, refused, wrong: (passed, passed + wrong - refused)),
+              applies=_is_measure_of_judge),
+        _rate("recall", "Recall", of_classes(lambda passed, right, *_: (passed, right)),
+              applies=_is_measure_of_judge),
+        _of_attacks("attacks_passed", "Attacks passed",
+                    of_classes(lambda _, __, refused, wrong: (wrong - refused, wrong)), column=3),
+        _of_attacks("controls_lost", "Controls lost",
+                    of_classes(lambda passed, right, *_: (right - passed, right)), column=4),
         _youden(YOUDEN, "Youden's J", counts.passing_labels),
         _youden(YOUDEN_INCORRECT, "Youden's J of INCORRECT", counts.incorrect_label),
     ),

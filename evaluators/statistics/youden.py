@@ -7,7 +7,7 @@ errors on two runs, a judge shows J times the true difference of their rates.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from evaluators.statistics.count_table import CountTable, passing_labels
 from evaluators.statistics.intervals import UNDEFINED, Count, Estimate, Interval
 
 if TYPE_CHECKING:
+    from evaluators.statistics.count_table import Parts, Ratio
     from evaluators.statistics.intervals import Array
 
 
@@ -65,30 +66,17 @@ class Separation:
         return min((one.trials for one in self.rates), default=0)
 
 
-def precision_of(table: CountTable) -> tuple[Array, Array]:
-    """Return the share of right answers among those that the judge let pass."""
-    (passed, _), (refused, wrong) = _classes(table, passing_labels(table))
-    return passed, passed + wrong - refused
+def of_classes(parts: Callable[[Array, Array, Array, Array], Parts]) -> Ratio:
+    """Return a ratio of right answers let pass, right ones, wrong ones let fail, wrong ones."""
+
+    def of_table(table: CountTable) -> Parts:
+        (passed, right), (refused, wrong) = _classes(table, passing_labels(table))
+        return parts(passed, right, refused, wrong)
+
+    return of_table
 
 
-def recall_of(table: CountTable) -> tuple[Array, Array]:
-    """Return the share of right answers that the judge let pass."""
-    return _classes(table, passing_labels(table))[0]
-
-
-def attacks_passed(table: CountTable) -> tuple[Array, Array]:
-    """Return the share of wrong answers that the judge let pass."""
-    refused, wrong = _classes(table, passing_labels(table))[1]
-    return wrong - refused, wrong
-
-
-def controls_lost(table: CountTable) -> tuple[Array, Array]:
-    """Return the share of right answers that the judge let fail."""
-    passed, right = recall_of(table)
-    return right - passed, right
-
-
-def youden_parts(table: CountTable, positive: Collection[str]) -> tuple[Array, Array]:
+def youden_parts(table: CountTable, positive: Collection[str]) -> Parts:
     """Return J as a ratio; the labels ``positive`` are one class, all others the other.
 
     Youden (1950), Cancer 3:32. Undefined where either class has no item.
@@ -139,7 +127,7 @@ def _reach(parts: Sequence[float], correlation: float = 0.0) -> float:
     return math.sqrt(squares + 2 * correlation * math.prod(parts)) if correlation else squares**0.5
 
 
-def _classes(table: CountTable, positive: Collection[str]) -> list[tuple[Array, Array]]:
+def _classes(table: CountTable, positive: Collection[str]) -> list[Parts]:
     """Return the items judged right and all items, of the positive class and of the other."""
     import numpy as np
 

@@ -27,7 +27,7 @@ from reports.run.json_data import decode, dump, encode
 from reports.run.record import Record
 
 SAMPLE = "sample"
-
+PLAN = ".plan.json"  # the suffix of the plan of the audit whose verdicts are in a file
 FEWEST = 20  # the fewest pairs to put on one form
 
 
@@ -95,11 +95,6 @@ class Audit:
         behind = places[seen[-1] + 1 if seen else 0 :]
         opened = (place for place in behind if any(one.is_open for one in self.units[place]))
         return self.units[: next(opened, len(self.units))]
-
-    @property
-    def stuck(self) -> list[AuditedPair]:
-        """The open pairs before the last that people looked at."""
-        return [one for unit in self.reached for one in unit if one.is_open]
 
     @property
     def changed(self) -> str:
@@ -184,20 +179,24 @@ def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
 
     What the first form planned stays; of two probabilities, on one hash, the greater counts.
     """
+
+    def planned(why: str, judged: int) -> PlannedPair:
+        chance, order = {"": 0.0, SAMPLE: share}.get(why, 1.0), side.slice_.order
+        return PlannedPair(why=why, probability=chance, judged=judged, share=share, order=order)
+
     digests = [answer_digest(one, one.answer or "") for one in (pair.old, pair.new)]
     key = digest(["audit", *digests])[:32]
     verdicts = (side.people.get(one) for one in digests)
     said = [one for one in verdicts if one and one.pair == key and one.probability]
     before, now = (one.passes(side.bar) for one in (pair.old, pair.new))
     judged = 0 if before is None or now is None else now - before
-    fresh = _planned(_why(pair, side.bar), judged, share, side)
-    first = side.plan.get(key)
+    fresh, first = planned(_why(pair, side.bar), judged), side.plan.get(key)
     if first is None and said:  # accepted before plans were kept
-        picked, probability = said[0].picked, said[0].probability
-        first = replace(_planned(picked, judged, share, side), probability=probability)
-        first = replace(first, share=probability if picked == SAMPLE else share)
+        chance = said[0].probability
+        first = replace(planned(said[0].picked, judged), probability=chance)
+        first = replace(first, share=chance if first.why == SAMPLE else share)
     if first and (pair.old.adjudicated_by or pair.new.adjudicated_by):
-        fresh = _planned(first.why, first.judged, share, side)
+        fresh = planned(first.why, first.judged)
     plan = first or fresh
     probability = max(plan.probability, fresh.probability)
     return AuditedPair(
@@ -209,11 +208,6 @@ def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
         new=_by_people(pair.new, side),
         changed=_changed(first, fresh) if first else "",
     )
-
-
-def _planned(why: str, judged: int, share: float, side: PairedSlice) -> PlannedPair:
-    chance, order = {"": 0.0, SAMPLE: share}.get(why, 1.0), side.slice_.order
-    return PlannedPair(why=why, probability=chance, judged=judged, share=share, order=order)
 
 
 def _changed(first: PlannedPair, now: PlannedPair) -> str:
@@ -228,14 +222,9 @@ def _changed(first: PlannedPair, now: PlannedPair) -> str:
     return ""
 
 
-def plan_path(people: Path) -> Path:
-    """Return where the plan of the audit stands whose verdicts are in this file."""
-    return people.with_suffix(".plan.json")
-
-
 def load_plan(people: Path) -> AuditPlan:
     """Return the plan that belongs to a file of verdicts; empty where no form was made with it."""
-    path = plan_path(people)
+    path = people.with_suffix(PLAN)
     if not path.exists():
         return {}
     try:
@@ -248,7 +237,7 @@ def load_plan(people: Path) -> AuditPlan:
 def save_plan(plan: AuditPlan, people: Path) -> None:
     """Write the plan next to the verdicts, a line a pair."""
     rows = (f" {dump(key)}: {dump(encode(one))}" for key, one in sorted(plan.items()))
-    write_texts([(plan_path(people), "{\n" + ",\n".join(rows) + "\n}\n")])
+    write_texts([(people.with_suffix(PLAN), "{\n" + ",\n".join(rows) + "\n}\n")])
 
 
 def _why(pair: Pair, bar: int | None) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 from cases.dataset import Dataset, Slice
 from evaluators.kinds import FACT, Cluster
 from evaluators.output import plural
-from evaluators.statistics.betting import Ends, Evidence
 from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.paired import holm
 from reports.compare.differences import differences, usage_shifts
@@ -16,7 +15,6 @@ from reports.compare.pairs import (
     MOST_UNPAIRED,
     Lone,
     PairedSlice,
-    change_ends,
     difference_of,
     interval_at_any_look,
     paired_difference,
@@ -95,7 +93,12 @@ def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
     estimate, others = found.estimate, differences(sides)
     if stopped:  # what is for a fixed number of items does not hold
         others = {name: replace(one, low=None, high=None) for name, one in others.items()}
-        estimate = Estimate.of(estimate.value, interval_at_any_look(sides), estimate.n)
+        ends = interval_at_any_look(
+            (one.slice_.place_of(new), old.passes(one.bar) if old else None, new.passes(one.bar))
+            for one in sides
+            for old, new in one.matches
+        )
+        estimate = Estimate.of(estimate.value, ends, estimate.n)
     right_before = sum(bool(p.old.passes(one.bar)) for one in sides for p in one.graded)
     both_right = right_before - found.broke
     pairs = sum(len(one.pairing.pairs) for one in sides)
@@ -160,17 +163,15 @@ def parity(dataset: Dataset, records: Mapping[str, Sequence[Record]]) -> Iterato
 def _gap(reference: Slice, language: str, both: Sequence[tuple[Record, Record]]) -> LanguageGap:
     """Return the gap over records of one fact each; if one was stopped, it holds at any look."""
     changes: dict[Cluster, list[int]] = defaultdict(list)
-    units: dict[str, list[Ends]] = defaultdict(list)
     for here, there in both:
         before, now = here.passes(), there.passes()
-        units[reference.place_of(here)].append(change_ends(before, now))
         if before is not None and now is not None:
             changes[reference.cluster_of(here)].append(now - before)
     found = difference_of(changes.values())
     estimate, stopped = found.estimate, any("stopped" in (a.outcome, b.outcome) for a, b in both)
     if stopped:
-        seen = Evidence.of(units[place] for place in sorted(units))
-        estimate = Estimate.of(estimate.value, seen.interval, estimate.n)
+        places = ((reference.place_of(one), one.passes(), other.passes()) for one, other in both)
+        estimate = Estimate.of(estimate.value, interval_at_any_look(places), estimate.n)
     lapses = (pair for pair in both if pair[0].passes() and pair[1].passes() is False)
     return LanguageGap(
         dataset=reference.dataset,

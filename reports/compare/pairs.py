@@ -6,7 +6,7 @@ CORRECT; rated: at or above the new run's bar; yes/no: right) or of another shar
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -168,28 +168,23 @@ class PairedSlice:
         )
 
     @cached_property
-    def clusters(self) -> Sequence[Cluster]:
-        """The cluster of each pair."""
-        own = (self.slice_.cluster_of(new) for _, new in self.matches)
-        return self.former.clusters if self.former else list(own)
-
-    @cached_property
-    def passed_before(self) -> Sequence[bool | None]:
-        """Whether the old record of each pair passes."""
-        own = (old.passes(self.bar) if old else None for old, _ in self.matches)
-        return self.former.passed_before if self.former else list(own)
-
-    @cached_property
     def _by_hit(self) -> "dict[Hit, Sequence[Result]]":
-        now = (new.passes(self.bar) for _, new in self.matches)
-        return {passes: list(zip(self.clusters, self.passed_before, now, strict=True))}
+        alone = (
+            (self.slice_.cluster_of(new), old.passes(self.bar) if old else None, None)
+            for old, new in self.matches
+        )
+        known = self.former.results(passes) if self.former else alone
+        both = zip(known, self.matches, strict=True)
+        return {passes: [(one, old, new.passes(self.bar)) for (one, old, _), (_, new) in both]}
 
     def results(self, hit: "Hit") -> "Sequence[Result]":
         """Return each pair's cluster, and whether its old and its new record count."""
         if hit not in self._by_hit:
-            now = (hit(self, new) for _, new in self.matches)
-            before = (hit(self, old) if old else None for old, _ in self.matches)
-            self._by_hit[hit] = list(zip(self.clusters, before, now, strict=True))
+            both = zip(self._by_hit[passes], self.matches, strict=True)
+            self._by_hit[hit] = [
+                (cluster, hit(self, old) if old else None, hit(self, new))
+                for (cluster, *_), (old, new) in both
+            ]
         return self._by_hit[hit]
 
     @cached_property
@@ -322,13 +317,13 @@ def change_ends(before: bool | None, now: bool | None) -> Ends:
     return bool(now) - (before is not False), (now is not False) - bool(before)
 
 
-def interval_at_any_look(sides: Sequence[PairedSlice]) -> Interval | None:
-    """Return the interval of the share that passes, new - old, that holds at any look."""
+def interval_at_any_look(
+    pairs: Iterable[tuple[str, bool | None, bool | None]],
+) -> Interval | None:
+    """Return the interval of new - old, over pairs by their place, that holds at any look."""
     units: dict[str, list[Ends]] = defaultdict(list)
-    for one in sides:
-        for old, new in one.matches:
-            ends = change_ends(old.passes(one.bar) if old else None, new.passes(one.bar))
-            units[one.slice_.place_of(new)].append(ends)
+    for place, before, now in pairs:
+        units[place].append(change_ends(before, now))
     return Evidence.of(units[place] for place in sorted(units)).interval
 
 

@@ -246,7 +246,6 @@ _LOG10 = math.log(10)
 class AuditedGate:
     """A margin, its slices, and people's verdicts; the judge only says where people look."""
 
-    dataset: str
     language: str
     """Empty for a gate that pools languages."""
     threshold: Threshold
@@ -278,8 +277,8 @@ class AuditedGate:
 
     @property
     def _of_all(self) -> GateState:
-        limits = -self.margin, self.limit
-        return betting.first_verdict([(*self.audit.ends, *limits)]) or "INCONCLUSIVE"
+        test = (*self.audit.ends, -self.margin, self.limit)
+        return betting.first_verdict([test]) or "INCONCLUSIVE"
 
     @property
     def lost(self) -> str:
@@ -328,7 +327,7 @@ class AuditedGate:
         trail, estimate, state = self.trail, self.estimate, self.state
         obstacle = self.obstacle or (BROKEN if estimate.n and not estimate.interval else "")
         return GateResult(
-            dataset=self.dataset,
+            dataset=self.sides[0].slice_.dataset,
             language=self.language,
             threshold=self.threshold,
             state="INCONCLUSIVE" if obstacle else state,
@@ -360,7 +359,8 @@ class AuditedGate:
         basis = [seen + (f", {trail.alike:,} of the same text" if trail.alike else "")]
         if trail.looked and estimate.n < trail.pairs:
             basis.append(f"the figure is of the first {estimate.n:,}")
-        if stuck := self.audit.stuck if trail.looked else []:
+        stuck = [one for unit in self.audit.reached for one in unit if one.is_open]
+        if trail.looked and stuck:
             which = f"{plural(len(stuck), 'pair')} before the last without a verdict"
             basis.append(f"{which}, which may be any: {stuck[0].pair.new.key}")
         judged = trail.judged.value
@@ -374,7 +374,6 @@ def audited_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> Iterator[Au
     for language, scope, threshold in scopes(dataset, sides):
         if threshold.evidence == "audited":
             yield AuditedGate(
-                dataset=dataset.name,
                 language=language,
                 threshold=threshold,
                 sides=scope,

@@ -95,20 +95,21 @@ def count_run(
             sample = samples[name] = tabulate(grouped[name], slice_)
             summary = summarise(grouped[name], slice_, partial, for_gates, sample)
         note = "" if slice_.declared else "not declared: languages.default serves it"
-        summaries[name] = replace(summary, whole=whole, sample=_sample(inputs, slice_), note=note)
+        if drawn := inputs.samples.get(name):
+            of = next(one.sampling for one in inputs.datasets if one.name == slice_.dataset)
+            drawn = replace(drawn, pinned=of == Sampling(limit=drawn.items, seed=drawn.seed))
+        summaries[name] = replace(summary, whole=whole, sample=drawn, note=note)
     datasets, own = inputs.datasets, {name: grouped[name] for name in slices}
     inside = () if known else measured_among(datasets, own, summaries, judge, inputs.outside)
-    calibrations = known.calibrations if known else (*inside, *inputs.outside)
+    found = known.calibrations if known else (*inside, *inputs.outside)
     return CountedRun(
         datasets=datasets,
         slices=slices,
         records=own,
         summaries=summaries,
         samples=samples,
-        calibrations=calibrations,
-        distrusted={
-            name: distrust(datasets, slice_, calibrations, judge) for name, slice_ in slices.items()
-        },
+        calibrations=found,
+        distrusted={name: distrust(datasets, one, found, judge) for name, one in slices.items()},
         shards=inputs.shards,
         for_gates=for_gates,
     )
@@ -118,14 +119,6 @@ Compared = Mapping[str, PairedSlice]
 """The slices of a run paired with those of an earlier one, by name."""
 KnownRun = tuple[CountedRun, Sequence[Compared]]
 """A run of the same items, with other answers, and its slices paired with baseline and anchor."""
-
-
-def _sample(inputs: ReportInputs, slice_: Slice) -> SliceSample | None:
-    drawn = inputs.samples.get(slice_.name)
-    if drawn is None:
-        return None
-    pinned = next(one.sampling for one in inputs.datasets if one.name == slice_.dataset)
-    return replace(drawn, pinned=pinned == Sampling(limit=drawn.items, seed=drawn.seed))
 
 
 def paired_slices(
@@ -432,29 +425,25 @@ def _cautions(run: CountedRun, is_compared: bool) -> Iterator[str]:
 def _gate_notes(
     run: CountedRun, since: Comparison | None, session: SessionFacts, gates: Sequence[GateResult]
 ) -> Iterator[str]:
-    yield from (f"{WARNING}{one}" for one in _gate_warnings(run, since, session))
+    """Yield what touches the verdict: gates that lack, are laxer, or cannot pass; parts alone."""
+    warnings = [*shard_notes(run.shards)]
+    warnings += [f"anchor: {warning}" for warning in (since.warnings if since else ())]
+    drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]
+    if drawn:
+        warnings.append(f"only a sample was asked: {'; '.join(drawn)}")
+    for name in session.ungated:
+        what = " on verdicts" if run.slices[name].thresholds else ""
+        none = f"{name}: no gate of its own{what}"
+        warnings.append(f"{none}; a run passes only over slices that have one")
+    for dataset in run.datasets:
+        if own := run.of(dataset):
+            asked = ((one, record) for one in own for record in run.records[one.name])
+            warnings += margin_warnings(dataset, clusters_in(asked))
+        warnings += [f"the gates file is laxer: {line}" for line in dataset.laxer]
+        if left_out := ", ".join(dataset.left_out):
+            warnings.append(f"gates left out, as the gates file replaces all: {left_out}")
+    yield from (f"{WARNING}{one}" for one in warnings)
     yield from small_notes(gates)
     yield from ceiling_notes(gates, run.slices)
     yield from anchor_notes(since)
     yield from settled_notes(run.summaries.values(), gates)
-
-
-def _gate_warnings(
-    run: CountedRun, since: Comparison | None, session: SessionFacts
-) -> Iterator[str]:
-    """Yield what touches the verdict: gates that lack, are laxer, or cannot pass; parts alone."""
-    yield from shard_notes(run.shards)
-    yield from (f"anchor: {warning}" for warning in (since.warnings if since else ()))
-    drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]
-    if drawn:
-        yield f"only a sample was asked: {'; '.join(drawn)}"
-    for name in session.ungated:
-        what = " on verdicts" if run.slices[name].thresholds else ""
-        yield f"{name}: no gate of its own{what}; a run passes only over slices that have one"
-    for dataset in run.datasets:
-        if own := run.of(dataset):
-            asked = ((one, record) for one in own for record in run.records[one.name])
-            yield from margin_warnings(dataset, clusters_in(asked))
-        yield from (f"the gates file is laxer: {line}" for line in dataset.laxer)
-        if dataset.left_out:
-            yield f"gates left out, as the gates file replaces all: {', '.join(dataset.left_out)}"
