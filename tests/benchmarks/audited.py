@@ -106,15 +106,12 @@ def looks_of(one: Situation, rounds: int, random: np.random.Generator) -> Iterat
 
 
 class Outcome(NamedTuple):
-    """How often the gate ever passed, and the median of the pairs looked at, of all rounds.
-
-    ``off`` is how far the last estimate is from the plain mean: its mean over the rounds, and the
-    greatest.
-    """
+    """How often the gate ever passed, and the median of the pairs looked at, of all rounds."""
 
     passed: float
     looked: float
     off: tuple[float, float]
+    """How far the last estimate is from the plain mean: on average, and at most."""
 
 
 def outcome_of(one: Situation, margin: float, rounds: int, random: np.random.Generator) -> Outcome:
@@ -131,11 +128,8 @@ def outcome_of(one: Situation, margin: float, rounds: int, random: np.random.Gen
         last = np.minimum(ends, looks.looked.shape[1]).astype(int)
         counts = np.array([row[:end].sum() for row, end in zip(looks.looked, last, strict=True)])
         off = looks.values.sum(axis=1) / ITEMS - looks.truth
-    return Outcome(
-        passed=float(passed.mean()),
-        looked=float(np.median(counts)),
-        off=(float(off.mean()), float(np.abs(off).max())),
-    )
+    most = (float(off.mean()), float(np.abs(off).max()))
+    return Outcome(float(passed.mean()), float(np.median(counts)), most)
 
 
 def lines(rounds: int) -> Iterator[str]:

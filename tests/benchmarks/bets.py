@@ -72,12 +72,8 @@ def ends(one: Setting, worse: float, runs: int) -> Found:
     """Return how runs of a model end that is worse by so much."""
     passing, failing = crossings(one, worse, runs)
     items = np.minimum(np.minimum(passing, failing), one.items)
-    return Found(
-        passed=float(np.mean(passing < failing)),
-        failed=float(np.mean(failing < passing)),
-        median=float(np.median(items)),
-        mean=float(items.mean()),
-    )
+    passed, failed = (float(np.mean(one)) for one in (passing < failing, failing < passing))
+    return Found(passed, failed, float(np.median(items)), float(items.mean()))
 
 
 class Mixed(NamedTuple):

@@ -45,41 +45,37 @@ class Cell(NamedTuple):
 
     @property
     def possible(self) -> bool:
-        """Whether rates and correlation are those of some joint distribution."""
-        if not 0 < self.rate + self.difference < 1:
+        """Whether rates and correlation are those of some joint distribution, and n·p and
+        n·(1 - p) are at least 5 for both rates."""
+        rates = (self.rate, self.rate + self.difference)
+        if not all(self.n * min(rate, 1 - rate) >= 5 - 1e-9 for rate in rates):
             return False
         fixed, broke = self.discordant
         return fixed >= 0 and broke >= 0 and fixed + broke <= 1
-
-    @property
-    def regular(self) -> bool:
-        """Whether n·p and n·(1 - p) are at least 5 for both rates."""
-        rates = (self.rate, self.rate + self.difference)
-        return all(self.n * min(rate, 1 - rate) >= 5 - 1e-9 for rate in rates)
 
 
 def grid(sizes: tuple[int, ...] = SIZES, differences: tuple[float, ...] = (0.0,)) -> Iterator[Cell]:
     for n, difference, rate, correlation in product(sizes, differences, RATES, CORRELATIONS):
         cell = Cell(n, rate, correlation, difference)
-        if cell.possible and cell.regular:
+        if cell.possible:
             yield cell
 
 
 def outcomes(cell: Cell) -> tuple[Array, Array, Array]:
     """Return the outcomes that can be met: fixed, broke, and their probabilities."""
     n, (fixed_rate, broke_rate) = cell.n, cell.discordant
-    fixed, broke = np.meshgrid(_window(n, fixed_rate), _window(n, broke_rate))
+
+    def window(rate: float) -> Array:
+        centre, reach = n * rate, TAIL * math.sqrt(n * rate * (1 - rate)) + 10
+        low, high = max(0, math.floor(centre - reach)), min(n, math.ceil(centre + reach))
+        return np.arange(low, high + 1, dtype=np.float64)
+
+    fixed, broke = np.meshgrid(window(fixed_rate), window(broke_rate))
     there = fixed + broke <= n
     counts = np.stack([fixed[there], broke[there], (n - fixed - broke)[there]], axis=-1)
     rates = [fixed_rate, broke_rate, 1 - fixed_rate - broke_rate]
     weights = np.asarray(multinomial(n, rates).pmf(counts), dtype=np.float64)
     return counts[:, 0], counts[:, 1], weights
-
-
-def _window(n: int, rate: float) -> Array:
-    centre, reach = n * rate, TAIL * math.sqrt(n * rate * (1 - rate)) + 10
-    low, high = max(0, math.floor(centre - reach)), min(n, math.ceil(centre + reach))
-    return np.arange(low, high + 1, dtype=np.float64)
 
 
 def scores(fixed: Array, broke: Array, n: int, delta: float | Array) -> Array:

@@ -24,11 +24,8 @@ START = 0.8
 
 
 class Erosion(NamedTuple):
-    """How often releases pass, as shares of the simulated histories.
-
-    ``one`` is the share of single releases that pass beside the one before, ``moving`` that of
-    histories in which all do, and ``anchored`` that in which all pass beside the anchor too.
-    """
+    """The shares of single releases that pass compared with the one before, of histories in which
+    all do, and of those in which all pass compared with the anchor too."""
 
     one: float
     moving: float
@@ -48,29 +45,23 @@ def erode(setting: Setting, histories: int) -> Erosion:
     """Return how often releases pass in so many histories."""
     random = np.random.default_rng(SEED)
     anchor = random.random((histories, setting.n)) < START
+
+    def passes(now: Flags, before: Flags) -> Flags:
+        fixed, broke = (now & ~before).sum(axis=1), (before & ~now).sum(axis=1)
+        pairs = zip(fixed.tolist(), broke.tolist(), strict=True)
+        return np.array([is_within(*pair, setting.n, setting.margin) for pair in pairs])
+
     before, rate = anchor, START
-    moving, anchored = [], []
+    found = []
     for _ in range(RELEASES):
         lost = (setting.discordance + setting.loss) / 2 / rate
         mended = (setting.discordance - setting.loss) / 2 / (1 - rate)
         now = before ^ (random.random(before.shape) < np.where(before, lost, mended))
-        moving.append(_passes(now, before, setting.margin))
-        anchored.append(_passes(now, anchor, setting.margin))
+        found.append((passes(now, before), passes(now, anchor)))
         before, rate = now, rate - setting.loss
-    beside, beside_anchor = np.array(moving), np.array(anchored)
-    return Erosion(
-        one=float(beside.mean()),
-        moving=float(beside.all(axis=0).mean()),
-        anchored=float((beside & beside_anchor).all(axis=0).mean()),
-    )
-
-
-def _passes(now: Flags, before: Flags, margin: float) -> Flags:
-    """Return in which histories a drop gate passes."""
-    fixed, broke = (now & ~before).sum(axis=1), (before & ~now).sum(axis=1)
-    n = now.shape[1]
-    pairs = zip(fixed.tolist(), broke.tolist(), strict=True)
-    return np.array([is_within(one, other, n, margin) for one, other in pairs])
+    moving, anchored = np.array(found).transpose(1, 0, 2)
+    both = (moving & anchored).all(axis=0)
+    return Erosion(float(moving.mean()), float(moving.all(axis=0).mean()), float(both.mean()))
 
 
 @cache

@@ -37,17 +37,16 @@ def case(question: str, golds: Iterable[str], language: str = "en") -> Case:
     )
 
 
-def evouna(data: Path) -> Iterator[Item]:
-    for row in _lines(data / "evouna" / "nq_long.jsonl"):
-        if not row["improper"]:
-            label = CORRECT if row["human_correct"] else OTHER
-            yield case(row["question"], row["gold"]), row["predicted"], label
+def human(path: str, column: str) -> Reader:
+    """Return a reader of English answers that people labelled, right or not."""
 
+    def read(data: Path) -> Iterator[Item]:
+        for row in _lines(data / path):
+            if not row.get("improper"):
+                label = CORRECT if row[column] in (True, "Yes") else OTHER
+                yield case(row["question"], row["gold"]), row["predicted"], label
 
-def nq301(data: Path) -> Iterator[Item]:
-    for row in _lines(data / "nq301_human" / "nq301.jsonl"):
-        label = CORRECT if row["human"] == "Yes" else OTHER
-        yield case(row["question"], row["gold"]), row["predicted"], label
+    return read
 
 
 def graded(folder: str, pattern: str, language: str) -> Reader:
@@ -93,8 +92,8 @@ def ours(language: str) -> Reader:
 
 TRIVIA = "trivia_bg_pl_en_graded"
 SETS: Mapping[str, tuple[str, Reader]] = {
-    "evouna en": ("human", evouna),
-    "nq301 en": ("human", nq301),
+    "evouna en": ("human", human("evouna/nq_long.jsonl", "human_correct")),
+    "nq301 en": ("human", human("nq301_human/nq301.jsonl", "human")),
     "simpleqa en": ("gpt-4o", graded("simpleqa_graded_en", "sgr_*.csv", "en")),
     "simpleqa cs": ("LLM", graded("simpleqa_graded_cs", "*-*-*.csv", "cs")),
     **{
@@ -137,16 +136,10 @@ class Judged(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """A share of 0 to 1 with its 95 % interval."""
+    """A share of 0 to 1 with its 95 % interval; None where nothing was counted."""
 
-    hits: int
-    n: int
+    value: float
     interval: Interval | None
-    """None where nothing was counted."""
-
-    @property
-    def value(self) -> float:
-        return self.hits / self.n if self.n else 0.0
 
     def __str__(self) -> str:
         low, high = self.interval or (0.0, 0.0)
@@ -168,10 +161,7 @@ class Measured(NamedTuple):
 
 def judge(items: list[Item]) -> list[Judged]:
     verdicts = [(grade(asked, answer), asked, label) for asked, answer, label in items]
-    return [
-        Judged(question=asked.question, label=label, grade=v.grade or "", sure=v.sure)
-        for v, asked, label in verdicts
-    ]
+    return [Judged(asked.question, label, v.grade or "", v.sure) for v, asked, label in verdicts]
 
 
 def measure(items: list[Item]) -> Measured:
@@ -197,7 +187,7 @@ def rate(outcomes: Iterable[tuple[str, bool]]) -> Rate:
     won = np.array([float(hits[question]) for question in sizes])
     asked = np.array([float(size) for size in sizes.values()])
     interval = clustered_rate(won, asked, np.ones_like(asked)) if sizes else None
-    return Rate(hits=sum(hits.values()), n=sum(sizes.values()), interval=interval)
+    return Rate(hits.total() / max(1, sizes.total()), interval)
 
 
 def main(shared: Path) -> None:

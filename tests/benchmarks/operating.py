@@ -19,6 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -99,12 +100,11 @@ def of_file(text: str) -> Run:
         dataset = with_gates(facts_dataset(*slices, judge_unmeasured=True), load_gates(path))
     letters = [letter for letter, share in SHARES.items() for _ in range(round(share * ITEMS))]
     random = np.random.default_rng(SEED)  # the languages know different facts
-    records = [
-        one
-        for each in slices
-        for one in answered("".join(random.permutation(letters)), each.language, judge="lexical")
-    ]
-    return made_run((dataset,), tuple(records))
+    drawn = ("".join(random.permutation(letters)) for _ in slices)
+    runs = (
+        answered(own, s.language, judge="lexical") for own, s in zip(drawn, slices, strict=True)
+    )
+    return made_run((dataset,), tuple(chain.from_iterable(runs)))
 
 
 def bundled() -> Run:
@@ -211,11 +211,9 @@ def drawn_runs(
             for truth in model.truths:
                 chances = truth.chances(random, model.share, known=known)
                 lost = min(1.0, losses.get(name, 0.0) / model.rate)
-                sides = [(new, lost)] if known else [(old, 0.0), (new, lost)]
-                for records, loss in sides:
-                    for place, like in zip(
-                        truth.places, truth.draw(random, chances, loss), strict=True
-                    ):
+                for records, loss in [(new, lost)] if known else [(old, 0.0), (new, lost)]:
+                    drawn = truth.draw(random, chances, loss)
+                    for place, like in zip(truth.places, drawn, strict=True):
                         result = {name: getattr(like, name) for name in RESULT}
                         records[place] = replace(records[place], **result)
         yield new, old
@@ -235,12 +233,10 @@ class Row(NamedTuple):
         codes = {*self.predicted, *self.drawn}
         return max(abs(self.predicted.get(one, 0.0) - self.drawn.get(one, 0.0)) for one in codes)
 
-    def text(self) -> str:
-        sides = (
-            [side.get(code, 0.0) for side in (self.predicted, self.drawn)] for code in (0, 1, 6)
-        )
-        pairs = "  ".join(f"{one:.3f} {other:.3f}" for one, other in sides)
-        return f"{self.file:<28} {self.loss:>5.1f}  {pairs}  {self.miss:.3f}"
+    def __str__(self) -> str:
+        sides = (self.predicted, self.drawn)
+        pairs = (" ".join(f"{one.get(code, 0.0):.3f}" for one in sides) for code in (0, 1, 6))
+        return f"{self.file:<28} {self.loss:>5.1f}  {'  '.join(pairs)}  {self.miss:.3f}"
 
 
 def rows(file: str, run: Run, *, known: bool, runs: int = RUNS) -> Iterator[Row]:
@@ -286,9 +282,9 @@ def main(parts: Sequence[str]) -> int:
     bundle = bundled()
     for name, text in FILES.items():
         for row in rows(name, of_file(text), known="bars" in name) if name in parts else ():
-            say(row.text())
+            say(row)
     for row in rows("bundled", bundle, known=True, runs=RUNS_OF_ALL) if "bundled" in parts else ():
-        say(row.text())
+        say(row)
     for share, points in CHANGES if "gates" in parts else ():
         found = failures(bundle, share, points, RUNS_OF_CHANGES)
         each = ", ".join(f"{name} {value:.3f}" for name, value in found.items())

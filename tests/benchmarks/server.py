@@ -14,15 +14,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from evaluators.output import say
 from tests.benchmarks.common import ROOT
-from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible
+from tests.support.loopback import Answer, Handler, Seen, loopback, plausible
 
 
 class Load(NamedTuple):
-    """What a server saw: requests, their mean and highest number in flight, its own CPU seconds.
-
-    ``first`` and ``last`` are monotonic times: of the first request and of the last reply.
-    """
+    """What a server saw: requests, their mean and highest number in flight, its own CPU seconds,
+    and the monotonic times of the first request and of the last reply."""
 
     requests: int
     mean: float
@@ -79,33 +78,19 @@ def slow(latency: float) -> Handler:
     return handle
 
 
-def _load(server: Loopback, latency: float, cpu: float) -> Load:
-    seen = [one.at for one in server.requests] or [time.monotonic()]
-    first, last = seen[0], seen[-1] + latency
-    load = Load(
-        requests=server.count,
-        mean=server.count * latency / (last - first),
-        peak=server.peak,
-        cpu=time.process_time() - cpu,
-        first=first,
-        last=last,
-    )
-    server.requests.clear()
-    server.peak = 0
-    return load
-
-
 def main(latency: float) -> None:
     """Serve until standard input ends."""
     with loopback(handler=slow(latency)) as server:
-        sys.stdout.write(f"{server.url}\n")
-        sys.stdout.flush()
-        cpu = time.process_time()
+        say(sys.stdout, server.url)
+        began = time.process_time()
         for _ in sys.stdin:
-            load = _load(server, latency, cpu)
-            cpu = time.process_time()
-            sys.stdout.write(json.dumps(load._asdict()) + "\n")
-            sys.stdout.flush()
+            seen = [one.at for one in server.requests] or [time.monotonic()]
+            first, last, cpu = seen[0], seen[-1] + latency, time.process_time()
+            mean = server.count * latency / (last - first)
+            load = Load(server.count, mean, server.peak, cpu - began, first, last)
+            server.requests.clear()
+            server.peak, began = 0, cpu
+            say(sys.stdout, json.dumps(load._asdict()))
 
 
 if __name__ == "__main__":

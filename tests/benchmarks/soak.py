@@ -16,6 +16,7 @@ import gzip
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from evaluators.output import say
 from tests.support.killing import Chain, Trace, members, until
 from tests.support.loopback import Answer, Seen, loopback, marked, plausible
 from tests.support.projects import new_project
@@ -88,9 +90,7 @@ def _raw(change: Callable[[bytes], bytes], head: str = "", **headers: str) -> Fa
     return fault
 
 
-@cache
-def _bomb() -> bytes:
-    return gzip.compress(bytes(60_000_000), 9)
+BOMB = cache(lambda: gzip.compress(bytes(60_000_000), 9))
 
 
 HTML = {"content-type": "text/html"}
@@ -118,7 +118,7 @@ OTHERS: Mapping[str, Fault] = {
     "bad json": _raw(lambda body: body.replace(b'"', b"'", 9)),
     "nan": _raw(lambda body: body[:-1] + b', "x": NaN}'),
     "6 MB": _raw(lambda body: body[:-1] + b" " * 6_000_000 + b"}"),
-    "bomb": _raw(lambda body: _bomb(), content_encoding="gzip"),
+    "bomb": _raw(lambda body: BOMB(), content_encoding="gzip"),
     "false gzip": _raw(lambda body: body, content_encoding="gzip"),
     "bytes": _raw(lambda body: body.replace(b"{", b"{\xe9", 1)),
     "bom": _raw(lambda body: b"\xef\xbb\xbf" + body),
@@ -140,15 +140,9 @@ FAULTS: Mapping[str, tuple[float, Fault]] = {
     "503": (0.002, _status(503)),
     "429": (0.0005, _status(429, **{"retry-after": "1"})),
     "reset": (0.008, lambda seen, good, chance: Answer(action="reset")),
-    "hang": (
-        0.004,
-        lambda seen, good, chance: Answer(action="reset", delay=chance.uniform(0.1, 1)),
-    ),
+    "hang": (0.004, lambda _, __, chance: Answer(action="reset", delay=chance.uniform(0.1, 1))),
     "cut": (0.007, _cut),
-    "html": (
-        0.007,
-        lambda seen, good, chance: Answer(headers=HTML, body="<html>Sign in, please</html>"),
-    ),
+    "html": (0.007, lambda *_: Answer(headers=HTML, body="<html>Sign in, please</html>")),
     "empty": (0.007, _changed(choices=[], content=None)),
     "model": (0.007, _changed(model="quite-another")),
     "unreadable": (0.006, _unreadable),
@@ -263,19 +257,15 @@ def _peaks(process: "subprocess.Popen[str]", longest: float = 600.0) -> Mapping[
         if time.monotonic() > end:
             process.kill()
             raise RuntimeError(f"the run did not end within {longest:g} s")
-        for role, pids in members(process.pid).items():
-            peaks[role] = max(peaks.get(role, 0.0), *map(_megabytes, pids), 0.0)
+        for role, pid in (
+            (role, pid) for role, pids in members(process.pid).items() for pid in pids
+        ):
+            with suppress(OSError):  # it may just have ended
+                status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+                found = re.search(r"VmHWM:\s+(\d+)", status)
+                peaks[role] = max(peaks.get(role, 0.0), int(found[1]) / 1024 if found else 0.0)
         time.sleep(0.1)
     return peaks
-
-
-def _megabytes(pid: int) -> float:
-    """Return the most memory that a process has had so far; 0 where it has ended."""
-    with suppress(OSError):
-        for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-    return 0.0
 
 
 class Seed(NamedTuple):
@@ -400,11 +390,14 @@ def main() -> int:
         soak = Soak(Path(folder), options.items, options.workers)
         for seed in range(options.first, options.first + options.seeds):
             seeds.append(soak.run(seed))
-            _say(str(seeds[-1]))
+            say(sys.stdout, str(seeds[-1]))
     injected = sum((one.injected for one in seeds), Counter[str]())
     verdicts = Counter(f"{one.calm.verdict}->{one.faulty.verdict}" for one in seeds)
-    _say(f"in all: {sum(one.requests for one in seeds)} requests, faults {dict(injected)}")
-    _say(f"verdicts without -> with faults: {dict(verdicts)}")
+    say(
+        sys.stdout,
+        f"in all: {sum(one.requests for one in seeds)} requests, faults {dict(injected)}",
+    )
+    say(sys.stdout, f"verdicts without -> with faults: {dict(verdicts)}")
     bad = [one for one in seeds if one.problems]
     wrong = sum(one.faulty.wrong(one.calm) + one.resumed.wrong(one.calm) for one in seeds)
     turned = sum("a wrong verdict" in one.problems for one in seeds)
@@ -412,14 +405,12 @@ def main() -> int:
         not one.faulty.is_whole or one.resumed.outcomes != one.calm.outcomes for one in seeds
     )
     again = sum(one.repeated for one in seeds)
-    _say(f"wrong grades {wrong}, opposite verdicts {turned}, lost {lost}, repeated calls {again}")
-    _say(f"seeds with a problem: {len(bad)} of {len(seeds)}")
+    say(
+        sys.stdout,
+        f"wrong grades {wrong}, opposite verdicts {turned}, lost {lost}, repeated calls {again}",
+    )
+    say(sys.stdout, f"seeds with a problem: {len(bad)} of {len(seeds)}")
     return 1 if bad else 0
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

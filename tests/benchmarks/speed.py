@@ -20,24 +20,22 @@ from typing import NamedTuple
 
 from aiohttp import ClientSession, TCPConnector
 
+from evaluators.output import say
 from tests.benchmarks.common import ROOT
 from tests.benchmarks.server import Load, Server, serving
 
 LATENCY = 0.2
 QUESTION = "In which year was the bridge number {} over the river finished, if ever?"
 ITEMS = 4326  # as many as SimpleQA has
-WRITE = sys.stdout.write
 QUIET = ("-q", "--tb=no", "--no-header", "-p", "no:cacheprovider")
 QAGATE = "import sys; from reports.plugin.qagate import main; sys.exit(main(sys.argv[1:]))"
 
 
 class Spent(NamedTuple):
-    """What a command took, its children included.
-
-    ``start`` is the monotonic time at which it was started.
-    """
+    """What a command took, its children included."""
 
     start: float
+    """The monotonic time at which it was started."""
     wall: float
     cpu: float = 0.0
     memory: float = 0.0
@@ -70,12 +68,8 @@ class Bench:
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode not in (0, 1, 6):  # the gates have no say here
             raise SystemExit((self.folder / "output.txt").read_text()[-2000:])
-        return Spent(
-            start=start,
-            wall=time.monotonic() - start,
-            cpu=usage.ru_utime + usage.ru_stime,
-            memory=usage.ru_maxrss / 1024,
-        )
+        cpu, memory = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+        return Spent(start, time.monotonic() - start, cpu, memory)
 
     def run(self, items: Path, *options: str, report: str = "report") -> Spent:
         """Run the suite over a file of items; the exit code is pytest's own."""
@@ -106,7 +100,7 @@ def asking(bench: Bench, server: Server, count: int) -> None:
     items = bench.items(count, recorded=False)
     spec = f"openai:any@{server.url}/v1"
     common = (f"--model={spec}", f"--judge=openai:judge@{server.url}/v1", "--calibration=off")
-    WRITE(f"{count} items, answer and judge, {LATENCY} s a call\n")
+    say(sys.stdout, f"{count} items, answer and judge, {LATENCY} s a call")
     for concurrency in (64, 128):
         for workers in ("8", "2", "0"):
             # Just before each run, as other work on the machine changes from minute to minute.
@@ -141,21 +135,18 @@ def shards(bench: Bench, count: int, *options: str) -> None:
 
 def _item_line(name: str, spent: Spent, count: float) -> None:
     each = f"{1000 * spent.wall / count:6.2f} ms an item"
-    WRITE(f"{name:34} {spent.wall:7.1f} s  {each}  memory {spent.memory:4.0f} MB\n")
-    sys.stdout.flush()
+    say(sys.stdout, f"{name:34} {spent.wall:7.1f} s  {each}  memory {spent.memory:4.0f} MB")
 
 
-def _line(name: str, spent: Spent, unit: float, load: Load | None) -> None:
+def _line(name: str, spent: Spent, unit: float, load: Load) -> None:
     parts = [f"{name:34} {spent.wall:7.1f} s = {spent.wall / unit:4.2f} x {unit:6.1f} s"]
     if spent.cpu:
         parts.append(f"cpu {spent.cpu:6.1f} s  memory {spent.memory:4.0f} MB")
-    if load is not None:
-        parts.append(f"{load.requests} requests, {load.mean:.0f} in flight (peak {load.peak})")
-    if load is not None and load.requests:
+    parts.append(f"{load.requests} requests, {load.mean:.0f} in flight (peak {load.peak})")
+    if load.requests:
         before, after = load.first - spent.start, spent.start + spent.wall - load.last
         parts.append(f"{before:.1f} s before the first, {after:.1f} s after the last")
-    WRITE("  ".join(parts) + "\n")
-    sys.stdout.flush()
+    say(sys.stdout, "  ".join(parts))
 
 
 def main() -> None:

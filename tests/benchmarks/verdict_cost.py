@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -76,13 +77,6 @@ class Price(NamedTuple):
         return round(times * both.calls), round(tokens), times * (both.cost or math.nan)
 
 
-class _Nothing:
-    """pytest's config with no option given."""
-
-    def getoption(self, name: str) -> None:
-        return None
-
-
 def price_of_items() -> Price:
     """Return what the bundled English questions take, by the dry run's own forecast."""
     plan = make_plan([ROOT / "cases" / "simpleqa" / "dataset.yaml"], Selection(languages=("en",)))
@@ -95,7 +89,8 @@ def price_of_items() -> Price:
 
 
 def _forecast(plan: Plan, model: str, judge: str) -> Forecast:
-    blank = read_options(cast("pytest.Config", _Nothing()), Path())
+    nothing = SimpleNamespace(getoption=lambda name: None)
+    blank = read_options(cast("pytest.Config", nothing), Path())
     connected = connect_models(replace(blank, model=model, judges=(judge,)), needs_key=False)
     tasks = make_tasks(plan.items.values(), connected.model, connected.judges)
     prices = {text: pricing_of(spec, PRICED_ON) for text, spec in connected.specs.items()}

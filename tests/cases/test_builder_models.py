@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -168,14 +169,20 @@ def test_only_what_is_missing_is_asked_for_again(
     assert [item.reason for item in done] == reasons
 
 
-def test_a_refused_text_does_not_take_the_others_with_it(tmp_path: Path) -> None:
-    """A provider's refusal of one text is found by halving, and drops that text alone."""
+def failing(text: str, error: Exception) -> Callable[[Texts, Request], Reply]:
+    """Return a model that fails where this text is among those asked for."""
 
     def says(asked: Texts, _: Request) -> Reply:
-        if any(one["text"] == BAD for one in asked):
-            raise RefusedError("content_filter", "filtered")
+        if any(one["text"] == text for one in asked):
+            raise error
         return as_call(entries(asked))
 
+    return says
+
+
+def test_a_refused_text_does_not_take_the_others_with_it(tmp_path: Path) -> None:
+    """A provider's refusal of one text is found by halving, and drops that text alone."""
+    says = failing(BAD, RefusedError("content_filter", "filtered"))
     done, _ = generated(tmp_path, [make_item(number) for number in range(5)], says)
     assert [item.reason for item in done] == ["", "", "", "refused", ""]
 
@@ -184,20 +191,11 @@ def test_a_refused_text_does_not_take_the_others_with_it(tmp_path: Path) -> None
 def test_a_failed_call_leaves_items_pending(tmp_path: Path, error: Exception) -> None:
     """An outage is no loss: a second run asks for what is missing, and for nothing else."""
     items = [make_item(number) for number in range(250)]
-    calls = Counter[str]()
-
-    def says(asked: Texts, request: Request) -> Reply:
-        calls[request.messages[1].content] += 1
-        if not calls["up"] and any(one["text"] == items[57].paragraph for one in asked):
-            raise error
-        return as_call(entries(asked))
-
-    done, _ = generated(tmp_path, items, says)
+    done, _ = generated(tmp_path, items, failing(items[57].paragraph, error))
     pending = [item for item in done if item.state == "pending"]
     assert 0 < len(pending) < 250
     assert all(item.state == "pending" for item in done[100:]), "later waves are not begun"
-    calls["up"] += 1
-    again, model = generated(tmp_path, items, says)
+    again, model = generated(tmp_path, items, lambda asked, _: as_call(entries(asked)))
     assert {item.state for item in again} == {"kept"}
     answered = {item.id for item in done if item.state == "kept"}
     sent = {one["text"] for request in model.requests for one in texts(request)}
@@ -307,13 +305,7 @@ def test_a_template_needs_its_places(tmp_path: Path, templates: dict[str, str], 
 def test_later_waves_go_on_without_what_failed(tmp_path: Path) -> None:
     """The generator begins a new wave although a call of an earlier one failed."""
     items = [make_item(number) for number in range(105)]
-    failure = TransientError("server", "HTTP 500")
-
-    def says(asked: Texts, _: Request) -> Reply:
-        if any(one["text"] == items[0].paragraph for one in asked):
-            raise failure
-        return as_text(entries(asked))
-
+    says = failing(items[0].paragraph, TransientError("server", "HTTP 500"))
     done, _ = generated(tmp_path, items, says, leave_out=True)
     failed = [item for item in done if item.state == "dropped"]
     assert {item.reason for item in failed} == {"failed_server"}
@@ -342,24 +334,16 @@ def validated(
     return found, model
 
 
-@pytest.mark.parametrize(
-    ("names", "grade", "fate"),
-    [
-        (("reason", "grade"), "CORRECT", ("kept", "", "")),
-        (("reason", "grade"), "Правільны", ("kept", "", "")),
-        (("reason", "grade"), "INCORRECT", ("dropped", "not_confirmed", "Так.")),
-        (("explanation", "verdict"), "Няправільны", ("dropped", "not_confirmed", "Так.")),
-    ],
-)
+@tabled("reply", "fate")
 def test_only_a_confirmed_item_is_kept(
-    tmp_path: Path, names: tuple[str, str], grade: str, fate: tuple[str, str, str]
+    tmp_path: Path, reply: dict[str, str], fate: list[str]
 ) -> None:
     """Verdict and explanation are kept with the item, and who gave them; they say why it is gone.
     The validator sees text, question, both labels and the answer, and nothing of the generator."""
     item = replace(ITEM, answer=NO, wanted=YES, generator={"model": "openai:writer"})
-    reply = replace(said(**dict(zip(names, ("Так.", grade), strict=True))), model="scripted-2026")
-    found, model = validated(tmp_path, lambda _: reply, item=item)
-    assert (found.state, found.reason, found.detail) == fate
+    made = replace(said(**reply), model="scripted-2026")
+    found, model = validated(tmp_path, lambda _: made, item=item)
+    assert [found.state, found.reason, found.detail] == fate
     told = [found.validator[name] for name in ("verdict", "explanation", "prompt", "returned")]
     verdict = "CORRECT" if found.state == "kept" else "INCORRECT"
     assert told == [verdict, "Так.", RUBRIC.version, "scripted-2026"]
@@ -370,10 +354,7 @@ def test_only_a_confirmed_item_is_kept(
     assert "writer" not in asked
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "Думаю, правільна або не.", '{"grade": "NOT_ATTEMPTED"}', '{"grade": "CORRECT"', "7"],
-)
+@tabled("text")
 def test_an_unreadable_verdict_is_no_confirmation(tmp_path: Path, text: str) -> None:
     """Three replies without a verdict drop the item; none of them is taken for a grade."""
     found, model = validated(tmp_path, lambda _: Reply(text=text))
@@ -417,22 +398,14 @@ def test_answers_are_confirmed_in_the_users_words(tmp_path: Path, verdict: str, 
     assert message.content.endswith('Пытанне: "Ці тут жылі людзі?"\nАдказ: "Так"\n')
 
 
-@pytest.mark.parametrize(
-    ("error", "state"),
-    [
-        (TransientError("timeout", "too late"), "pending"),
-        (RefusedError("content_filter", "filtered"), "dropped"),
-    ],
-)
-def test_a_failed_call_is_no_verdict(tmp_path: Path, error: Exception, state: str) -> None:
+def test_a_failed_call_is_no_verdict(tmp_path: Path) -> None:
     """An outage leaves the item for the next run; a refusal of this one text is final."""
-
-    def says(_: Request) -> Reply:
-        raise error
-
-    found, _ = validated(tmp_path, says)
-    assert (found.state, found.validator) == (state, {})
-    assert found.detail.removesuffix(" (tried 2 times)") in ("too late", "filtered")
+    late, filtered = TransientError("timeout", "too late"), RefusedError("content_filter", "no")
+    found, _ = validated(tmp_path, Mock(side_effect=late))
+    assert (found.state, found.validator) == ("pending", {})
+    assert found.detail == "too late (tried 2 times)"
+    found, _ = validated(tmp_path, Mock(side_effect=filtered))
+    assert (found.state, found.validator, found.detail) == ("dropped", {}, "no")
 
 
 @tabled("text", "reason")

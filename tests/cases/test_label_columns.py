@@ -131,15 +131,9 @@ def test_a_wrong_file_is_named(tmp_path: Path, name: str, text: str, message: st
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("scale", ["5", "1:1", "a:b", "1:2:3", "1e3:5", ""])
-def test_a_wrong_scale_is_refused(scale: str) -> None:
-    """Two different plain numbers with a colon between them."""
-    with pytest.raises(ValueError, match="want WORST:BEST"):
-        Scale.parse(scale)
-
-
 def test_a_data_set_says_how_its_labels_are_read(tmp_path: Path) -> None:
-    """``labels:`` has the columns, the scale and the rest; only kind judged knows it."""
+    """``labels:`` has the columns, the scale and the rest; only kind judged knows it. A scale is
+    two different plain numbers with a colon between them."""
     head = "kind: judged\nrubric: eba\nlabels: {column: me, raters: [a, b], scale: '0:5'}\n"
     one = declared(tmp_path, head + "languages: {en: {file: en.csv}}\n").slices["en"]
     assert one.label_reading == LabelReading(column="me", raters=("a", "b"), scale=Scale(0, 5))
@@ -147,6 +141,9 @@ def test_a_data_set_says_how_its_labels_are_read(tmp_path: Path) -> None:
     assert "want WORST:BEST" in refusal(tmp_path, wrong)
     graded = "kind: graded\nlabels: {}\nlanguages: {en: {file: en.csv}}\n"
     assert "only for kind judged" in refusal(tmp_path, graded)
+    for scale in ("5", "1:1", "a:b", "1:2:3", "1e3:5", ""):
+        with pytest.raises(ValueError, match="want WORST:BEST"):
+            Scale.parse(scale)
 
 
 SETS = load_labelled_sets()
@@ -202,22 +199,11 @@ def test_ratings_of_mohler_keep_their_scale(tmp_path: Path) -> None:
     assert (case.label, case.metadata["label_1"], case.metadata["label_2"]) == ("7", "8", "6")
 
 
-@pytest.mark.parametrize(
-    ("name", "old", "new", "message"),
-    [
-        ("evouna-nq", b"golden_answer", b"gold", r"NQ\.json:1: no column 'golden_answer'; found"),
-        ("evouna-nq", b"false", b'"maybe"', r"column 'judge_gpt35': want .*got 'maybe'"),
-        ("evouna-nq", b'"Oslo/Kristiania"', b"[1]", "column 'golden_answer': want text"),
-        ("evouna-nq", b'"improper": false', b'"improper": true', "no labelled answer in it"),
-        ("evouna-nq", b"]", b"", "is the file cut"),
-        ("mohler", b",3.5\n", b",9\n", "column 'score_avg': 9 is outside the scale 0:5"),
-        ("mohler", b",3.5\n", b"\n", "7 cells for 8 columns"),
-    ],
-)
-def test_another_shape(tmp_path: Path, name: str, old: bytes, new: bytes, message: str) -> None:
+@tabled("name", "old", "new", "message")
+def test_another_shape(tmp_path: Path, name: str, old: str, new: str, message: str) -> None:
     """The message names file, row and column, and nothing is written."""
-    body = {"evouna-nq": EVOUNA, "mohler": MOHLER}[name]
-    folder = put(tmp_path, **{name.replace("-", "_"): body.replace(old, new)})
+    body = {"evouna-nq": EVOUNA, "mohler": MOHLER}[name].replace(old.encode(), new.encode())
+    folder = put(tmp_path, **{name.replace("-", "_"): body})
     with pytest.raises(UsageError, match=message):
         bring_to_form(SETS[name], folder)
     assert not SETS[name].path(folder).exists()

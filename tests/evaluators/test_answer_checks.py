@@ -23,14 +23,7 @@ from tests.support.scripted import make_case
 from tests.support.tables import kept, tabled
 
 CODE = kept(__file__, "code")
-CASE = Case(
-    id="1",
-    dataset="d",
-    language="en",
-    row=1,
-    question="Capital?",
-    golds=("Sofia", "the city of Sofia"),
-)
+CASE = make_case(question="Capital?", golds=("Sofia", "the city of Sofia"), language="en")
 SCHEMA = {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}
 
 
@@ -101,14 +94,6 @@ def test_the_language_of_an_answer_is_told_or_left_open(language: str) -> None:
     assert (verdict.grade, dict(verdict.scores)) == ("PASS", {})
 
 
-def test_a_pattern_that_never_ends_is_stopped(monkeypatch: Patch) -> None:
-    """And holds nobody up meanwhile; its item is an error."""
-    monkeypatch.setattr("evaluators.answer_checks.RULE_SECONDS", 0.05)
-    spec = CheckSpec(name="c", check="regex", text="^(a|a)+$")
-    with pytest.raises(JudgeError, match="TimeoutError"):
-        said_of(spec, "a" * 40 + "!")
-
-
 SLOW = json.dumps("a" * 60 + "!")
 SCHEMAS = kept(__file__, "schemas")
 
@@ -157,8 +142,11 @@ def test_a_process_without_alarm_is_ended_from_outside(monkeypatch: Patch) -> No
         said_of(mine("stuck"), "a" * 60 + "!")
 
 
-def test_a_schema_elsewhere_is_not_fetched() -> None:
-    """A reference to the network cannot be followed, so the check says nothing."""
+def test_no_pattern_runs_for_ever_and_no_schema_is_fetched(monkeypatch: Patch) -> None:
+    """A pattern that never ends holds nobody up; a reference to the network cannot be followed."""
+    monkeypatch.setattr("evaluators.answer_checks.RULE_SECONDS", 0.05)
+    with pytest.raises(JudgeError, match="TimeoutError"):
+        said_of(CheckSpec(name="c", check="regex", text="^(a|a)+$"), "a" * 40 + "!")
     schema = json.dumps({"$ref": "http://127.0.0.1:9/schema.json"})
     with pytest.raises(JudgeError) as caught:
         said_of(CheckSpec(name="c", check="json_schema", text=schema), "{}")

@@ -28,12 +28,12 @@ from evaluators.judges.lexical.tables import (
 )
 from evaluators.reading import Map, load_yaml
 from tests.benchmarks.lexical import SETS, judge, measure
-from tests.support.tables import kept, tabled
+from tests.support.scripted import make_case
+from tests.support.tables import grown, kept, tabled
 
 _FILE = Path(__file__).parents[1] / "evaluators" / "near_misses.yaml"
+NEAR_MISSES = cast("Mapping[str, Any]", load_yaml(_FILE))
 LANGUAGES = ("en", "bg", "pl", "hu", "be")
-
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,32 +47,31 @@ class Attempt:
 
 def answers(language: str) -> Iterator[Attempt]:
     """Yield the near misses of a language, and the right answers that go with them."""
-    data = cast("Mapping[str, Any]", load_yaml(_FILE))
+    data = NEAR_MISSES
     own = data[language]
     for frame in own["frames"]:
         for a, b in [*data["pools"].get(frame["pool"], []), *own.get(frame["pool"], [])]:
-            case = _case(language, frame["question"].format(b=b), frame["gold"].format(a=a))
+            question = frame["question"].format(b=b)
+            asked = case(frame["gold"].format(a=a), language=language, question=question)
             for key, right in (("right", True), ("wrong", False)):
                 for text in frame[key]:
-                    yield Attempt(case=case, text=text.format(a=a, b=b), right=right)
+                    yield Attempt(case=asked, text=text.format(a=a, b=b), right=right)
     yield from _dated(language, own, data["pools"]["days"])
 
 
-def premises() -> list[Mapping[str, Any]]:
-    """Return the questions on a false premise or without an answer, with answers by grade."""
-    return list(cast("Mapping[str, Any]", load_yaml(_FILE))["premises"])
-
-
-def _dated(language: str, own: Mapping[str, Any], days: list[Pair]) -> Iterator[Attempt]:
+def _dated(language: str, own: Mapping[str, Any], days: list[list[str]]) -> Iterator[Attempt]:
     """Yield neighbour dates and wrong parts of dates to questions for a day and for a month."""
     for one, other in days:
         day, month, year = (_spell(own, key, one) for key in ("day", "month", "year"))
         rivals = [_spell(own, "day", other), month, year]
         for question in own["day_questions"]:
-            yield from _options(_case(language, question, day), own, day, rivals)
-        elsewhere = _spell(own, "month", _next_month(one))
+            asked = case(day, language=language, question=question)
+            yield from _options(asked, own, day, rivals)
+        _, at, when = one.split()
+        elsewhere = _spell(own, "month", f"1 {int(at) % 12 + 1} {when}")
         for question in own["month_questions"]:
-            yield from _options(_case(language, question, month), own, month, [elsewhere, year])
+            asked = case(month, language=language, question=question)
+            yield from _options(asked, own, month, [elsewhere, year])
 
 
 def _options(case: Case, own: Mapping[str, Any], gold: str, wrong: list[str]) -> Iterator[Attempt]:
@@ -88,15 +87,6 @@ def _spell(own: Mapping[str, Any], key: str, date: str) -> str:
     return pattern.format(d=day, m=own["months"][int(month) - 1], y=year)
 
 
-def _next_month(date: str) -> str:
-    day, month, year = date.split()
-    return f"{day} {int(month) % 12 + 1} {year}"
-
-
-def _case(language: str, question: str, gold: str) -> Case:
-    return Case(id="x", dataset="x", language=language, row=1, question=question, golds=(gold,))
-
-
 EXAMPLES = Path(__file__).parent / "lexical_examples.yaml"
 DATA = Path(__file__).parents[3] / "shared" / "data"
 AGREEMENT = kept(__file__, "agreement")
@@ -104,9 +94,7 @@ AGREEMENT = kept(__file__, "agreement")
 
 
 def case(*golds: str, language: str = "en", question: str = "What is it?") -> Case:
-    return Case(
-        id="x", dataset="d", language=language, row=1, question=question, golds=golds or ("Paris",)
-    )
+    return make_case(language=language, question=question, golds=golds or ("Paris",))
 
 
 def graded(*golds: str, answer: str, question: str = "What is it?") -> str:
@@ -140,12 +128,8 @@ def test_the_judge_grades_without_asking() -> None:
     """The judge is a Judge, named lexical, and its verdict is that of the rules."""
     judge = LexicalJudge()
     verdict = asyncio.run(judge.judge(case("Paris"), "Paris", never))
-    assert judge.spec == "lexical"
-    assert (verdict.grade, verdict.reason, verdict.sure) == (
-        CORRECT,
-        "the answer is the gold",
-        True,
-    )
+    assert (judge.spec, verdict.reason) == ("lexical", "the answer is the gold")
+    assert (verdict.grade, verdict.sure) == (CORRECT, True)
 
 
 LANGUAGES_GIVEN = ["en", "bg", "hu", "de", "zh", "sr-Latn", "zz"]
@@ -167,23 +151,11 @@ def test_the_gold_itself_is_right(gold: str) -> None:
     assert graded(gold, answer=gold) == CORRECT
 
 
-HUGE = {
-    "letters": "a" * 10**6,
-    "words": "Paris or " * 120_000,
-    "list": "Paris, " * 150_000,
-    "figures": "1," * 500_000,
-    "ranges": "1-2-" * 250_000,
-    "dates": "12 of 3 " * 120_000,
-    "choices": "I choose, " * 100_000,
-    "marks": "a" + "\u0316\u0301" * 250_000,
-    "nul": "\0" * 10**6,
-    "surrogates": "\ud800" * 10**6,
-    "invisible": "\u200b" * 10**6,
-}
+HUGE = ["a" + "\u0316\u0301" * 250_000, *map(grown, kept(__file__, "huge"))]
 
 
 @pytest.mark.untraced
-@pytest.mark.parametrize("answer", HUGE.values(), ids=HUGE)
+@pytest.mark.parametrize("answer", HUGE, ids=range(len(HUGE)))
 def test_huge_and_broken_answers(answer: str) -> None:
     """A megabyte of anything is graded, and is never CORRECT beyond doubt."""
     verdict = grade(case("Paris", "120k", "5 March 1999"), answer)
@@ -209,7 +181,7 @@ def test_questions_without_an_ordinary_answer(language: str) -> None:
     """A false premise is met by correcting it, an unanswerable question by declining. A word of
     denial or a refusal next to an answer does not help, a request for details is no attempt, and
     what is sure is right."""
-    for one in (row for row in premises() if row["language"] == language):
+    for one in (row for row in NEAR_MISSES["premises"] if row["language"] == language):
         item = case(one["gold"], language=language, question=one["question"])
         for grade_ in GRADES:
             verdicts = {answer: grade(item, answer) for answer in one[grade_]}
@@ -289,7 +261,8 @@ def test_folding(text: str, folded: str) -> None:
 
 def test_parts_of_texts() -> None:
     """Letters are kept, two swapped are one error, a denial about others is no refusal, capitals no
-    names."""
+    names. A transliterated and an English spelling of a name sound the same."""
+    assert (sound("uesli"), sound("varnar")) == (sound("wesley"), sound("warner"))
     assert plain("  “Łódź”.  ") == "łódź"
     assert without(read("the a"), frozenset({"the", "a"})).words == ("the", "a")
     names = Tolerance(tables=tables("en"), names=True)
@@ -310,12 +283,6 @@ def test_words_and_gaps_make_the_text(text: str) -> None:
     parts = read(text)
     pairs = zip(parts.words, parts.gaps[1:], strict=True)
     assert parts.gaps[0] + "".join(word + gap for word, gap in pairs) == fold(text)
-
-
-@pytest.mark.parametrize(("one", "other"), [("uesli", "wesley"), ("varnar", "warner")])
-def test_sounds_meet_across_scripts(one: str, other: str) -> None:
-    """A transliterated and an English spelling of a name sound the same."""
-    assert sound(one) == sound(other)
 
 
 @given(st.text("abcd", min_size=8, max_size=8), st.text("abcd", min_size=8, max_size=8))

@@ -49,12 +49,6 @@ def test_reasons_may_precede_the_verdict(text: str, grade: str | None) -> None:
     assert grade_of(text) == grade
 
 
-@pytest.mark.parametrize("before", [" " * 300_000, "The two names are the same. " * 40 + "\n"])
-def test_length_is_no_matter(before: str) -> None:
-    """Neither of white space nor of a reason."""
-    assert grade_of(f"{before}A") == CORRECT
-
-
 @tabled("text")
 def test_lines_without_one_reading_are_invalid(text: str) -> None:
     """Verdicts that are reported, reasoned away, contradicted or not the last word."""
@@ -82,33 +76,21 @@ def test_decoration_does_not_change_a_reading(grade: str, mark: str, data: st.Da
 
 
 def test_reasons_and_thoughts() -> None:
-    """Thoughts are dropped, open ones noticed; a reason is text in its field, or empty."""
+    """Thoughts are dropped, open ones noticed; a reason is text in its field, or empty. Length, of
+    white space or of a reason, is no matter."""
+    for before in (" " * 300_000, "The two names are the same. " * 40 + "\n"):
+        assert grade_of(f"{before}A") == CORRECT
     assert spoken("a<think>b<think>c</think>d</think>e") == "ae"
     assert spoken("b</THINK>e") == "e"
     assert spoken("a<think>b") is None
     assert read_reason(called('{"reason": "wrong year", "grade": "B"}')) == "wrong year"
-    assert (
-        read_reason(Reply(text='So: {"grade": "B", "explanation": "a year off"}')) == "a year off"
-    )
-    assert [
-        read_reason(reply) for reply in (Reply(text="B"), called("["), called('{"reason": 1}'))
-    ] == [""] * 3
+    explained = Reply(text='So: {"grade": "B", "explanation": "a year off"}')
+    assert read_reason(explained) == "a year off"
+    for without in (Reply(text="B"), called("["), called('{"reason": 1}')):
+        assert read_reason(without) == ""
 
 
-CONFLICT = "en: {CORRECT: [OK], INCORRECT: [ОК]}\nletters: {}\nhints: {}\n"
-"""The second word is Cyrillic."""
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (CONFLICT, "stands for CORRECT and for INCORRECT"),
-        ("- a", ""),
-        ("en: {}", ""),
-        ("en: {CORRECT: x}\nletters: {}\nhints: {}", ""),
-        ("en: x\nletters: {}\nhints: {}", ""),
-    ],
-)
+@tabled("text", "said")
 def test_a_wrong_labels_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
     """Its shape is checked, and that no word has two grades, even as a look-alike."""
     words = read_lexicon(LABELS_FILE)
@@ -190,14 +172,11 @@ def test_a_rating_is_an_integer_from_one_to_ten(value: str, rating: int | None) 
 
 @tabled("said")
 def test_a_rating_comes_from_the_one_right_call(said: dict[str, Any]) -> None:
-    """Prose, other functions, other fields, cut JSON and calls that differ are Invalid."""
+    """Prose, other functions, other fields, cut JSON and calls that differ are Invalid. One JSON
+    object and nothing else is as good as the call, for ratings as for grades."""
     assert isinstance(read_rating(made(said)), Invalid)
-
-
-@pytest.mark.parametrize("text", ['{"rating": 8}', '```json\n{"reason": "so", "rating": 8}\n```'])
-def test_a_server_without_functions_may_rate_in_json(text: str) -> None:
-    """One object and nothing else is as good as the call, for ratings as for grades."""
-    assert read_rating(Reply(text=text)) == 8
+    for text in ('{"rating": 8}', '```json\n{"reason": "so", "rating": 8}\n```'):
+        assert read_rating(Reply(text=text)) == 8
 
 
 @tabled("text", "answer")
