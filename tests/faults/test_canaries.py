@@ -13,9 +13,9 @@ from cases.dataset import PlannedItem, Slice
 from evaluators.core import Outcome, Verdict, Vote
 from evaluators.kinds import kind_of
 from reports.render.outcome_text import LONGEST, qa_property
-from tests.conftest import Project
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.model_calls import error_body
+from tests.support.projects import Project
 from tests.support.scripted import make_case
 from tests.support.tables import kept
 

@@ -16,11 +16,13 @@ import pytest
 
 from evaluators.core import Outcome
 from evaluators.models import connect
+from evaluators.runtime import server as runtime_server
 from evaluators.runtime.caller import CallSettings, RetryPolicy
 from evaluators.runtime.outcomes import Status
 from evaluators.text import PLACEHOLDER, Key
+from reports.__main__ import main
 from tests.support.engine_bench import Bench, prompted
-from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible, reply
+from tests.support.loopback import Answer, Handler, Loopback, Seen, good, loopback, plausible, reply
 from tests.support.model_calls import PROVIDERS, SECRET, both, error_body, spec_of, two
 from tests.support.projects import Project
 from tests.support.tables import kept, tabled
@@ -29,7 +31,7 @@ NO_KEY, QUOTA = "No connected db.", "insufficient_quota"
 NO_MODEL = "Invalid model name passed in model=model-1. Call `/v1/models` to view the models"
 
 
-def good(seen: Seen) -> Answer:
+def right(seen: Seen) -> Answer:
     return reply(seen, text="CORRECT")
 
 
@@ -115,7 +117,7 @@ def test_refusals_of_single_requests_stop_nothing(tmp_path: Path) -> None:
         number = number_of(seen)
         if number < 3:
             return Answer(status=400, body=error_body(words[number]))
-        return Answer(status=400, body=error_body(NO_KEY)) if number % 4 == 0 else good(seen)
+        return Answer(status=400, body=error_body(NO_KEY)) if number % 4 == 0 else right(seen)
 
     outcomes, status, server = asked(tmp_path, handle, 40)
     assert states(outcomes) == {"error": 3 + 9, "passed": 28}
@@ -131,7 +133,7 @@ def test_items_refused_at_the_start_are_their_own_errors(
     def handle(seen: Seen) -> Answer:
         if number_of(seen) < first and number_of(seen) % 10 < 9:
             return Answer(status=400, body=error_body(words))
-        return good(seen)
+        return right(seen)
 
     outcomes, status, server = asked(tmp_path, handle, 240)
     assert (server.count, status.stops) == (240, {})
@@ -148,7 +150,7 @@ def test_a_stray_status_of_a_model_that_answers(tmp_path: Path, status: int, in_
     def handle(one: Seen) -> Answer:
         seen.append(one)
         stray = len(seen) > 8 and len(seen) % 8 < in_a_row
-        return Answer(status=status, body=error_body("no")) if stray else good(one)
+        return Answer(status=status, body=error_body("no")) if stray else right(one)
 
     outcomes, run, server = asked(tmp_path, handle, 40, concurrency=1)
     if in_a_row < 3:
@@ -169,7 +171,7 @@ def test_a_server_that_wants_no_retry_gets_none(tmp_path: Path, provider: str, s
     def handle(seen: Seen) -> Answer:
         if "7" in seen.prompt:
             return Answer(status=status, headers=headers, body=error_body("never mind"))
-        return good(seen)
+        return right(seen)
 
     outcomes, _, server = asked(tmp_path, handle, 10, provider)
     assert states(outcomes) == {"error": 1, "passed": 9}
@@ -281,9 +283,93 @@ def test_a_context_that_is_too_long_is_that_item_s_error(tmp_path: Path, provide
     body = error_body("prompt is too long: 9 tokens > 8", code="context_length_exceeded")
 
     def handle(seen: Seen) -> Answer:
-        return good(seen) if number_of(seen) % 20 else Answer(status=400, body=body)
+        return right(seen) if number_of(seen) % 20 else Answer(status=400, body=body)
 
     outcomes, _, server = asked(tmp_path, handle, 200, provider)
     assert {one.kind for one in outcomes.values()} == {"", "context_length"}
     assert states(outcomes) == {"error": 10, "passed": 190}
     assert server.count == 200
+
+
+ITEMS = 12
+
+
+@pytest.fixture
+def capitals(project: Project) -> Project:
+    return project.asked(ITEMS)
+
+
+def options(answers: str, judges: str = "") -> tuple[str, ...]:
+    return ("--model", f"openai:m@{answers}/v1", "--judge", f"openai:j@{judges or answers}/v1")
+
+
+def refusing(status: int, words: str) -> Handler:
+    return lambda seen: Answer(status=status, body=error_body(words))
+
+
+def check_end(project: Project, result: pytest.RunResult, cause: str) -> None:
+    """Exit 4, the last line names the cause, and so does every file that people read."""
+    assert result.ret == 4
+    assert result.outlines[-1].startswith("NOTHING GRADED: exit 4; ")
+    assert cause in result.outlines[-1]
+    assert all(said in project.text("summary.md") for said in ("exit code 4", cause))
+    assert {record["outcome"] for record in project.records()} <= {"error", "missing"}
+    assert len(project.records()) == ITEMS
+
+
+@pytest.mark.parametrize("workers", [0, pytest.param(8, marks=pytest.mark.slow)])
+@tabled("status", "words", "requests")
+def test_a_wrong_key_or_model_name(
+    capitals: Project, status: int, words: str, requests: int, workers: int
+) -> None:
+    """The words of the server stand in the last line; nobody is asked in vain."""
+    with loopback(handler=refusing(status, words)) as server:
+        result = capitals.run_with(workers, *options(server.url), "qa")
+    assert server.count == requests
+    check_end(capitals, result, words)
+
+
+def test_a_host_that_cannot_be_reached(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line says which host, and that it could not be reached."""
+    monkeypatch.setattr(runtime_server, "NEVER_REACHED_S", 0.5)
+    result = capitals.run_in_process(*options("http://127.0.0.1:9"), "qa")
+    check_end(capitals, result, "127.0.0.1:9 could not be reached for")
+
+
+def test_a_host_that_answers_no_call(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server whose every reply is HTTP 500 from the first call on is not waited for long."""
+    monkeypatch.setattr(runtime_server, "NEVER_ANSWERED_S", 1.0)
+    with loopback(handler=refusing(500, "upstream is dead")) as server:
+        result = capitals.run_in_process(*options(server.url), "qa")
+    check_end(capitals, result, "upstream is dead")
+    assert "has given no reply for" in result.outlines[-1]
+
+
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_judge_with_a_wrong_key(capitals: Project, workers: int) -> None:
+    """Answers alone are no grade: the same end, for the judge's key; so says ``qagate gate``."""
+    with loopback(handler=good) as one, loopback(handler=refusing(401, "wrong key")) as two:
+        result = capitals.run_with(workers, *options(one.url, two.url), "qa")
+    check_end(capitals, result, "openai:j@")
+    assert main(["gate", str(capitals.out)]) == 4
+
+
+def test_a_run_that_graded_something_is_inconclusive(capitals: Project) -> None:
+    """A quota that ends in mid-run leaves 6: what was graded stands in the report."""
+    seen = []
+
+    def handle(one: Seen) -> Answer:
+        seen.append(one)
+        return good(one) if len(seen) <= 10 else Answer(status=402, body=error_body("used up"))
+
+    with loopback(handler=handle) as server:
+        result = capitals.run_in_process(*options(server.url), "--concurrency", "1", "qa")
+    assert result.ret == 6
+    assert "passed" in {record["outcome"] for record in capitals.records()}
+
+
+def test_the_user_s_own_bounds_are_no_error(capitals: Project) -> None:
+    """Where --deadline ends a run before its first grade nothing is wrong with the options."""
+    with loopback(handler=lambda seen: Answer(action="hang")) as server:
+        result = capitals.run_in_process(*options(server.url), "--deadline", "1", "qa")
+    assert result.ret == 6

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.conftest import MODES, MODULE, new_project
-from tests.support.projects import RIGHT, WRONG, Project, graded
+from tests.support.projects import MODES, MODULE, RIGHT, WRONG, Project, graded, new_project
 from tests.support.tables import kept
 
 PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'

@@ -20,8 +20,8 @@ from evaluators.reading import load_yaml
 from reports.commands import build, new
 from reports.commands.run import COMPANIONS
 from reports.plugin import qagate
-from tests.conftest import Project
 from tests.support.fixtures import Captured
+from tests.support.projects import Project
 from tests.support.tables import tabled
 
 ROOT = Path(__file__).parents[2]

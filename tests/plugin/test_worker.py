@@ -24,7 +24,7 @@ from reports.plugin.worker import (
     gc_paused,
     read_worker_input,
 )
-from tests.conftest import Project
+from tests.support.projects import Project
 from tests.support.scripted import make_case
 from tests.support.tables import tabled
 

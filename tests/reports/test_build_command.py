@@ -1,15 +1,26 @@
-"""The build command: steps, settings that stay what they were, and one line for each mistake."""
+"""The build command: steps, settings, mistakes, and the whole way to a frozen set."""
 
 import json
+import os
+import random
 import re
-from collections.abc import Iterator
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cases.__main__ import main
+from evaluators.kinds import kind_of
 from reports.commands.build import read_options
+from reports.run.report import Report
+from reports.run.run_json import load_report
 from tests.support.building import (
     english_paragraph,
     hashed,
@@ -20,9 +31,27 @@ from tests.support.building import (
     unruly,
     write_news,
 )
-from tests.support.building_site import ALL_STEPS, STEPS, Site, funnel_adds_up, site
+from tests.support.building_site import (
+    ALL_STEPS,
+    STEPS,
+    TWO,
+    Site,
+    agreeing,
+    answers_of,
+    back_from_both,
+    every_third_wrong,
+    funnel_adds_up,
+    other,
+    reviewed_site,
+    sent_back,
+    site,
+)
 from tests.support.fixtures import Captured
-from tests.support.loopback import Answer, Seen, reply
+from tests.support.loopback import Answer, Handler, Seen, loopback, reply
+from tests.support.made_records import make_record
+from tests.support.made_runs import facts_dataset, graded_slice, run_of, written
+from tests.support.projects import INI
+from tests.support.reviewing import Fill, Row, sheet_rows
 from tests.support.tables import tabled
 
 
@@ -238,3 +267,230 @@ def test_english_is_another_file_and_no_other_code(tmp_path: Path) -> None:
     sheet = (to / "README.md").read_text("utf-8")
     assert "No person has looked at these items" in sheet
     assert "20 of 20 items were seen by no person" in sheet
+
+
+WORDS = {"YES": "Так", "NO": "Не"}
+
+
+@pytest.fixture
+def reviewed(tmp_path: Path) -> Iterator[Site]:
+    with reviewed_site(tmp_path) as made:
+        yield made
+
+
+def shared_items(made: Site) -> list[str]:
+    found = rows(made.path / "work", "review")
+    return [row["id"] for row in found if len(row["review"].get("asked", [])) == 2]
+
+
+def at_odds(answers: Mapping[str, str], items: Sequence[str]) -> Fill:
+    """Return two people who give each of these items a fate of its own, and agree to the rest."""
+    disputed, turned, edited, unclear, bad, *_ = items
+
+    def fill(_: int, row: Row) -> Row:
+        item, said = row["item"], answers[row["item"]]
+        if item == disputed and row["reviewer"] != "Ганна":
+            return {"verdict": other(said), "comment": "хм"}
+        if item == edited:
+            return {"verdict": said, "edited": "Ці праўда, што ўсё гэта адбылося менавіта тут?"}
+        verdicts = {turned: other(said), unclear: "UNCLEAR", bad: "BAD_LANGUAGE"}
+        return {"verdict": verdicts.get(item, said)}
+
+    return fill
+
+
+def test_from_sampled_to_evaluated(reviewed: Site, capsys: Captured) -> None:
+    """Two reviewers, a third for their dispute, a frozen set that pytest runs, and one table."""
+    work, answers = reviewed.path / "work", answers_of(reviewed.path / "work")
+    shared = shared_items(reviewed)
+    files = back_from_both(reviewed, at_odds(answers, shared))
+    assert reviewed.build("accept", files[0]) == 1, "the other half is not back"
+    assert reviewed.build("accept", files[1]) == 1, "one item is in dispute"
+    said = capsys.readouterr().err
+    assert "agreement, all: 10 items seen by several, equal verdicts 0.900" in said
+    assert re.search("1 items are in dispute(?s:.*)run accept with that person's file", said)
+    assert reviewed.build("freeze", "--to", str(reviewed.path / "mine")) == 1, "not before"
+    third = sent_back(
+        work / "review" / "be-disputes.csv",
+        reviewed.path / "third.csv",
+        lambda _, row: {"verdict": answers[row["item"]], "reviewer": "Алесь"},
+    )
+    assert reviewed.build("accept", str(third)) == 0
+    to = reviewed.path / "mine"
+    assert reviewed.build("freeze", "--to", str(to)) == 0
+
+    final = funnel_adds_up(work, ALL_STEPS)["final"]
+    assert final["dropped at accept: unclear"] == final["dropped at accept: bad_language"] == 1
+    kept = {row["id"]: row for row in rows(work, "accept")}
+    disputed, turned, edited = (kept[item] for item in shared[:3])
+    assert disputed["state"] == "kept"
+    assert turned["answer"] == other(answers[turned["id"]])
+    assert turned["review"]["answer_before"] == answers[turned["id"]]
+    assert edited["question"].startswith("Ці праўда, што ўсё")
+    assert main(["check", "--strict", str(to)]) == 0
+    runs_and_compares(reviewed, to, capsys)
+
+
+def run_pytest(folder: Path, *words: str) -> int:
+    """Run pytest in a process of its own, where nothing but the plugin is set up."""
+    (folder / "pytest.ini").write_text(INI, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "--gates", "off", *words]
+    return subprocess.run(command, cwd=folder, check=False, capture_output=True).returncode
+
+
+def runs_and_compares(made: Site, to: Path, capsys: Captured) -> None:
+    """Run a model over the frozen set: the table has the run's own figures and breakdowns."""
+    with loopback(handler=every_third_wrong(WORDS)) as server:
+        spec = f"openai:tested@{server.url}/v1"
+        assert run_pytest(made.path, "--model", spec, "mine") == 1, "some answers are wrong"
+    capsys.readouterr()
+    assert made.build("evaluate", f"--run=tested={made.path / 'reports/out'}") == 0
+    (own,) = load_report(made.path / "reports/out").slices
+    told = own.measures["accuracy"].text("{value} ({low} to {high})")
+    assert f"| tested | {told} |" in capsys.readouterr().out
+    table = (made.path / "work/evaluation/models.md").read_text("utf-8")
+    assert "## Accuracy by question type" in table
+    assert "## Accuracy by source" in table
+
+
+LETTERS = {"y": "YES", "n": "NO", "u": "UNANSWERED"}
+
+
+def answered(said: str, gold: str = "ynyn", digest: str = "") -> Report:
+    """Return a run with these answers to items with this gold; ``e`` is a failed call."""
+    rows = []
+    for number, (letter, label) in enumerate(zip(said, gold, strict=True)):
+        lost = {"answer": None, "outcome": "error", "error": "timeout: late"}
+        found = {"answer": letter, "outcome": "passed" if letter == label else "failed"}
+        one = make_record(
+            number, dataset="mine", language="be", key=f"mine-be-i{number}",
+            question=f"=Ці {number}?", label=LETTERS[label], grade=LETTERS.get(letter),
+            digest=digest or f"d{number}", **(lost if letter == "e" else found),
+        )  # fmt: skip
+        rows.append(one)
+    yes_no = kind_of("yes_no")
+    part = graded_slice("be", kind=yes_no, yes="Так", no="Не", dataset="mine", thresholds=())
+    return run_of(rows, facts_dataset(part, kind=yes_no, name="mine"))
+
+
+def test_models_are_compared_by_their_runs(tmp_path: Path, capsys: Captured) -> None:
+    """One row a model; what at least half miss is listed, worst first, and no cell a formula."""
+    words = ["build", "boolq", "--language", "be", "--folder", str(tmp_path / "work"), "evaluate"]
+    runs = {
+        "so|so": answered("ynne"),
+        "bad": answered("yyyu"),
+        "other": answered("ynyn", digest="x"),
+    }
+    given = {
+        name: f"--run={name}={written(run, tmp_path / str(number))}"
+        for number, (name, run) in enumerate(runs.items())
+    }
+    assert main([*words, given["so|so"], given["bad"]]) == 0
+    said = capsys.readouterr().out
+    assert "| so\\|so | 0.667 (" in said
+    assert re.search(r"\| so\\\|so .* \| 3 \| 1 \|", said), "a failed call is in no figure"
+    rows = sheet_rows(tmp_path / "work/evaluation/errors.csv")
+    found = [(row["id"], row["missed_by"], row["of_models"]) for row in rows]
+    assert found == [("i3", "1", "1"), ("i1", "1", "2"), ("i2", "1", "2")]
+    assert rows[0]["question"] == "'=Ці 3?"
+    assert (rows[0]["answer: so|so"], rows[0]["answer: bad"]) == ("", "UNANSWERED")
+    for name, message in (("other", "not the same items"), ("bad", "two models have one name")):
+        assert main([*words, given["bad"], given[name]]) == 4
+        assert message in capsys.readouterr().err
+    assert main(["build", "boolq", "--language", "en", "evaluate", given["bad"]]) == 4
+    assert "0 yes/no slices in 'en'" in capsys.readouterr().err
+
+
+def slowly(handler: Handler, seconds: float) -> Handler:
+    return lambda seen: replace(handler(seen), delay=seconds)
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_moment_loses_nothing(tmp_path: Path) -> None:
+    """Killed again and again, the command ends with the files of an undisturbed run."""
+
+    draw = random.Random(8)
+    with site(tmp_path, slowly(unruly, 0.01), articles=70, build="blind: false") as made:
+        assert made.all(folder="calm") == 0
+        calm = sum(made.asked.values())
+        kills = 0
+        while kills < 4:
+            before = made.generator.count + made.validator.count
+            child = made.start("stormy")
+            more, end = draw.randint(0, 25), time.monotonic() + 30
+            while made.generator.count + made.validator.count < before + more:
+                if child.poll() is not None or time.monotonic() > end:
+                    break
+                time.sleep(0.005)
+            child.kill()
+            child.communicate()
+            kills += 1
+        assert made.all(folder="stormy") == 0
+        total = sum(made.asked.values())
+    assert made.files("stormy") == made.files("calm")
+    funnel_adds_up(tmp_path / "stormy")
+    # What a kill meets in flight, or not yet on the disk, is asked once more; nothing else is.
+    assert total - 2 * calm <= kills * 12
+    assert not list((tmp_path / "stormy").glob(".*.part"))
+
+
+@pytest.mark.slow
+def test_an_interruption_keeps_what_is_in_flight(tmp_path: Path) -> None:
+    """Ctrl-C waits for the calls under way, and the next run asks only for the rest."""
+
+    with site(tmp_path, slowly(models(), 0.05), articles=70) as made:
+        child = made.start("work")
+        while made.generator.count < 4 and child.poll() is None:
+            time.sleep(0.01)
+        os.kill(child.pid, signal.SIGINT)
+        _, said = child.communicate(timeout=30)
+        assert (child.returncode, said.split(b"\n")[-2]) == (130, b"interrupted")
+        assert made.all() == 0
+        assert max(made.asked.values()) == 1
+    funnel_adds_up(tmp_path / "work")
+
+
+class _KilledError(BaseException):
+    """Stands for a kill: nothing catches it."""
+
+
+def dying(at: int) -> Callable[[Path, Path], Path]:
+    """Return a ``Path.replace`` that works so many times, and then is where the kill comes."""
+    left, replace = iter(range(at)), Path.replace
+
+    def instead(self: Path, target: Path) -> Path:
+        if next(left, None) is None:
+            raise _KilledError
+        return replace(self, target)
+
+    return instead
+
+
+def all_files(*folders: Path) -> dict[str, bytes]:
+    places = [path for folder in folders for path in folder.rglob("*")]
+    return {
+        f"{path}": path.read_bytes() for path in places if path.is_file() and path.name != "lock"
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["review", "accept", "freeze"])
+def test_a_kill_loses_nothing(reviewed: Site, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    """Killed before any of its renames, a step ends after a re-run with the files of a calm run."""
+    work, to = reviewed.path / "work", reviewed.path / "mine"
+    files = back_from_both(reviewed, agreeing(answers_of(work)))
+    words = {"freeze": ["--to", str(to)], "accept": files}
+    for one in ("review", "accept", "freeze"):
+        assert reviewed.build(one, *words.get(one, TWO)) == 0
+    calm = all_files(work, to)
+    for at in range({"review": 6, "accept": 3, "freeze": 9}[step]):
+        (work / f"{step}.jsonl").unlink()
+        shutil.rmtree(to)
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "replace", dying(at))
+            with pytest.raises(_KilledError):
+                reviewed.build(step, *words.get(step, TWO))
+        assert reviewed.build(step, *words.get(step, TWO)) == 0
+        # Counts of later steps are told again when these are asked for.
+        assert reviewed.build("freeze") == 0
+    assert all_files(work, to) == calm

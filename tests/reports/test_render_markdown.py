@@ -14,11 +14,11 @@ from reports.render.console import LIMIT, annotations
 from reports.run import clean
 from reports.run.evidence import Change, Comparison
 from reports.run.report import Decision, GateResult, Report
-from tests.conftest import Project
 from tests.support.hostile import HOSTILE
 from tests.support.junit_schema import violations
 from tests.support.made_records import make_record
 from tests.support.made_runs import answered, run_of
+from tests.support.projects import Project
 from tests.support.samples import ended, full, gate, part, record, report
 from tests.support.tables import tabled
 

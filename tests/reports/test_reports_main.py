@@ -18,9 +18,9 @@ from reports.run.record import Record
 from reports.run.report import Report
 from reports.run.run_json import load_report
 from reports.verdict.promoted import BASELINES, find_run, with_trend
-from tests.conftest import MODULE, Project
 from tests.support.fixtures import Captured
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
+from tests.support.projects import MODULE, Project
 from tests.support.recorded import fill
 from tests.support.samples import rendered
 from tests.support.tables import kept, tabled

@@ -1,9 +1,11 @@
-"""Transcripts: every prompt and reply of a run, in a file that is the same for the same calls."""
+"""Transcripts: every prompt and reply of a run, in a file, on the page and by ``show``."""
 
 import asyncio
 import gzip
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,12 +15,29 @@ from evaluators.ledger import Ledger, PaidReply
 from evaluators.ledger.rows import VARIABLE
 from evaluators.text import REQUEST, TEXT, documents_of, request_key
 from reports.__main__ import main
+from reports.render import html, words
+from reports.render.html import sent_block, shower
 from reports.render.writer import write
 from reports.run.record import Record
 from reports.run.report_folder import TRANSCRIPTS
-from reports.run.transcripts import calls_of, keys_of, of_files, of_ledger, packed, parts
+from reports.run.run_json import load_report
+from reports.run.transcripts import (
+    SentCall,
+    Source,
+    calls_of,
+    keys_of,
+    of_files,
+    of_ledger,
+    packed,
+    parts,
+)
+from tests.support.browsing import Browser, Tab, browser, needs_browser
+from tests.support.fixtures import Captured
 from tests.support.hostile import HOSTILE
+from tests.support.loopback import Answer, Loopback, Seen, good, loopback, reply
+from tests.support.pages import Page
 from tests.support.places import change
+from tests.support.projects import RUBRIC, Project
 from tests.support.samples import record, report
 from tests.support.scripted import Scripted
 
@@ -286,3 +305,193 @@ def test_a_report_carries_them_and_another_run_takes_them_away(tmp_path: Path) -
     assert set(calls_of(merged, keys_of(records))) == set(keys_of(records))
     write(report(), tmp_path / "one")
     assert not (tmp_path / "one" / TRANSCRIPTS).exists()
+
+
+__all__ = ["browser"]
+ODD = [text for text in HOSTILE if "sk-" not in text]
+
+
+def failed(records: Sequence[Record], *numbers: int) -> tuple[Record, ...]:
+    """Return these records, those at some places failed."""
+    miss = {"outcome": "failed", "grade": "INCORRECT"}
+    return tuple(
+        replace(one, **miss) if at in numbers else one  # type: ignore[arg-type]
+        for at, one in enumerate(records)
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)  # before a browser has its loop
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[Record, ...]]:
+    """A ledger with a call for each hostile text, and the records that name them."""
+    path = tmp_path_factory.mktemp("kept") / "l"
+    return path, fill(path, ODD)
+
+
+@pytest.fixture
+def records(kept: tuple[Path, tuple[Record, ...]]) -> tuple[Record, ...]:
+    return kept[1]
+
+
+@pytest.fixture
+def source(kept: tuple[Path, tuple[Record, ...]]) -> Iterator[Source]:
+    with Ledger(kept[0], read_only=True) as ledger:
+        yield of_ledger(ledger)
+
+
+def test_what_matters_most_is_on_the_page(source: Source, records: tuple[Record, ...]) -> None:
+    """An item's calls are there all or not at all, texts once, nothing that HTML acts on."""
+    records = failed(records, 3)
+    made = report(records)
+    block = sent_block(words.urgent(made), source, shower(40_000))
+    assert next(iter(block["items"])) == records[3].key
+    assert len(block["items"]) == len(block["calls"]) == len(records)
+    assert sum(text == LONG for text in block["texts"]) == 1
+    title, parts = block["calls"][block["items"][records[3].key][0]]
+    assert title == "openai:scripted, answer@1#c"
+    assert [name for name, _ in parts] == ["system", "user", "reply", "reply calls grade", "about"]
+    page = Page(html.render(report(records), transcripts=source))
+    (shown,) = [word for word in page.words if word.startswith('{"texts"')]
+    assert not set("<>&\u202e\x00") & set(shown)
+
+
+def test_there_is_an_end_to_the_room(
+    source: Source, records: tuple[Record, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What does not fit is left out, the items that matter least first."""
+    records = failed(records, 3)
+    monkeypatch.setattr(html, "_BUDGET", len(LONG) + 400)
+    block = sent_block(words.urgent(report(records)), source, shower(40_000))
+    assert 1 <= len(block["items"]) < len(records)
+    assert records[3].key in block["items"]
+    assert sum(map(len, block["texts"])) <= len(LONG) + 400
+    assert sent_block(records, None, str) == {"texts": [], "calls": [], "items": {}}
+
+
+@needs_browser
+def test_an_open_item_shows_what_was_sent_or_the_command_that_does(
+    source: Source,
+    records: tuple[Record, ...],
+    tmp_path: Path,
+    browser: Browser,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its prompts and replies behind a line each; nothing in them runs."""
+    records = failed(records, 0)
+    monkeypatch.setattr(html, "_ITEMS", len(records) - 1)
+    write(report(records), tmp_path / "run", source)
+    tab = Tab(browser, tmp_path / "run" / "report.html")
+    tab.page.locator("#items .open").first.click()
+    tab.page.locator(".call summary").first.click()
+    assert tab.page.locator(".call pre").nth(1).inner_text() == ODD[0]
+    assert LONG.strip() in tab.page.locator(".call pre").first.inner_text()
+    tab.page.locator("#items .open").last.click()
+    command = f"qagate show {records[-1].key} RUN"
+    assert command in tab.page.locator(".detail").last.inner_text()
+    tab.page.eval_on_selector_all(
+        ".open[aria-expanded=false]", "all => all.forEach(o => o.click())"
+    )
+    assert (tab.page.title(), tab.complaints) == ("PASS – openai:new – evaluation report", [])
+    tab.page.close()
+
+
+DOWN, MUMBLED = "number 2?", "number 3?"
+
+
+def handle(seen: Seen) -> Answer:
+    """Answer and judge; one item's model is down, another's judge mumbles at first."""
+    if seen.tool is None:
+        refused = Answer(status=400, body={"error": {"message": "refused"}})
+        return refused if DOWN in seen.prompt else reply(seen, text=f"Sofia, {seen.prompt[-9:]}")
+    if MUMBLED in seen.prompt and not mumbled:
+        mumbled.append(seen)
+        return reply(seen, text="Well, who knows.")
+    return good(seen)
+
+
+mumbled: list[Seen] = []
+
+
+@pytest.fixture
+def served(project: Project) -> Iterator[Loopback]:
+    """A server, and a project of three items that a model answers and two models judge."""
+    mumbled.clear()
+    project.asked(3, "correct: {min: 0.1}")
+    project.write("qa/capital/plain.en.yaml", RUBRIC.format("en") + f"system: {'Rule. ' * 300}\n")
+    with loopback(handler=handle) as running:
+        yield running
+
+
+def run(project: Project, served: Loopback, *options: str, workers: int = 0) -> None:
+    at = f"@{served.url}/v1"
+    judges = ("--judge", f"openai:j1{at}", "--judge", f"openai:j2{at}")
+    project.run_with(workers, "--model", f"openai:m{at}", *judges, *options, "qa")
+
+
+def calls(project: Project) -> dict[str, list[SentCall]]:
+    source = of_files([project.out / TRANSCRIPTS])
+    assert source is not None
+    return {
+        record.id: list(calls_of(source, record.calls).values())
+        for record in load_report(project.out).records
+    }
+
+
+def prompt_of(call: SentCall) -> str:
+    assert call.request is not None
+    return "\n".join(message.content for message in call.request.messages)
+
+
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_what_was_sent_is_beside_the_report(
+    project: Project, served: Loopback, workers: int
+) -> None:
+    """The answer, each judge of a panel, each attempt, and what was asked in vain."""
+    run(project, served, workers=workers)
+    found = calls(project)
+    assert {one: len(of) for one, of in found.items()} == {"q1": 3, "q2": 1, "q3": 4}
+    kept = [prompt_of(call) for of in found.values() for call in of]
+    assert set(kept) == {seen.prompt for seen in served.requests}
+    assert all(call.is_exact for of in found.values() for call in of)
+    assert found["q2"][0].reply is None
+    answered: Any = found["q1"][0].reply
+    assert answered.text == "Sofia, number 1?"
+    judges = {(call.spec.partition("@")[0], call.request.attempt) for call in found["q3"][1:]
+              if call.request}  # fmt: skip
+    assert len(judges) == 3
+    assert "Well, who knows." in [call.reply.text for call in found["q3"] if call.reply]
+
+
+def test_a_second_run_has_them_too(project: Project, served: Loopback, capsys: Captured) -> None:
+    """A second run or a replay has the same file; without transcripts there is none."""
+    run(project, served)
+    file = project.out / TRANSCRIPTS
+    first, sent = file.read_bytes(), served.count
+    run(project, served)
+    assert (file.read_bytes(), served.count) == (first, sent + 1)
+    run(project, served, "--replay")
+    assert (file.read_bytes(), served.count) == (first, sent + 1)
+    assert file.stat().st_mode & 0o077 == 0
+    run(project, served)
+    run(project, served, "--no-transcripts", "--ledger", "other.sqlite3")
+    assert not (project.out / TRANSCRIPTS).exists()
+    assert b"Keep to the rules" not in (project.path / "other.sqlite3").read_bytes()
+    assert main(["show", "q1", str(project.out)]) == 0
+    assert "neither prompt nor reply is kept with this run" in capsys.readouterr().out
+
+
+def test_show_prints_what_was_sent(project: Project, served: Loopback, capsys: Captured) -> None:
+    """By its key, its id or its test's node id; a wrong name is one line that says the right."""
+    run(project, served)
+    for name in ("capital-en-q3", "q3", "qa/test_capital.py::test_capital[capital-en-q3]"):
+        assert main(["show", name]) == 0
+        shown = capsys.readouterr().out
+        said = ("Answer in en: What is the", "Well, who knows.", '"grade": "CORRECT"', "Rule. ")
+        for told in (*said, "attempt 2", "reply calls grade", "openai:j2@", "plain.en@1"):
+            assert told in shown
+    assert main(["show", "q2"]) == 0
+    shown = capsys.readouterr().out
+    assert "(none: the call failed)" in shown
+    assert "refused" in shown
+    assert main(["show", "capital-en-q33"]) == 4
+    message = capsys.readouterr().err
+    assert "no item 'capital-en-q33' in this run; did you mean 'capital-en-q3'?" in message
