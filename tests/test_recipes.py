@@ -25,6 +25,7 @@ from evaluators.statistics.metrics import METRICS, USAGE
 from reports.gates.decide import INCONCLUSIVE
 from reports.plugin.qagate import main
 from reports.run.report_folder import OTHERS, RUN
+from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.projects import MODULE, ROOT, Project
 
@@ -191,7 +192,7 @@ def test_a_report_format(tree: Path) -> None:
     assert (tree / "rendered" / "verdict.txt").read_text(encoding="utf-8") == "PASS\n"
 
 
-def test_a_judge_with_labels_of_its_own(letters: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_judge_with_labels_of_its_own(letters: Project, monkeypatch: Patch) -> None:
     """The rubric alone makes a model call with its three words, one of which passes."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
 
@@ -410,7 +411,7 @@ def test_the_reference_shows_every_key() -> None:
 
 
 def test_the_reference_lists_every_command_with_its_options(
-    capsys: pytest.CaptureFixture[str],
+    capsys: Captured,
 ) -> None:
     """A row is about commands that there are, and names the options that their help does. That help
     also says the exit codes."""

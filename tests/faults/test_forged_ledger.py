@@ -13,6 +13,7 @@ from evaluators.ledger import Ledger
 from evaluators.ledger.rows import VARIABLE, Signer, StoredRow, checksum
 from evaluators.text import canonical
 from reports.render import words
+from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible
 from tests.support.places import ask, change, zero_page
 from tests.support.projects import Project, specs
@@ -104,9 +105,7 @@ def test_replies_of_an_earlier_run_are_counted(capital: Project, server: Loopbac
 
 
 @pytest.mark.parametrize("kind", ["request", "text"])
-def test_a_damaged_prompt_changes_nothing_else(
-    capital: Project, server: Loopback, kind: str
-) -> None:
+def test_a_damaged_prompt_changes_nothing(capital: Project, server: Loopback, kind: str) -> None:
     """The same exit code, records and requests; the transcripts say "not kept (damaged)"."""
     first = capital.run_in_process(*specs(server.url), "qa")
     records = capital.report()["records"]
@@ -119,9 +118,7 @@ def test_a_damaged_prompt_changes_nothing_else(
     assert "not kept (damaged)" in capital.text("report.html")
 
 
-def test_with_a_secret_forged_rows_are_set_aside(
-    capital: Project, server: Loopback, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forged_rows_are_set_aside(capital: Project, server: Loopback, monkeypatch: Patch) -> None:
     """Neither an import brings them in nor is a row of the file used: all is asked again."""
     monkeypatch.setenv(VARIABLE, SECRET)
     capital.run_in_process(*specs(server.url), "qa")
@@ -140,9 +137,7 @@ def test_with_a_secret_forged_rows_are_set_aside(
     assert "replies of earlier runs" not in result.stdout.str()
 
 
-def test_a_replay_does_not_use_unsigned_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replay_does_not_use_unsigned_rows(tmp_path: Path, monkeypatch: Patch) -> None:
     """They are as good as absent, and said; without the secret signed rows are read too."""
     fill(tmp_path / "plain", 1)
     monkeypatch.setenv(VARIABLE, SECRET)
@@ -157,9 +152,7 @@ def test_a_replay_does_not_use_unsigned_rows(
 
 
 @tabled("statement")
-def test_a_signature_binds_every_column(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statement: str
-) -> None:
+def test_a_signature_binds_every_column(tmp_path: Path, monkeypatch: Patch, statement: str) -> None:
     """Time, model, key and reply: no signature holds for a row that it was not made for."""
     monkeypatch.setenv(VARIABLE, SECRET)
     fill(tmp_path / "l", 1)
@@ -172,7 +165,7 @@ def test_a_signature_binds_every_column(
         assert ledger.get(key_of(0)) == reply_of(0)
 
 
-def test_the_secret_is_shown_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_secret_is_shown_nowhere(tmp_path: Path, monkeypatch: Patch) -> None:
     """Not in a row, and not among the variables of a frame, whatever goes wrong in signing."""
     monkeypatch.setenv(VARIABLE, SECRET)
     fill(tmp_path / "l", 1)
@@ -185,9 +178,7 @@ def test_the_secret_is_shown_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("secret", ["", "short", "x" * 31])
-def test_a_secret_that_can_be_guessed_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secret: str
-) -> None:
+def test_a_secret_to_be_guessed_is_refused(tmp_path: Path, monkeypatch: Patch, secret: str) -> None:
     """An empty variable too: a job whose secret is missing must not take every row."""
     monkeypatch.setenv(VARIABLE, secret)
     with pytest.raises(UsageError, match="at least 32 characters are needed") as raised:
@@ -209,9 +200,7 @@ def test_a_release_is_asked_anew_under_its_name(capital: Project, server: Loopba
     assert "--fresh: a name of letters" in capital.refused("--fresh", "a b", "qa")
 
 
-def test_a_mark_of_import_goes_with_its_row(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mark_of_import_goes_with_its_row(tmp_path: Path, capsys: Captured) -> None:
     """Counted by stats; gone where the row is set aside or pruned, kept where a file is mended."""
     path, exported = tmp_path / "l", tmp_path / "rows.jsonl"
     fill(tmp_path / "other", 3)
@@ -235,9 +224,7 @@ def test_a_mark_of_import_goes_with_its_row(
     assert ask(path, "SELECT count(*) FROM imported") == 0
 
 
-def test_an_import_refuses_what_is_not_signed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_import_needs_signatures(tmp_path: Path, monkeypatch: Patch, capsys: Captured) -> None:
     """Each such line is named; a ledger's own unsigned rows are counted by stats."""
     exported = tmp_path / "rows.jsonl"
     fill(tmp_path / "l", 2)

@@ -22,6 +22,7 @@ from evaluators.runtime.outcomes import Status
 from evaluators.text import PLACEHOLDER, Key
 from reports.__main__ import main
 from tests.support.engine_bench import Bench, prompted
+from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Handler, Loopback, Seen, good, loopback, plausible, reply
 from tests.support.model_calls import PROVIDERS, SECRET, both, error_body, spec_of, two
 from tests.support.projects import Project
@@ -66,9 +67,7 @@ def states(outcomes: dict[str, Outcome]) -> Counter[str]:
     ("provider", "words"),
     list(zip(PROVIDERS, (NO_KEY, NO_MODEL, f"{NO_KEY} (request req_0{{}}abc)"), strict=True)),
 )
-def test_first_calls_that_are_refused_alike_stop_the_run(
-    tmp_path: Path, provider: str, words: str
-) -> None:
+def test_first_calls_refused_alike_stop_the_run(tmp_path: Path, provider: str, words: str) -> None:
     """Seven requests from all over the plan; the reason names key, model and URL (F12, F13)."""
     seen: list[Seen] = []
 
@@ -90,9 +89,7 @@ def test_first_calls_that_are_refused_alike_stop_the_run(
 
 @both
 @pytest.mark.parametrize("status", [400, 401, 403])
-def test_a_server_that_got_no_key_is_said_to_have_got_none(
-    tmp_path: Path, provider: str, status: int
-) -> None:
+def test_a_server_that_got_no_key_is_told(tmp_path: Path, provider: str, status: int) -> None:
     """The option that names one is written out; nobody is told to check a key."""
 
     def refuse(seen: Seen) -> Answer:
@@ -125,9 +122,7 @@ def test_refusals_of_single_requests_stop_nothing(tmp_path: Path) -> None:
 
 
 @tabled("words", "first", "kind")
-def test_items_refused_at_the_start_are_their_own_errors(
-    tmp_path: Path, words: str, first: int, kind: str
-) -> None:
+def test_early_refusals_are_their_items(tmp_path: Path, words: str, first: int, kind: str) -> None:
     """Other places of the plan are tried; a content filter never speaks of the key (F12)."""
 
     def handle(seen: Seen) -> Answer:
@@ -208,9 +203,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("litellm"), reason="needs pip install 'litellm[proxy]'")
 @both
-def test_a_real_proxy_that_demands_a_key(
-    project: Project, monkeypatch: pytest.MonkeyPatch, proxy: str, provider: str
-) -> None:
+def test_proxy_with_a_key(project: Project, monkeypatch: Patch, proxy: str, provider: str) -> None:
     """Without its key named: the option to give; with a wrong one: what to check; else graded."""
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(name, "sk-of-the-provider-0123456789")
@@ -266,9 +259,7 @@ def test_no_broken_body_is_an_answer(tmp_path: Path, provider: str) -> None:
     ("status", "code", "kind"),
     [(401, "", "auth"), (403, "", "auth"), (404, "", "not_found"), (429, QUOTA, "quota")],
 )
-def test_what_no_call_can_get_past_stops_the_run(
-    tmp_path: Path, provider: str, status: int, code: str, kind: str
-) -> None:
+def test_what_stops_a_run(tmp_path: Path, provider: str, status: int, code: str, kind: str) -> None:
     """One request tells it: one ERROR, the rest MISSING for the same reason, one line for both. Row
     F13 of the fault matrix."""
     answer = Answer(status=status, body=error_body("no", code=code))
@@ -319,9 +310,7 @@ def check_end(project: Project, result: pytest.RunResult, cause: str) -> None:
 
 @pytest.mark.parametrize("workers", [0, pytest.param(8, marks=pytest.mark.slow)])
 @tabled("status", "words", "requests")
-def test_a_wrong_key_or_model_name(
-    capitals: Project, status: int, words: str, requests: int, workers: int
-) -> None:
+def test_wrong_key(capitals: Project, status: int, words: str, requests: int, workers: int) -> None:
     """The words of the server stand in the last line; nobody is asked in vain."""
     with loopback(handler=refusing(status, words)) as server:
         result = capitals.run_with(workers, *options(server.url), "qa")
@@ -329,14 +318,14 @@ def test_a_wrong_key_or_model_name(
     check_end(capitals, result, words)
 
 
-def test_a_host_that_cannot_be_reached(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_cannot_be_reached(capitals: Project, monkeypatch: Patch) -> None:
     """The line says which host, and that it could not be reached."""
     monkeypatch.setattr(runtime_server, "NEVER_REACHED_S", 0.5)
     result = capitals.run_in_process(*options("http://127.0.0.1:9"), "qa")
     check_end(capitals, result, "127.0.0.1:9 could not be reached for")
 
 
-def test_a_host_that_answers_no_call(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_answers_no_call(capitals: Project, monkeypatch: Patch) -> None:
     """A server whose every reply is HTTP 500 from the first call on is not waited for long."""
     monkeypatch.setattr(runtime_server, "NEVER_ANSWERED_S", 1.0)
     with loopback(handler=refusing(500, "upstream is dead")) as server:

@@ -29,6 +29,7 @@ from reports.__main__ import main
 from reports.review.ratings import load_ratings
 from tests.support.declaring import made
 from tests.support.engine_bench import Bench
+from tests.support.fixtures import Captured
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.scripted import make_case
 from tests.support.tables import kept
@@ -77,9 +78,7 @@ RECORDS: dict[str, Change] = {
 
 @pytest.mark.parametrize("command", ["render", "gate", "merge"])
 @pytest.mark.parametrize("name", [*(f"run {n}" for n in RUNS), *(f"record {n}" for n in RECORDS)])
-def test_a_wrong_value_ends_every_command_with_one_line(
-    command: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_values_are_a_line(command: str, name: str, tmp_path: Path, capsys: Captured) -> None:
     """Exit 4, the file named, nothing of the value in the log but what is harmless there."""
     where, _, which = name.partition(" ")
     change = {"run": RUNS, "record": RECORDS}[where][which]
@@ -91,9 +90,7 @@ def test_a_wrong_value_ends_every_command_with_one_line(
     assert err.strip() == harmless(err.strip())
 
 
-def test_free_texts_of_a_run_cannot_command_a_log(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_free_texts_of_a_run_cannot_command_a_log(tmp_path: Path, capsys: Captured) -> None:
     """What may be any text, a model's name or a note, stands on one line and moves no cursor. Row
     F22 of the fault matrix."""
 
@@ -168,7 +165,7 @@ COMMANDS = (
 )
 
 
-def check_run(folder: Path, seed: int, what: str, capsys: pytest.CaptureFixture[str]) -> None:
+def check_run(folder: Path, seed: int, what: str, capsys: Captured) -> None:
     """Mutate a run by value, its checksum made anew, and let a command read it."""
     random_ = random.Random(seed)
     run, old = folder / "run", folder / "old"
@@ -258,9 +255,7 @@ def seeds(what: str) -> list[Any]:
 @pytest.mark.parametrize(
     ("what", "some"), [one for what in ("run.json", "records.jsonl") for one in seeds(what)]
 )
-def test_a_run_that_is_damaged_is_read_or_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str, some: range
-) -> None:
+def test_a_run_is_read_or_refused(tmp_path: Path, capsys: Captured, what: str, some: range) -> None:
     """Every command: an exit code of its own, one line for a 4, no line that steers a log (S5)."""
     for seed in some:
         check_run(tmp_path, seed, what, capsys)

@@ -72,7 +72,7 @@ def test_a_second_outage_is_overcome_like_the_first(kind: str) -> None:
     ("kind", "seconds", "after"),
     [("rate_limit", 12.0, 2.0), ("overloaded", 20.0, None), ("server", 20.0, None)],
 )
-def test_a_server_that_is_down_at_first_is_soon_used(
+def test_a_server_down_at_first_is_soon_used(
     kind: str, seconds: float, after: float | None
 ) -> None:
     """Sixty calls to a server that refuses the first ones take no longer than the outage may."""

@@ -20,6 +20,7 @@ from evaluators.models.spec import parse
 from reports.plugin.progress import LossyStream, discard
 from reports.render.writer import WriteError
 from tests.benchmarks.soak import Soak
+from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible
 from tests.support.model_calls import ask, asked, error_body
 from tests.support.projects import BAR, ROOT, Project, graded
@@ -36,9 +37,7 @@ def jumping(seconds: float) -> Callable[[], float]:
 
 
 @pytest.mark.slow
-def test_a_clock_that_jumps_changes_nothing(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_clock_that_jumps_changes_nothing(project: Project, monkeypatch: Patch) -> None:
     """An hour forth and back (daylight saving): nothing waits, ends early, is lost or paid twice.
     Row F18 of the fault matrix."""
     project.dataset("capital", {"bg": [None] * 12}, YAML)
@@ -61,7 +60,7 @@ def test_a_clock_that_jumps_changes_nothing(
 @pytest.mark.parametrize(
     "url", ["https://no-such-host.invalid/v1", "http://[::1]:9/v1"], ids=["name", "ipv6"]
 )
-def test_an_address_that_leads_nowhere_is_named(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_leads_nowhere_is_named(url: str, monkeypatch: Patch) -> None:
     """A name that no server knows, an IPv6 address without a route: unreachable (F18)."""
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
@@ -94,9 +93,7 @@ class Trap:
 
 
 @pytest.mark.parametrize("place", ["ledger", "link"])
-def test_no_code_comes_from_a_file_in_the_ledgers_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
+def test_no_code_comes_from_a_ledgers_place(tmp_path: Path, monkeypatch: Patch, place: str) -> None:
     """A pickle is no ledger, not even by way of a link; it is left as it was (F25)."""
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "ledger"
@@ -212,9 +209,7 @@ def run(project: Project, out: int, *arguments: str, err: int = subprocess.PIPE)
 @pytest.mark.parametrize(
     ("make", "words"), [(closed_pipe, ("-n", "2")), (closed_pipe, ()), (full_disk, ())]
 )
-def test_a_terminal_that_is_gone_costs_no_report(
-    capitals: Project, make: Callable[[], int], words: tuple[str, ...]
-) -> None:
+def test_terminal_gone(capitals: Project, make: Callable[[], int], words: tuple[str, ...]) -> None:
     """`| head -1` and `> /dev/full`: the report stands, the gates give the code (R5)."""
     code, said = run(capitals, make(), "-v", *words)
     assert (code, said.count("\n"), len(capitals.records())) == (0, 1, LINES)
@@ -254,9 +249,7 @@ def test_a_stream_is_given_up_at_the_first_loss() -> None:
         (OSError(30, "Read-only file system", "out/x"), 3),
     ],
 )
-def test_a_command_ends_with_the_code_of_its_error(
-    error: Exception, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_codes(error: Exception, code: int, monkeypatch: Patch, capsys: Captured) -> None:
     """One line; a full disk under `reports merge` is no FAIL of a gate (R12)."""
 
     def fail(self: Command, words: object) -> int:
@@ -269,9 +262,7 @@ def test_a_command_ends_with_the_code_of_its_error(
 
 
 @pytest.mark.parametrize(("make", "said"), [(closed_pipe, ""), (full_disk, "output: cannot be")])
-def test_a_command_without_a_reader_shows_no_traceback(
-    make: Callable[[], int], said: str, tmp_path: Path
-) -> None:
+def test_a_command_without_a_reader(make: Callable[[], int], said: str, tmp_path: Path) -> None:
     """`qagate list | head -1` is silent; `> /dev/full` is one line."""
     out = make()
     command = [sys.executable, "-m", "reports", "list"]

@@ -32,6 +32,7 @@ from evaluators.runtime.outcomes import OutcomeWriter
 from evaluators.runtime.schedule import Schedule
 from evaluators.text import mask, one_line
 from evaluators.user_code import SHORT, off_the_loop
+from tests.support.fixtures import Patch
 from tests.support.projects import Project
 from tests.support.scripted import make_case
 from tests.support.tables import kept, tabled
@@ -170,9 +171,7 @@ class Said:
 
 
 @pytest.mark.parametrize(("stuck", "beats"), [(300.0, True), (0.05, False)])
-def test_the_heart_beats_while_the_loop_is_held_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stuck: float, beats: bool
-) -> None:
+def test_the_heart_beats(tmp_path: Path, monkeypatch: Patch, stuck: float, beats: bool) -> None:
     """A loop held up for a moment is not a lost engine; one held up for minutes is (S3)."""
     monkeypatch.setattr(engine, "STUCK_SECONDS", stuck)
     monkeypatch.setattr(engine, "BEAT_SECONDS", 0.1)

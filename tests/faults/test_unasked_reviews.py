@@ -13,6 +13,7 @@ from evaluators.kinds import kind_of
 from reports.__main__ import main
 from reports.review.human_review import Pick, issue_picks, pick
 from reports.run.run_json import load_report
+from tests.support.fixtures import Captured, Patch
 from tests.support.made_records import make_record
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.projects import BAR, Project, graded
@@ -29,9 +30,7 @@ def reviewing(folder: Path, letters: str, sample: int) -> IssuedRun:
     return IssuedRun(folder, run, "--sample", str(sample))
 
 
-def test_no_verdict_is_taken_without_a_sheet(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_sheet_no_verdict_is_taken(tmp_path: Path, capsys: Captured, monkeypatch: Patch) -> None:
     """Neither a sheet that comes with the answers nor none at all will do: one line, exit 4."""
     monkeypatch.chdir(tmp_path)
     run = written(run_of(answered("cci")), tmp_path / "run")
@@ -47,9 +46,7 @@ def test_no_verdict_is_taken_without_a_sheet(
     assert "not what `qagate review` writes" in capsys.readouterr().err
 
 
-def test_items_that_nobody_was_shown_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_items_that_nobody_was_shown_are_refused(tmp_path: Path, capsys: Captured) -> None:
     """All of them are named, nothing is taken, whatever the file says of its sheet."""
     made = reviewing(tmp_path, "cccii", 2)
     others = [one for one in ids(made.run) if one not in made.items]
@@ -76,9 +73,7 @@ def test_an_earlier_form_may_still_come_back(tmp_path: Path) -> None:
     assert len(made.kept) == 2
 
 
-def test_two_have_to_agree_that_a_miss_is_right(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_have_to_agree_that_a_miss_is_right(tmp_path: Path, capsys: Captured) -> None:
     """One may say that the judge was too kind; a second is needed where it was too strict."""
     made = reviewing(tmp_path, "ci", 2)
     right, wrong = made.items

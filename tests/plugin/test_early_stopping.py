@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugin.test_plugin_judges import spec, truthful, with_labels, with_rubrics
+from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Loopback, Seen, loopback, reply
 from tests.support.projects import RIGHT, WRONG, Project
 from tests.support.tables import kept, tabled
@@ -38,7 +39,7 @@ def server() -> Iterator[Loopback]:
 
 
 @pytest.fixture
-def capitals(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+def capitals(project: Project, monkeypatch: Patch) -> Project:
     """Return a project whose old run is in ``before``."""
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     project.dataset("capital", {"en": OLD, "bg": OLD[:SMALL]}, YAML)
@@ -112,9 +113,7 @@ def test_what_cannot_be_decided_is_refused(capitals: Project, given: list[str], 
 
 
 @pytest.mark.untraced
-def test_what_is_spared(
-    capitals: Project, server: Loopback, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_spared(capitals: Project, server: Loopback, monkeypatch: Patch) -> None:
     """The expected number of items, with and without; the gate's own line too."""
     monkeypatch.setattr("reports.verdict.odds.RUNS", 5)
     result = capitals.run_in_process(*options(server, "--dry-run", "--languages", "en"))

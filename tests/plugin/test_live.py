@@ -36,6 +36,7 @@ from reports.plugin.progress import (
 from reports.render import console
 from reports.render.next_step import next_step
 from reports.run.report import WARNING, Decision, TrendPoint
+from tests.support.fixtures import Patch
 from tests.support.projects import BAR, Project, graded
 from tests.support.samples import full, gate, record, report
 from tests.support.samples import part as slice_part
@@ -167,9 +168,7 @@ YAML = graded({"en": BAR})
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [(), ("-n", "2")], ids=["plain", "n2"])
-def test_the_block_is_shown(
-    project: Project, mode: tuple[str, ...], terminal: tuple[int, int]
-) -> None:
+def test_block_is_shown(project: Project, mode: tuple[str, ...], terminal: tuple[int, int]) -> None:
     """While it runs a person sees how far it is; afterwards the screen is as without it."""
     project.dataset("capital", {"en": ["Sofia"] * 12}, YAML)
     project.write("qa/conftest.py", SLOW)
@@ -257,7 +256,7 @@ def test_a_log_leaves_out_what_says_nothing_new(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", [60, 100, 160])
-def test_no_line_is_wider_than_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_line_is_wider_than_the_terminal(columns: int, monkeypatch: Patch) -> None:
     """Reasons are wrapped; slices and gates are there, -v adds a line for each value."""
     monkeypatch.setenv("COLUMNS", str(columns))
     made = full()
@@ -320,7 +319,7 @@ CODES = {"GATES FAIL": 1, "INTERRUPTED": 2, "NOTHING GRADED": 4, "GATES PASS": 0
 
 @tabled("line", "given", "step")
 def test_the_command_that_goes_on(
-    line: str, given: Mapping[str, str], step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    line: str, given: Mapping[str, str], step: str, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     """Each end but PASS names a command with the paths of this run; a path here is a short one."""
     monkeypatch.chdir(tmp_path)

@@ -45,9 +45,7 @@ def test_mistakes_are_one_line(capitals: Project, options: tuple[str, ...], mess
 
 
 @tabled("options", "message")
-def test_a_mistyped_option_is_said(
-    capitals: Project, options: tuple[str, ...], message: str
-) -> None:
+def test_a_mistyped_one_is_said(capitals: Project, options: tuple[str, ...], message: str) -> None:
     """pytest's usage error names the options that come near; a run has one model."""
     result = capitals.run_in_process(*options, "qa")
     assert result.ret == 4

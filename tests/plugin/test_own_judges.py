@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reports.__main__ import main
+from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Seen, loopback, reply
 from tests.support.projects import BAR, MODES, MODULE, Project, graded
 from tests.support.tables import kept, tabled
@@ -44,7 +45,7 @@ def by_register(seen: Seen) -> Answer:
     return reply(seen, arguments={"reason": "its words", "grade": label})
 
 
-def test_a_rubric_with_labels_of_its_own(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rubric_with_labels_of_its_own(project: Project, monkeypatch: Patch) -> None:
     """Fifteen lines of YAML make a judge: its labels pass, score, gate and are reported."""
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     register(project)
@@ -87,9 +88,7 @@ LETTERS: str = kept(__file__, "by_letter")
 
 
 @pytest.mark.parametrize(("provider", "path"), [("openai", "/v1"), ("anthropic", "")])
-def test_plain_text_has_a_described_function_and_scores(
-    project: Project, monkeypatch: pytest.MonkeyPatch, provider: str, path: str
-) -> None:
+def test_plain_text_rubrics(project: Project, monkeypatch: Patch, provider: str, path: str) -> None:
     """A judge is sent the description as it stands; letters and grades name what counts half."""
     monkeypatch.setenv(f"{provider.upper()}_API_KEY", "none")
     for name, yaml, how in (("expert", RATED, "rate-bare"), ("quiz", LETTERS, "letter")):
@@ -107,9 +106,7 @@ def test_plain_text_has_a_described_function_and_scores(
 
 
 @tabled("yaml", "line", "message")
-def test_what_no_rubric_has_is_refused(
-    project: Project, yaml: str, line: str, message: str
-) -> None:
+def test_what_rubrics_lack_is_refused(project: Project, yaml: str, line: str, message: str) -> None:
     """A function that is not called, a score of no grade: file, line and key, before any call."""
     key = line.partition(":")[0]
     kept = [old for old in yaml.splitlines() if not old.startswith(key)]
@@ -120,9 +117,7 @@ def test_what_no_rubric_has_is_refused(
 
 
 @pytest.mark.parametrize("mode", ["plain", "n2"])
-def test_rules_in_one_file_judge(
-    project: Project, mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rules_in_one_file_judge(project: Project, mode: str, monkeypatch: Patch) -> None:
     """Another repository's class judges grades, own labels and a failure, with workers too."""
     register(project)
     project.dataset("capital", {"en": ["Sofia", "Varna", "broken"]})
@@ -263,7 +258,7 @@ CAPITALS = graded({"en": BAR})
 
 
 @pytest.fixture
-def capitals(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+def capitals(project: Project, monkeypatch: Patch) -> Project:
     """Return a project of three items without a prompt, and an application beside it."""
     monkeypatch.setattr(sys, "path", list(sys.path))  # no other test's folder stays in it
     project.dataset("capital", {"en": [None] * 3}, CAPITALS)

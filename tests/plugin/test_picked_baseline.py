@@ -13,6 +13,7 @@ from reports.render import console
 from reports.render.writer import write
 from reports.run.report_folder import NO_VERDICT, keep_decided, previous
 from reports.run.run_json import load_report
+from tests.support.fixtures import Captured, Patch
 from tests.support.projects import BAR, MODULE, RIGHT, WRONG, Project, graded, item, new_project
 from tests.support.samples import full, report
 from tests.support.tables import kept, tabled
@@ -43,9 +44,7 @@ def test_no_baseline_ships_a_worse_model(project: Project, way: str, code: int, 
 
 
 @pytest.mark.untraced
-def test_a_failing_command_fails_again(
-    project: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failing_command_fails_again(project: Project, capsys: Captured) -> None:
     """Its report never takes the baseline's place, by any name; its own copy decides nothing."""
     project.dataset("capital", {"en": OLD}, YAML)
     project.run_in_process("qa")
@@ -78,9 +77,7 @@ def test_a_failing_command_fails_again(
     assert project.run_in_process("--baseline=copied", "qa").ret == 6
 
 
-def test_an_anchor_is_a_second_run_that_the_gates_must_pass(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_anchor_is_a_second_run_to_pass(project: Project, monkeypatch: Patch) -> None:
     """The gate passes beside the baseline and fails beside the anchor: exit 1. Without a baseline
     the anchor alone brings the paired gates into a dry run, and keeps it from exit 0."""
     yaml = YAML.replace("0.05", "0.1")
@@ -236,9 +233,7 @@ def decided(passed: Path, project: Project) -> Project:
 
 @pytest.mark.untraced
 @tabled("words", "body", "code", "said")
-def test_no_pass_outlives(
-    decided: Project, words: list[str], body: str, code: int, said: str
-) -> None:
+def test_no_pass_stays(decided: Project, words: list[str], body: str, code: int, said: str) -> None:
     """In no file that CI publishes; it is kept as the previous one, and the next run decides."""
     project = decided
     if body:

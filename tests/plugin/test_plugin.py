@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.support.fixtures import Patch
 from tests.support.projects import MODES, MODULE, RIGHT, WRONG, Project, graded, new_project
 from tests.support.tables import kept
 
@@ -161,9 +162,7 @@ def test_ones_own_file_runs_alone(capitals: Project) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_plan_asks_nobody(
-    capitals: Project, workers: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_asks_nobody(capitals: Project, workers: int, monkeypatch: Patch) -> None:
     """--collect-only has the cases, the plan items and calls; no key, ledger, report or worker."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     listed = capitals.run_with(workers, "--collect-only", "-q", "qa")

@@ -11,6 +11,7 @@ from cases.loading import load_cases
 from cases.plan import BUNDLED_LABELS
 from reports.__main__ import main
 from reports.commands import new
+from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible
 from tests.support.projects import RUBRIC, Project, graded
 from tests.support.tables import kept
@@ -69,9 +70,7 @@ def spec(server: Loopback, name: str = "j", provider: str = "openai") -> str:
 
 
 @pytest.mark.parametrize(("provider", "workers"), [("openai", "2"), ("anthropic", "0")])
-def test_a_cascade_asks_only_what_rules_do_not_settle(
-    capitals: Project, monkeypatch: pytest.MonkeyPatch, provider: str, workers: str
-) -> None:
+def test_a_cascade_asks(capitals: Project, monkeypatch: Patch, provider: str, workers: str) -> None:
     """Half of the calls are saved; with every settled item audited none is, and nothing changes."""
     with loopback(handler=truthful()) as server:
         judge = ("--judge", f"lexical+{spec(server, provider=provider)}")
@@ -272,9 +271,7 @@ def test_a_users_own_file_has_a_measured_judge(project: Project, honest: bool, c
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
-def test_labels_are_asked_for_before_the_first_call(
-    project: Project, workers: tuple[str, ...]
-) -> None:
+def test_labels_are_asked_for_before_a_call(project: Project, workers: tuple[str, ...]) -> None:
     """With the command that writes them; what it writes, or a file given with --items, is used."""
     assert new.main(["folk", "--lang", "de", "--to", str(project.path / "qa")]) == 0
     missing = (

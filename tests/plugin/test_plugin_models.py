@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from evaluators.ledger.sqlite import SqliteStore
+from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Loopback, Seen, good, loopback, reply
 from tests.support.projects import Project, specs
 from tests.support.tables import kept, tabled
@@ -31,9 +32,7 @@ def capitals(project: Project) -> Project:
 @pytest.mark.parametrize(
     ("provider", "workers"), [("openai", 2), ("anthropic", 0), ("openai-responses", 0)]
 )
-def test_two_requests_an_item(
-    capitals: Project, server: Loopback, provider: str, workers: int
-) -> None:
+def test_two_calls_each(capitals: Project, server: Loopback, provider: str, workers: int) -> None:
     """Answer and judgement are asked once; a second run sends nothing and says the same."""
     reports = []
     for _ in range(2):
@@ -122,9 +121,7 @@ DEADLY: str = kept(__file__, "deadly")
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_collection_error_loses_nothing(
-    capitals: Project, server: Loopback, workers: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_module(capitals: Project, server: Loopback, workers: int, monkeypatch: Patch) -> None:
     """Exit 1, and the ledger has what was asked; a page that takes nothing changes no code."""
     broken = capitals.write("qa/test_broken.py", "import nothing_of_that_name\n")
     assert capitals.run_with(workers, *specs(server.url), "qa").ret == 1
@@ -139,9 +136,7 @@ FULL_DISK: str = kept(__file__, "full_disk")
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=SLOW)])
-def test_a_full_disk_stops_the_run_at_once(
-    capitals: Project, server: Loopback, monkeypatch: pytest.MonkeyPatch, workers: int
-) -> None:
+def test_a_full_disk(capitals: Project, server: Loopback, monkeypatch: Patch, workers: int) -> None:
     """When the ledger cannot keep a reply nothing more is asked, and the report says why (F15)."""
     monkeypatch.setattr(SqliteStore, "change", SqliteStore.change)  # what is put back at the end
     capitals.write("qa/conftest.py", FULL_DISK)
@@ -156,9 +151,7 @@ def test_a_full_disk_stops_the_run_at_once(
 @pytest.mark.parametrize(
     "dist", ["load", *(pytest.param(one, marks=SLOW) for one in ("loadfile", "worksteal"))]
 )
-def test_a_dead_workers_item_is_given_to_another(
-    capitals: Project, server: Loopback, dist: str
-) -> None:
+def test_a_dead_workers_item_is_given_on(capitals: Project, server: Loopback, dist: str) -> None:
     """One that dies once costs no item, request or exit code; twice, it is an ERROR (F8)."""
     twice = "    if 'bg-q5]' in request.node.name:\n        os._exit(1)\n"
     capitals.write("qa/conftest.py", DEADLY + twice)
@@ -200,9 +193,7 @@ def test_two_versions_of_a_model_are_no_release(project: Project, who: str) -> N
 
 @pytest.mark.untraced
 @tabled("then", "now", "code", "said")
-def test_what_else_changed_is_named(
-    project: Project, then: str, now: str, code: int, said: str
-) -> None:
+def test_what_changed_is_named(project: Project, then: str, now: str, code: int, said: str) -> None:
     """On the first screen; a judge asked in another way leaves its paired gates open."""
     project.asked(40, "drop: {max: 0.3}")
     project.write("other.txt", "Say it: {question}")

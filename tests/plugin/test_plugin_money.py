@@ -16,6 +16,7 @@ from reports.gates.power import DISCORDANCES
 from reports.verdict import odds
 from reports.verdict.odds import known_discordance
 from tests.support.batch_server import BatchServer, batch_server
+from tests.support.fixtures import Captured, Patch
 from tests.support.killing import grade
 from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, plausible
 from tests.support.loopback import good as content
@@ -49,7 +50,7 @@ def capitals(project: Project) -> Project:
 
 
 @pytest.fixture
-def catalogue(capitals: Project, monkeypatch: pytest.MonkeyPatch) -> Catalogue:
+def catalogue(capitals: Project, monkeypatch: Patch) -> Catalogue:
     """Return how to put two models on a server into the project's own models.yaml."""
 
     def write(server: Loopback, priced: str = PRICED) -> Path:
@@ -88,7 +89,7 @@ def test_no_run_overspends(capitals: Project, catalogue: Catalogue, workers: int
 def test_a_repeated_task_goes_on_with_what_its_run_has_left(
     capitals: Project,
     catalogue: Catalogue,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: Patch,
     variables: dict[str, str],
     words: tuple[str, ...],
 ) -> None:
@@ -144,9 +145,7 @@ def test_an_unknown_price_is_never_nothing(capitals: Project, catalogue: Catalog
 
 
 @pytest.mark.parametrize("unpriced", ["judge", "answerer"])
-def test_a_partly_known_cost_is_shown(
-    capitals: Project, catalogue: Catalogue, unpriced: str
-) -> None:
+def test_partly_known_cost_is_shown(capitals: Project, catalogue: Catalogue, unpriced: str) -> None:
     """Whoever lacks a price: in the dry run, on the terminal, in the summary and on the page."""
     said = "partly known: $0.0030"
     with loopback(handler=good) as server:
@@ -169,9 +168,7 @@ def plan(project: Project) -> str:
     return result.stdout.str()
 
 
-def test_a_dry_run_foretells_calls_money_and_what_gates_can_tell(
-    capitals: Project, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dry_run_foretells(capitals: Project, catalogue: Catalogue, monkeypatch: Patch) -> None:
     """Before: calls, tokens, cost and the gates' reach; then what the ledger holds is free."""
 
     def no_judge(seen: Seen) -> Answer:
@@ -208,7 +205,7 @@ ROW = re.compile(r"exit 0 with (\d.\d\d), 1 with (\d.\d\d), 6 with (\d.\d\d): (.
 
 
 @pytest.fixture(autouse=True)
-def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_runs(monkeypatch: Patch) -> None:
     """Simulate a fifth of the runs: what is shown of them is what is tested here."""
     monkeypatch.setattr(odds, "RUNS", 40)
 
@@ -395,7 +392,7 @@ def test_a_refused_batch_is_said_in_one_line(project: Project) -> None:
         assert (done.ret, done.outlines[-1]) == (6, f"gates off: exit 6; {BATCHED} {LINE}")
 
 
-def test_ledger_batches_and_cancel(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ledger_batches_and_cancel(project: Project, capsys: Captured) -> None:
     """What is out is named with its calls; what is given up is read as far as it was done."""
 
     def listed(*words: str) -> str:

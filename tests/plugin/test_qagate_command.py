@@ -20,7 +20,7 @@ from evaluators.reading import load_yaml
 from reports.commands import build, new
 from reports.commands.run import COMPANIONS
 from reports.plugin import qagate
-from tests.support.fixtures import Captured
+from tests.support.fixtures import Captured, Patch
 from tests.support.projects import Project
 from tests.support.tables import tabled
 
@@ -60,7 +60,7 @@ def called(home: Path, installed: dict[str, str], *words: str) -> "CompletedProc
 
 
 @pytest.mark.parametrize("found", ["1.2.3", None])
-def test_the_version(found: str | None, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+def test_the_version(found: str | None, monkeypatch: Patch, capsys: Captured) -> None:
     """As its metadata has it; a clone that was never installed says so."""
     known = Mock(return_value=found) if found else Mock(side_effect=PackageNotFoundError("qagate"))
     monkeypatch.setattr("evaluators.command_line.version", known)
@@ -87,9 +87,7 @@ def test_the_wheel_has_the_module_and_messages_name_no_package_of_ours() -> None
 
 
 @pytest.mark.parametrize("source", ["pages.xml.bz2", "pages.jsonl"])
-def test_only_a_dump_needs_the_parser_of_markup(
-    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
+def test_needs_a_parser(source: str, tmp_path: Path, monkeypatch: Patch, capsys: Captured) -> None:
     """Whatever the recipe's other sources are; the message names the file and what to install."""
     recipe = tmp_path / "recipe.yaml"
     bundled = load_recipe(find_recipe("be"))
@@ -117,9 +115,7 @@ def test_a_command_is_run(capsys: Captured, tmp_path: Path) -> None:
     assert all(f"\n  {name} " in said for name in names)
 
 
-def test_an_editable_install_has_a_copy(
-    home: Path, installed: dict[str, str], tmp_path: Path
-) -> None:
+def test_an_editable_install_works(home: Path, installed: dict[str, str], tmp_path: Path) -> None:
     """In an environment outside the checkout: our packages are found by way of the path."""
     shutil.copy(ROOT / "reports" / "plugin" / "qagate.py", tmp_path / "qagate.py")
     paths = {**installed, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
@@ -130,9 +126,7 @@ def test_an_editable_install_has_a_copy(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
-def test_our_packages_first(
-    home: Path, installed: dict[str, str], workers: tuple[str, ...]
-) -> None:
+def test_ours_come_first(home: Path, installed: dict[str, str], workers: tuple[str, ...]) -> None:
     """A repository with `reports` and `evaluators` of its own still has its data set judged."""
     program = "import qagate, sys; sys.exit(qagate.main(sys.argv[1:]))"
     ended = called(home, installed, "-c", program, "run", *workers, "folk")
@@ -189,9 +183,7 @@ def test_a_new_data_set_runs_as_it_is(project: Project, kind: str, language: str
 
 @pytest.mark.parametrize("language", list(NEW["languages"]))
 @pytest.mark.parametrize("kind", list(NEW["kinds"]))
-def test_a_new_set_has_its_language(
-    tmp_path: Path, kind: str, language: str, capsys: Captured
-) -> None:
+def test_a_set_has_its_language(tmp_path: Path, kind: str, language: str, capsys: Captured) -> None:
     """No English row is left where the language's own is known, and every row has all columns."""
     assert new.main(["folk", "--lang", language, "--kind", kind, "--to", str(tmp_path)]) == 0
     assert "translate" not in capsys.readouterr().out
@@ -232,9 +224,7 @@ def test_git_ignores_what_runs_write(tmp_path: Path, before: str | None) -> None
 
 
 @tabled("words", "said")
-def test_a_new_set_has_a_name(
-    words: list[str], said: str, tmp_path: Path, capsys: Captured
-) -> None:
+def test_a_new_set_is_named(words: list[str], said: str, tmp_path: Path, capsys: Captured) -> None:
     """It becomes a folder and part of a function's name: exit 4, and nothing is written."""
     assert qagate.main(["new", *words, "--to", str(tmp_path)]) == 4
     assert said in capsys.readouterr().err

@@ -12,6 +12,7 @@ from reports.plugin import qagate
 from reports.review.human_review import pick
 from reports.run.run_json import load_report
 from tests.plugin.test_plugin_judges import spec, truthful
+from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Loopback, Seen, loopback, plausible, reply
 from tests.support.projects import RUBRIC, Project, specs
 from tests.support.tables import kept
@@ -115,9 +116,7 @@ def test_nothing_can_be_chosen_by_judging_anew(edited: Project) -> None:
     assert "no such path" in edited.refused("--model=recorded:nowhere", "qa")
 
 
-def test_rejudge_is_a_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rejudge_is_a_run(monkeypatch: Patch, capsys: Captured) -> None:
     """The run may follow options and their values; ``reports/rejudged`` is the default folder."""
     run = Mock(return_value=0)
     monkeypatch.setattr("reports.commands.run.main", run)

@@ -22,7 +22,7 @@ from evaluators.core import UsageError
 from evaluators.ledger.reply_store import Ledger
 from reports.__main__ import main
 from reports.commands import on_ray
-from tests.support.fixtures import Captured
+from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible
 from tests.support.projects import BAR, RIGHT, ROOT, WRONG, Project, graded
 from tests.support.run_options import options_of
@@ -204,7 +204,7 @@ MODEL = ("--model", "python:wavering:answer@1", "--concurrency", "1")
 
 
 @pytest.fixture
-def capitals(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+def capitals(project: Project, monkeypatch: Patch) -> Project:
     """Return a project of two items: one always right, the other only at the first try."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     gated(project, 2, "pass@3: {min: 0.4}, pass^3: {min: 0.1, max: 0.9}")
@@ -313,9 +313,7 @@ def records(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_it_reports_as_pytest(
-    project: Project, cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_reports_as_pytest(project: Project, cluster: Any, monkeypatch: Patch) -> None:
     """On the cluster of RAY_ADDRESS each shard has carried files and code; nothing is left."""
     answers = {"en": [*[RIGHT] * 9, WRONG, "I do not know."], "bg": [RIGHT] * 3}
     bars = {"en": "correct: {min: 0.5}", "bg": "correct: {min: 0.5}"}
@@ -464,9 +462,7 @@ def test_wrong_words_are_refused_at_once(project: Project, words: list[str], mes
     assert message in str(caught.value)
 
 
-def test_a_large_folder_is_refused(
-    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_large_folder_is_refused(project: Project, monkeypatch: Patch, capsys: Captured) -> None:
     """What is carried has a limit, what stays behind is not counted; without Ray, one line."""
     monkeypatch.setattr(on_ray, "find_spec", lambda name: name)
     monkeypatch.setattr(on_ray, "MOST_MB", 0)

@@ -215,9 +215,7 @@ def test_the_engines_outcome_stands_where_its_test_ran(results: SessionResults) 
 
 
 @tabled("ended", "why", "end")
-def test_an_item_without_an_outcome_has_its_reason(
-    results: SessionResults, ended: list[str], why: str, end: list[str]
-) -> None:
+def test_no_outcome(results: SessionResults, ended: list[str], why: str, end: list[str]) -> None:
     """Skipped, lost by the engine, or never reached."""
     run(results, KEYS[0], *ended)
     known = {KEYS[0]: PASSED} if end[1] == "skipped" else {}

@@ -70,9 +70,7 @@ def test_a_run_is_not_held_against_its_own_answers(role: Role, moved: bool) -> N
         (None, TEN, "INCONCLUSIVE"),
     ],
 )
-def test_samples_must_be_alike(
-    now: SliceSample | None, then: SliceSample | None, state: str
-) -> None:
+def test_samples_are_alike(now: SliceSample | None, then: SliceSample | None, state: str) -> None:
     """A pinned sample may be held against itself, or against a run of all items."""
     pins = replace(DROPS, sampling=Sampling(limit=200, seed=3))
     old = run_of(answered(LETTERS), pins, samples={"facts:en": then} if then else {})

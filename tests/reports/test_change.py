@@ -92,9 +92,7 @@ def test_estimate_evidence_compares_the_difference_itself() -> None:
 @pytest.mark.untraced
 @settings(max_examples=25, deadline=None)
 @given(*[st.integers(0, 8)] * 2, st.integers(0, 60), *[st.integers(0, 3)] * 2)
-def test_no_fate_matters(
-    fixed: int, broke: int, same: int, error_right: int, error_wrong: int
-) -> None:
+def test_any_fate(fixed: int, broke: int, same: int, error_right: int, error_wrong: int) -> None:
     """Brute force over how many of the ungraded items came out right."""
     new, old = changes(fixed, broke, same, error_right + error_wrong)
     start, end = fixed + broke + same, len(old) - error_wrong

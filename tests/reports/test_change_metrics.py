@@ -123,9 +123,7 @@ def test_a_mean_rating_is_gated_by_its_bootstrap_interval() -> None:
         ("yes_no", said("yn" * 30, "yy-n" * 15), said("yn" * 30, "yn" * 30), "unanswered"),
     ],
 )
-def test_gates_show_the_same_figures(
-    kind: str, new: list[Record], old: list[Record], of: str
-) -> None:
+def test_gates_show_those_figures(kind: str, new: list[Record], old: list[Record], of: str) -> None:
     """The value, the interval and the number of pairs."""
     side = PairedSlice(slice_=make_slice(kind), pairing=pair_records(new, old))
     assert one(kind, new, old, change(of, 0.1)).estimate == differences([side])[of]
@@ -170,9 +168,7 @@ def test_no_fate_overturns_ratings(ratings: list[int | None], data: st.DataObjec
     st.sampled_from(["margin", "zero"]),
     st.sampled_from([0.05, 0.3, 0.6]),
 )
-def test_no_fate_of_either_run(
-    answers: str, of: str, measure: str, fail: str, margin: float
-) -> None:
+def test_no_fate_in_any_run(answers: str, of: str, measure: str, fail: str, margin: float) -> None:
     """An item that the new run could not grade, and one that the old run did not ask."""
     labels = "yn" * 12
     rule = change(of, margin, measure, fail=fail)
@@ -225,9 +221,7 @@ def with_tone(records: Sequence[Record], tones: Sequence[float | None]) -> list[
         ("graded", "cc", "cc", change("incorrect", -1, "rise"), "rise of incorrect needs a margin"),
     ],
 )
-def test_the_undecided_says_why(
-    kind: str, new: str, old: str, rule: Threshold, reason: str
-) -> None:
+def test_the_open_says_why(kind: str, new: str, old: str, rule: Threshold, reason: str) -> None:
     """INCONCLUSIVE with the reason, and never a figure made up."""
     found = one(kind, lettered(new), lettered(old), rule)
     assert (found.state, found.worst) == ("INCONCLUSIVE", None)
@@ -315,9 +309,7 @@ def test_a_mean_has_no_upper_bound_over_what_is_not_known() -> None:
     st.sampled_from(["seconds_p50", "seconds_p95"]),
     st.sampled_from(["estimate", "confident"]),
 )
-def test_the_unknown_never_passes(
-    seconds: list[float], lost: set[int], name: str, evidence: str
-) -> None:
+def test_no_unknown_passes(seconds: list[float], lost: set[int], name: str, evidence: str) -> None:
     """Whichever figures are lost: a gate that passes without them passes with all of them."""
     rule = Threshold(measure=name, max=8.0, evidence=evidence)  # type: ignore[arg-type]
     whole = timed(seconds)

@@ -69,9 +69,7 @@ def test_sixty_copies_of_a_question_are_one(project: Project) -> None:
 
 
 @tabled("kind", "field", "fields", "cluster")
-def test_what_items_share(
-    kind: str, field: str, fields: dict[str, object], cluster: list[str]
-) -> None:
+def test_item_cluster(kind: str, field: str, fields: dict[str, object], cluster: list[str]) -> None:
     """The declared field; else the fact; else the passage or the question; else its own words."""
     record = make_record(1, label=YES, **fields)
     found = make_slice(kind, cluster=field).cluster_of(record)
@@ -336,9 +334,7 @@ def test_every_other_grade_is_not_right() -> None:
 
 
 @tabled("label", "verdict", "passed")
-def test_an_item_passes_by_side(
-    label: str | None, verdict: dict[str, Any], *, passed: bool
-) -> None:
+def test_items_pass_by_side(label: str | None, verdict: dict[str, Any], *, passed: bool) -> None:
     """Without a label there is nothing to miss."""
     case = make_record(1, label=label)
     assert JUDGED.passes(case, Verdict(**verdict), (CORRECT,), 7) is passed

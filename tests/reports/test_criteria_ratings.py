@@ -333,9 +333,7 @@ def review(folder: Path, *more: str) -> int:
 
 
 @pytest.mark.parametrize(("share", "code", "state"), [(0.0, 0, "PASS"), (0.5, 1, "FAIL")])
-def test_batches_decide(
-    share: float, code: int, state: str, tmp_path: Path, capsys: Captured
-) -> None:
+def test_batches_end(share: float, code: int, state: str, tmp_path: Path, capsys: Captured) -> None:
     """An unchanged model passes and one that lost half of them fails, long before all is seen."""
     worse = "".join("i" if n % 10 < 10 * share else one for n, one in enumerate(TRUTH))
     run, _, labels = runs(tmp_path, worse)

@@ -37,7 +37,7 @@ from tests.support.downloading import (
     raw,
     sha256,
 )
-from tests.support.fixtures import Captured
+from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer
 from tests.support.tables import kept
 
@@ -230,7 +230,7 @@ BG = HEAD + "a,Къде е това?,София,f1,web\nb,Кой е това?,В
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path, monkeypatch: Patch) -> Path:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "facts"
     folder.mkdir()
@@ -248,9 +248,7 @@ def spoil(file: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.slow
-def test_bundled_data_is_clean(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
+def test_bundled_data_is_clean(tmp_path: Path, monkeypatch: Patch, capsys: Captured) -> None:
     """Not even a warning, and found from anywhere: the suite ships what it asks of others."""
     monkeypatch.chdir(tmp_path)
     code = check(["--strict"])

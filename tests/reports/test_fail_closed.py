@@ -277,9 +277,7 @@ LOSSES: Mapping[str, Loss] = {
     st.integers(0),
     st.lists(st.tuples(st.sampled_from([*LOSSES]), st.integers(0)), max_size=3),
 )
-def test_what_is_left_out_never_makes_a_run_pass(
-    loss: str, whole: Situation, place: int, more: list[tuple[str, int]]
-) -> None:
+def test_never_passes(loss: str, whole: Situation, place: int, more: list[tuple[str, int]]) -> None:
     """Nothing that is not asked, graded, paired, labelled or declared again gives a PASS (F26)."""
     # Last, as few edits may leave the comparison: a cut of edited items would make them few.
     lost = sorted([(loss, place), *more], key=lambda one: LOSSES[one[0]] is _edited)
@@ -304,9 +302,7 @@ def _laxer(gate: Threshold, by: float) -> Threshold:
     st.floats(0.05, 0.5),
     st.lists(st.tuples(st.sampled_from([*LOSSES]), st.integers(0)), max_size=2),
 )
-def test_a_laxer_file_is_never_silent(
-    whole: Situation, by: float, lost: list[tuple[str, int]]
-) -> None:
+def test_a_laxer_file_is_said(whole: Situation, by: float, lost: list[tuple[str, int]]) -> None:
     """What it lets pass names each of its laxer gates in the last line, whatever else is lost."""
     less = whole
     for name, at in (one for one in lost if one[0] != "a gate in a file"):

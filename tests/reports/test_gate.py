@@ -171,9 +171,7 @@ def test_a_partial_slice_and_a_distrusted_judge_decide_nothing() -> None:
     ],
     ids=["reached", "below", "undefined", "worst above", "between", "best below", "none graded"],
 )
-def test_a_judge_is_held_to_its_floor(
-    pairs: list[tuple[str, str | None]], states: list[str]
-) -> None:
+def test_judges_are_held_to_floors(pairs: list[tuple[str, str | None]], states: list[str]) -> None:
     """Bounds over the ungraded labels decide; kappa, which has none, is open with any of them."""
     slice_ = make_slice("judged", floor={"agreement": 0.8, "kappa": 0.6})
     records = judged(*pairs)
@@ -249,9 +247,7 @@ def test_no_fate_of_ungraded_items_overturns_a_verdict(data: st.DataObject, kind
 
 @settings(max_examples=25, deadline=None)
 @given(data=st.data(), bar=st.floats(-3, 3), pass_bar=st.integers(1, 10))
-def test_no_fate_of_ratings_overturns_a_floor(
-    data: st.DataObject, bar: float, pass_bar: int
-) -> None:
+def test_no_fate_of_ratings_turns_a_floor(data: st.DataObject, bar: float, pass_bar: int) -> None:
     """Brute force over labelled ratings: the mean difference and the sides of the bar too."""
     rating = st.integers(1, 10)
     outcome = st.sampled_from(["passed", "failed", "error"])

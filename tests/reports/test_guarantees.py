@@ -178,9 +178,7 @@ def test_a_changed_plan_leaves_no_weight_that_is_not_due() -> None:
 
 
 @tabled("margin", "differ", "power", "median")
-def test_the_unchanged_is_decided(
-    margin: float, differ: float, power: float, median: float
-) -> None:
+def test_unchanged_is_decided(margin: float, differ: float, power: float, median: float) -> None:
     """Of 4,326 items; worse by two margins it fails. The bars are those of 100 runs with noise."""
     setting = bets.Setting(items=4326, margin=margin, differ=differ)
     same = bets.ends(setting, 0, 100)

@@ -19,7 +19,7 @@ from reports.imports.runs import ImportedRun, slug, tasks_of
 from reports.run.record import Record
 from reports.run.report import Report
 from reports.run.run_json import load_report
-from tests.support.fixtures import Captured
+from tests.support.fixtures import Captured, Patch
 from tests.support.reviewing import Row, as_csv, filled_in
 from tests.support.tables import tabled
 
@@ -174,7 +174,7 @@ def test_labels_measure_the_scorer(tmp_path: Path) -> None:
     assert any("judge not trusted" in gate.reason for gate in report.decision.gates)
 
 
-def test_people_can_decide_over_tools_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_people_can_decide_over_tools_runs(tmp_path: Path, monkeypatch: Patch) -> None:
     """``evidence: audited``: the review form has the answers of both runs, verdicts come back."""
     monkeypatch.chdir(tmp_path)  # the plan of the review is written there
     gates = tmp_path / "gates.yaml"
@@ -252,9 +252,7 @@ INSPECT, FOO = RESULTS / "inspect-new.eval", RESULTS / "promptfoo-3.json"
         ),
     ],
 )
-def test_no_result_is_one_line(
-    words: tuple[object, ...], line: str, tmp_path: Path, capsys: Captured
-) -> None:
+def test_no_result(words: tuple[object, ...], line: str, tmp_path: Path, capsys: Captured) -> None:
     """It says what is wrong, where, and what to give; nothing is written."""
     new, old, *rest = words
     to = tmp_path / "out"
@@ -346,9 +344,7 @@ def test_damaged_results_are_one_line_or_read(
     assert PROGRAMS["reports"].run([*words, *named]) in (0, 1, 4, 6)
 
 
-def test_a_huge_member_is_said(
-    tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_huge_member_is_said(tmp_path: Path, capsys: Captured, monkeypatch: Patch) -> None:
     """It is refused by the size that it says, before it is read."""
     path = tmp_path / "bomb.eval"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

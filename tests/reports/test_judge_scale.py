@@ -101,9 +101,7 @@ def test_few_labels_borrow_but_never_look_better_than_they_are(own: float, value
         ((measured("bg", youden=separation(0.7)),), "mean_rating", "on the scale of mean_rating"),
     ],
 )
-def test_without_j_it_is_an_opinion(
-    calibrations: tuple[Calibration, ...], measure: str, why: str
-) -> None:
+def test_no_j_is_an_opinion(calibrations: tuple[Calibration, ...], measure: str, why: str) -> None:
     """And that is said, with the reason."""
     found = scale(side(*calibrations), measure=measure)
     assert found.corrected(DROP).value is None
@@ -176,9 +174,7 @@ def test_a_judges_errors_never_make_a_verdict(
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 20), st.integers(0, 20), st.integers(1, 400), st.floats(-0.2, 0.9))
-def test_the_corrected_interval_decides_gates(
-    fixed: int, broke: int, same: int, gain: float
-) -> None:
+def test_a_corrected_interval_decides(fixed: int, broke: int, same: int, gain: float) -> None:
     """What the report shows, what decides, and what the benchmark simulates are one."""
     found = gate((fixed, broke, same, 0), 0.05, separation(gain))
     youden = separation(gain).youden

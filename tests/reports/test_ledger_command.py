@@ -11,7 +11,7 @@ from evaluators.__main__ import main
 from evaluators.core import Reply
 from evaluators.ledger import Ledger, PaidReply
 from evaluators.ledger.rows import StoreError
-from tests.support.fixtures import Captured
+from tests.support.fixtures import Captured, Patch
 from tests.support.places import ask, change, zero_page
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
 
@@ -178,9 +178,7 @@ def test_pruning_counts_first_and_removes_on_request(made: Path, capsys: Capture
         assert ledger.notes == ()
 
 
-def test_none_in_use_is_pruned(
-    made: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_none_in_use_is_pruned(made: Path, capsys: Captured, monkeypatch: Patch) -> None:
     """A run must not lose what it was given; an error of SQLite is exit 1, no traceback."""
     with Ledger(made):
         assert run("prune", "--ledger", made, "--model", SPEC, "--yes") == 4

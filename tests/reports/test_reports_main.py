@@ -18,7 +18,7 @@ from reports.run.record import Record
 from reports.run.report import Report
 from reports.run.run_json import load_report
 from reports.verdict.promoted import BASELINES, find_run, with_trend
-from tests.support.fixtures import Captured
+from tests.support.fixtures import Captured, Patch
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.projects import MODULE, Project
 from tests.support.recorded import fill
@@ -63,7 +63,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @tabled("words", "message")
 def test_wrong_words_are_one_line_and_exit_4(
-    place: Path, words: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+    place: Path, words: list[str], message: str, monkeypatch: Patch, capsys: Captured
 ) -> None:
     """Of every command: what is wrong and what to give, never a traceback."""
     monkeypatch.chdir(place)
@@ -127,9 +127,7 @@ def test_gate_prints_why_and_writes(new: Path, tmp_path: Path, capsys: Captured,
     assert "cannot be written" in capsys.readouterr().err
 
 
-def test_the_own_baseline_is_found_or_asked_for(
-    old: Path, tmp_path: Path, capsys: Captured
-) -> None:
+def test_its_own_baseline_is_found_or_asked(old: Path, tmp_path: Path, capsys: Captured) -> None:
     """A run that was compared is never decided on without: its drop gate would be gone."""
     dataset = facts_dataset(graded_slice("en", DROP))
     made = run_of(worse(), dataset, baseline=load_report(old))
@@ -213,7 +211,7 @@ def test_the_module_runs_in_any_locale(old: Path) -> None:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, monkeypatch: Patch) -> Path:
     """A working folder whose last run passed."""
     monkeypatch.chdir(tmp_path)
     written(run_of(answered("c" * 40)), tmp_path / "reports" / "out")
@@ -225,9 +223,7 @@ def began(report: Report, started: str) -> Report:
 
 
 @tabled("given", "said")
-def test_nothing_kept_is_one_line(
-    home: Path, given: list[str], said: str, capsys: Captured
-) -> None:
+def test_none_kept_is_one_line(home: Path, given: list[str], said: str, capsys: Captured) -> None:
     """Exit 4, and nothing is written over."""
     main(["promote", "v1"])
     written(run_of(answered("i" * 40)), home / "failed")
@@ -304,7 +300,7 @@ def test_a_name_never_leads_out_of_the_folder(home: Path, capsys: Captured) -> N
     assert find_run("v1", home) == home / "v1"
 
 
-def test_pytest_takes_a_promoted_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pytest_takes_a_promoted_run(project: Project, monkeypatch: Patch) -> None:
     """--baseline=NAME is the folder of that name, and the run is in the trend."""
     project.dataset("capital", {"en": ["Sofia", "Sofia"]})
     assert project.run_in_process("qa").ret in (0, 1, 6)
@@ -366,9 +362,7 @@ def test_a_promoted_run_is_small_and_as_the_whole(project: Project, capsys: Capt
         (gzip.compress(b"{}\n", mtime=0), "altered since run.json was written"),
     ],
 )
-def test_foreign_records_are_refused(
-    home: Path, content: bytes, said: str, capsys: Captured
-) -> None:
+def test_foreign_runs_are_refused(home: Path, content: bytes, said: str, capsys: Captured) -> None:
     """A cut, a foreign or another file is exit 4 in one line."""
     main(["promote", "v1"])
     (home / BASELINES / "v1" / "records.jsonl.gz").write_bytes(content)

@@ -187,9 +187,7 @@ def test_nothing_is_saved_without_a_name(tab: Tab) -> None:
 
 @pytest.mark.parametrize("width", [320, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_forms_fit_screens(
-    browser: Browser, path: Path, run: Path, width: int, scheme: str
-) -> None:
+def test_they_fit_screens(browser: Browser, path: Path, run: Path, width: int, scheme: str) -> None:
     """They never scroll sideways, fields and buttons have names, and a finger finds every point."""
     tab = Tab(browser, path, width=width, scheme=scheme)
     page = tab.page

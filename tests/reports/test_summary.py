@@ -30,9 +30,7 @@ def answers(*pairs: tuple[str, str]) -> list[Record]:
 
 
 @tabled("correct", "incorrect", "not_attempted", "percent")
-def test_f_scores_as_published(
-    correct: int, incorrect: int, not_attempted: int, percent: float
-) -> None:
+def test_f_as_published(correct: int, incorrect: int, not_attempted: int, percent: float) -> None:
     """Five rows of published SimpleQA counts give the published F, to a tenth of a percent."""
     summary = summarise(graded(correct, incorrect, not_attempted), make_slice())
     assert round(100 * (summary.measures["f_score"].value or 0), 1) == percent

@@ -32,7 +32,7 @@ from reports.run.transcripts import (
     parts,
 )
 from tests.support.browsing import Browser, Tab, browser, needs_browser
-from tests.support.fixtures import Captured
+from tests.support.fixtures import Captured, Patch
 from tests.support.hostile import HOSTILE
 from tests.support.loopback import Answer, Loopback, Seen, good, loopback, reply
 from tests.support.pages import Page
@@ -165,7 +165,7 @@ FORGED = {
 @pytest.mark.parametrize("signs", [True, False])
 @pytest.mark.parametrize("is_old", [True, False])
 def test_a_forged_prompt_in_the_ledger_is_not_shown(
-    place: Place, monkeypatch: pytest.MonkeyPatch, forged: str, signs: bool, is_old: bool
+    place: Place, monkeypatch: Patch, forged: str, signs: bool, is_old: bool
 ) -> None:
     """Sealed, signed or of an earlier version: it is "not kept (damaged)", its reply is shown."""
     if signs:
@@ -184,7 +184,7 @@ def test_a_forged_prompt_in_the_ledger_is_not_shown(
     assert call.reply.text == "re one"
 
 
-def test_a_prompt_needs_a_signature(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prompt_needs_a_signature(place: Place, monkeypatch: Patch) -> None:
     """With QA_LEDGER_KEY a sealed one without it is not shown; asked again, it is."""
     records = fill(place, ["one"])
     monkeypatch.setenv(VARIABLE, "s" * 32)
@@ -354,9 +354,7 @@ def test_what_matters_most_is_on_the_page(source: Source, records: tuple[Record,
     assert not set("<>&\u202e\x00") & set(shown)
 
 
-def test_there_is_an_end_to_the_room(
-    source: Source, records: tuple[Record, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_room_has_an_end(source: Source, records: tuple[Record, ...], monkeypatch: Patch) -> None:
     """What does not fit is left out, the items that matter least first."""
     records = failed(records, 3)
     monkeypatch.setattr(html, "_BUDGET", len(LONG) + 400)
@@ -373,7 +371,7 @@ def test_an_open_item_shows_what_was_sent_or_the_command_that_does(
     records: tuple[Record, ...],
     tmp_path: Path,
     browser: Browser,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: Patch,
 ) -> None:
     """Its prompts and replies behind a line each; nothing in them runs."""
     records = failed(records, 0)
@@ -442,9 +440,7 @@ def prompt_of(call: SentCall) -> str:
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
-def test_what_was_sent_is_beside_the_report(
-    project: Project, served: Loopback, workers: int
-) -> None:
+def test_what_was_sent_is_with_the_report(project: Project, served: Loopback, workers: int) -> None:
     """The answer, each judge of a panel, each attempt, and what was asked in vain."""
     run(project, served, workers=workers)
     found = calls(project)

@@ -176,9 +176,7 @@ def test_an_offline_judge_may_stand_in_for_one_that_reaches_the_floor(labels: Sl
 
 
 @tabled("limit", "trusted", "blocks")
-def test_the_lower_limit_counts(
-    labels: Slice, limit: float, trusted: bool | None, blocks: str
-) -> None:
+def test_lower_limits_count(labels: Slice, limit: float, trusted: bool | None, blocks: str) -> None:
     """20 of 20 are 0.839 at the lower end; a floor and its limit missed are one sentence."""
     found = labelled(replace(labels, floor_limit={"agreement": limit}))
     one = calibrate(found, outcomes(found, CORRECT, INCORRECT))
@@ -191,9 +189,7 @@ def test_the_lower_limit_counts(
 
 
 @tabled("floor", "trusted", "blocks")
-def test_the_ungraded_may_be_right(
-    labels: Slice, floor: float, trusted: bool | None, blocks: str
-) -> None:
+def test_ungraded_may_count(labels: Slice, floor: float, trusted: bool | None, blocks: str) -> None:
     """Refused or never judged: the floor has to hold at worst, and is missed only at best."""
     found = labelled(replace(labels, floor={"agreement": floor}))
     ends = outcomes(found, *TURNS * 9, CORRECT, "")
@@ -295,9 +291,7 @@ PAIRS = st.tuples(*[st.sampled_from([CORRECT, INCORRECT])] * 2)
     name=st.sampled_from(["agreement", "kappa", "youden"]),
     lowest=st.floats(-1, 1),
 )
-def test_a_label_less_is_no_trust(
-    pairs: list[tuple[str, str]], lost: int, name: str, lowest: float
-) -> None:
+def test_a_label_less(pairs: list[tuple[str, str]], lost: int, name: str, lowest: float) -> None:
     """Whatever verdicts and floor: what is not graded can take trust away, never give it."""
     slice_ = make_slice("judged", floor={name: lowest})
     rows = [{"label": label, "grade": grade} for label, grade in pairs]
@@ -329,9 +323,7 @@ def known(**changes: object) -> Calibration:
 
 
 @tabled("found", "judge", "waived", "words")
-def test_who_may_decide(
-    found: list[dict[str, Any]], judge: str, *, waived: bool, words: str
-) -> None:
+def test_who_decides(found: list[dict[str, Any]], judge: str, *, waived: bool, words: str) -> None:
     """A model measured and not below its floor, or waived; rules unless labels speak against."""
     for one in found:
         one |= {"graders": tuple(one.get("graders", ["d:bg"]))}
@@ -367,9 +359,7 @@ def test_labels_of_the_run_measure_what_they_are_labels_of(labels: Slice) -> Non
 
 
 @pytest.mark.parametrize(("model", "trusted"), [("recorded", True), ("gpt", False)])
-def test_offline_judges_take_recorded_answers_only(
-    labels: Slice, model: str, trusted: bool
-) -> None:
+def test_offline_judges_take_recorded_answers(labels: Slice, model: str, trusted: bool) -> None:
     """Where a model answers, the judge is held to the floor of a model."""
     slices = (asked(), replace(labels, offline_floor={"agreement": 0.4}))
     answers = [replace(one, model=model) for one in graded(2)]
