@@ -60,9 +60,7 @@ def load(name: str) -> dict[str, Any]:
 def merged(first: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, Any]:
     """Return both, the second before the first, as ``extends`` and ``include`` have it."""
     both = {**first, **then}
-    deep = [
-        key for key in first if isinstance(then.get(key), dict) and isinstance(first[key], dict)
-    ]
+    deep = [k for k in first if isinstance(then.get(k), dict) and isinstance(first[k], dict)]
     return both | {key: merged(first[key], then[key]) for key in deep}
 
 

@@ -104,9 +104,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run of the new data set serves all of them."""
     home = tmp_path_factory.mktemp("tree")
     for name in ("cases", "evaluators", "reports"):
-        shutil.copytree(
-            ROOT / name, home / name, ignore=shutil.ignore_patterns("*pycache__", "out")
-        )
+        shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("*cache__", "out"))
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / name, home)
     folder = home / "cases" / "folklore"
@@ -170,9 +168,7 @@ def test_a_metric(tree: Path) -> None:
 @pytest.mark.untraced
 def test_a_provider(tree: Path) -> None:
     """One file and one row: its SPEC is known, and its own key is asked for."""
-    without = followed(
-        tree, "pytest", "cases/folklore", "--model", "acme:one", "--report-dir=asked"
-    )
+    without = followed(tree, "pytest", "cases/folklore", "--model", "acme:one", "--report-dir=out2")
     assert without.returncode == 4
     assert "ACME_API_KEY" in without.stderr
     prompt = tree / "cases" / "folklore" / "answer.bg.yaml"

@@ -257,9 +257,7 @@ def test_a_reader_takes_time_in_proportion(name: str) -> None:
 def test_rules_take_time_in_proportion(language: str, golds: str) -> None:
     """Neither the lexical judge nor its rater needs a second for 16,000 characters (S3)."""
     question = QUESTIONS[language]
-    case = Case(
-        id="q", dataset="d", language=language, row=1, question=question, golds=GOLDS[golds]
-    )
+    case = Case(id="q", dataset="", language=language, row=1, question=question, golds=GOLDS[golds])
     assert slow_units(lambda answer: grade(case, answer)) == {}
     assert slow_units(lambda answer: rate(case, answer)) == {}
 

@@ -91,9 +91,7 @@ def test_a_cascade_asks(capitals: Project, monkeypatch: Patch, provider: str, wo
     again.stdout.fnmatch_lines(["note: lexical+*rules settled 4 of 8*"])
     assert "of 4 audited the model differs on 2: 0.500 [0.150, 0.850]" in capitals.notes()
     votes = [record["votes"] for record in capitals.records() if record["grade"] == "NOT_ATTEMPTED"]
-    assert [[vote["grade"] for vote in pair] for pair in votes] == [
-        ["NOT_ATTEMPTED", "CORRECT"]
-    ] * 2
+    assert [[one["grade"] for one in pair] for pair in votes] == [["NOT_ATTEMPTED", "CORRECT"]] * 2
 
 
 def panel(seen: Seen) -> Answer:

@@ -237,9 +237,7 @@ def test_chances_are_those_of_the_baseline(project: Project, bar: float, blamed:
     assert f"not PASS in the first line: capital:en {blamed}" in text
     calls, usd, chances = text[text.index("calls: ") :].splitlines()[:3]
     assert (calls, usd) == ("calls: 0 to make, 0 recorded", "USD: about $0.00, at most $0.00")
-    unchanged = ", ".join(
-        f"{code} with {share}" for code, share in zip("016", rows[0], strict=False)
-    )
+    unchanged = ", ".join(f"{code} with {odd}" for code, odd in zip("016", rows[0], strict=False))
     assert chances.startswith(f"odds: exit {unchanged} (unchanged, 10 % of items differ)")
 
 

@@ -163,9 +163,7 @@ def test_a_package_in_the_way_is_said(home: Path, installed: dict[str, str], plu
     ended = called(home, installed, "-P", "-m", "pytest", *off, "folk")
     assert ended.returncode == 4
     (line,) = filter(None, ended.stderr.splitlines())
-    assert line.startswith(
-        "ERROR: another package named 'evaluators' is in the way of qagate's own"
-    )
+    assert line.startswith("ERROR: another package named 'evaluators' is in the way of qagate's")
 
 
 @pytest.mark.parametrize("language", ["de", "fr"])

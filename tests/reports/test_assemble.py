@@ -19,9 +19,7 @@ from tests.support.made_runs import before, facts_dataset
 from tests.support.scripted import make_case
 from tests.support.tables import tabled
 
-RUBRIC = Rubric(
-    name="plain", language="bg", protocol="tool", system="", user="", version="plain.bg@1#a"
-)
+RUBRIC = Rubric(name="p", language="bg", protocol="tool", system="", user="", version="p.bg@1#a")
 GRADED = Slice(
     dataset="simpleqa",
     language="bg",

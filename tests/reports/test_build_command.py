@@ -468,9 +468,7 @@ def dying(at: int) -> Callable[[Path, Path], Path]:
 
 def all_files(*folders: Path) -> dict[str, bytes]:
     places = [path for folder in folders for path in folder.rglob("*")]
-    return {
-        f"{path}": path.read_bytes() for path in places if path.is_file() and path.name != "lock"
-    }
+    return {f"{one}": one.read_bytes() for one in places if one.is_file() and one.name != "lock"}
 
 
 @pytest.mark.slow

@@ -126,9 +126,7 @@ def with_fate(records: Sequence[Record], fate: Sequence[str]) -> list[Record]:
 
 def test_ratings_are_compared_by_the_new_runs_bar() -> None:
     """8 before and 6 now, with a bar of 7: broke; unpaired items are only counted."""
-    new, old = (
-        [make_record(n, rating=rating, outcome="failed") for n in range(30)] for rating in (6, 8)
-    )
+    new, old = ([make_record(n, rating=x, outcome="failed") for n in range(30)] for x in (6, 8))
     slice_ = make_slice("rated", drop(0.1), pass_bar=7)
     side = PairedSlice(slice_=slice_, pairing=pair_records(new, old))
     (result,) = change_gates(make_dataset(slice_), [side])

@@ -288,9 +288,8 @@ def test_a_sample_of_the_labels_does_not_measure_the_judge() -> None:
 
     def reason(*pin: Sampling) -> str:
         labelled = replace(strict, sampling=pin[0] if pin else None)
-        made = run_of(
-            [*answered("cc"), *told], facts_dataset(), labelled, samples={"judges:en": TEN}
-        )
+        sample = {"judges:en": TEN}
+        made = run_of([*answered("cc"), *told], facts_dataset(), labelled, samples=sample)
         return made.decision.gates[0].reason
 
     assert "judge measured too little in en: 10 of 60 items, seed 363" in reason()

@@ -136,9 +136,7 @@ def test_the_simulation_decides_as_the_gate_does(fixed: int, broke: int) -> None
     """On both sides of the counts at which the verdict changes."""
     after = ["passed"] * fixed + ["failed"] * broke + ["passed"] * (1000 - fixed - broke)
     before = ["failed"] * fixed + ["passed"] * (1000 - fixed)
-    new, old = (
-        [make_record(n, outcome=one) for n, one in enumerate(run)] for run in (after, before)
-    )
+    new, old = ([make_record(n, outcome=x) for n, x in enumerate(run)] for run in (after, before))
     rule = Threshold(measure="drop", max=0.03, evidence="confident", fail="margin")
     side = PairedSlice(slice_=make_slice("graded", rule), pairing=pair_records(new, old))
     (gate,) = change_gates(make_dataset(side.slice_), [side])

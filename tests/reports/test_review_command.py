@@ -252,10 +252,8 @@ def test_verdicts_become_labelled_items(tmp_path: Path, capsys: Captured) -> Non
     records[0] = replace(records[0], votes=VOTES)
     report = run_of(records, judge="a b")
     picks = pick(report, 2)
-    decided = [
-        Adjudication(item="x", digest=one.digest, label=CORRECT, name="Ana") for one in picks
-    ]
-    by_digest = {one.digest: one for one in decided}
+    given = [Adjudication(item="x", digest=one.digest, label=CORRECT, name="Ana") for one in picks]
+    by_digest = {one.digest: one for one in given}
     (rows,) = labelled(report, by_digest, picks).values()
     kept = [(row["picked_because"], row["picked_probability"]) for row in rows]
     assert sorted(kept) == [("judges_differ", "1"), ("sample", "0.4"), ("sample", "0.4")]

@@ -251,9 +251,7 @@ def test_it_stops_where_the_report_is_decided_and_nowhere_before(seed: int, gone
     keys = list(plan.items)
     watch = settling(plan, old)
     outcomes = [ended(key, chance.choice("cccccciie")) for key in keys]
-    asked = next(
-        (count for count, one in enumerate(outcomes, start=1) if watch.note(one)), len(keys)
-    )
+    asked = next((count for count, one in enumerate(outcomes, 1) if watch.note(one)), len(keys))
     open_, decided = (
         report_of(plan, [*outcomes[:count], *map(stopped, keys[count:])], old)
         for count in (asked - 1, asked)

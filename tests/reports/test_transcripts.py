@@ -66,9 +66,7 @@ def fill(path: Place, texts: Sequence[str], *, documents: bool = True) -> tuple[
 
     with Ledger(path) as ledger:
         asyncio.run(put(ledger))
-    return tuple(
-        record(number, calls=(asked(text)[0],)) for number, text in enumerate(texts, start=1)
-    )
+    return tuple(record(number, calls=(asked(text)[0],)) for number, text in enumerate(texts, 1))
 
 
 def file_of(ledger: Path, records: Sequence[Record], folder: Path) -> Path:
@@ -385,9 +383,7 @@ def test_an_open_item_shows_what_was_sent_or_the_command_that_does(
     tab.page.locator("#items .open").last.click()
     command = f"qagate show {records[-1].key} RUN"
     assert command in tab.page.locator(".detail").last.inner_text()
-    tab.page.eval_on_selector_all(
-        ".open[aria-expanded=false]", "all => all.forEach(o => o.click())"
-    )
+    tab.page.eval_on_selector_all(".open[aria-expanded=false]", "all => all.map(o => o.click())")
     assert (tab.page.title(), tab.complaints) == ("PASS – openai:new – evaluation report", [])
     tab.page.close()
 

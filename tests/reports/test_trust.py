@@ -260,9 +260,7 @@ def test_a_rater_that_gives_all_the_same_is_trusted_by_no_floor() -> None:
     slice_ = make_slice("judged", floor={"mean_difference": 2}, rubric=rubric("r1", "rate"))
 
     def trusted(*ratings: int) -> bool | None:
-        rows = [
-            {"label": str(5 + number % 4), "rating": ratings[number % 4]} for number in range(80)
-        ]
+        rows = [{"label": str(5 + n % 4), "rating": ratings[n % 4]} for n in range(80)]
         records = [replace(one, grade=None) for one in numbered(rows)]
         return calibration_of(slice_, records, summarise(records, slice_), ()).trusted
 

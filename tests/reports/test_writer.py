@@ -248,9 +248,7 @@ def test_run_json_says_what_the_run_came_to() -> None:
     assert run["complete"] is True
     assert run["verdict"] == "FAIL"
     assert run["decision"] == {"code": 1, "line": made.decision.line}
-    assert run["counts"]["plan"] == sum(part["counts"]["plan"] for part in run["slices"]) + len(
-        hostile()
-    )
+    assert run["counts"]["plan"] == sum(x["counts"]["plan"] for x in run["slices"]) + len(hostile())
     first = run["slices"][0]
     assert first["measures"]["correct"] == {"value": 0.61, "low": 0.5, "high": 0.72, "n": 40}
     assert first["breakdowns"]["topic"]["Art"]["f_score"]["n"] == 60
