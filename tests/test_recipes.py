@@ -132,7 +132,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     edit(
         home / "reports" / "render" / "writer.py",
         ("from reports.render import ", "from reports.render import verdict\n"),
-        ('    "gates.xml": junit.render', '    "verdict.txt": verdict.render,\n'),
+        ("(GATES, junit)):", '("verdict.txt", verdict.render), '),
         ('    "html": (', '    "verdict": ("verdict.txt",),\n'),
     )
     assert "`qagate check cases/folklore`, then `pytest -n 8 cases/folklore`" in TEXT
