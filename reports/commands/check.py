@@ -10,7 +10,7 @@ from cases.check.item_checks import BUNDLED
 from cases.config import FILE
 from evaluators.command_line import CommandParser
 from evaluators.output import plural, say
-from reports.plugin.run_paths import dataset_files
+from reports.plugin.options import dataset_files
 
 CLEAN, FOUND, USAGE = 0, 1, 4
 

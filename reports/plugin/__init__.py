@@ -4,7 +4,7 @@ The process that the user started is the controller: it validates, runs the engi
 report. Tests, in xdist's workers or in the same process, wait for their own item.
 """
 
-import reports.plugin.first_seconds
+from reports.plugin import first_seconds
 
 # isort: split
 import argparse
@@ -30,32 +30,9 @@ except ModuleNotFoundError as error:
     ) from None
 from evaluators.core import UsageError
 from evaluators.text import encodable, harmless, shown
-from reports.plugin.options import (
-    REPORT_DIR,
-    RunOptions,
-    declare_options,
-    given_options,
-    read_options,
-)
-from reports.plugin.run_paths import (
-    DATASET_FILE,
-    check_there,
-    dataset_files,
-    is_left_out,
-    labelled_files,
-    named_paths,
-)
-from reports.plugin.worker import (
-    WORKER_INPUT,
-    Verdicts,
-    WorkerInput,
-    WorkerSetup,
-    gc_paused,
-    join,
-    pytest_collection_modifyitems,
-    pytest_generate_tests,
-    read_worker_input,
-)
+from reports.plugin import options as ours
+from reports.plugin import worker
+from reports.plugin.worker import pytest_collection_modifyitems, pytest_generate_tests
 from reports.verdict.promoted import BASELINES
 
 _CONFIGURED = pytest.StashKey[bool]()
@@ -67,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     """Declare the options, and what is done where pytest itself rejects a word."""
     config = pluginmanager.get_plugin("pytestconfig")
     if not isinstance(config, pytest.Config):
-        declare_options(parser, ())
+        ours.declare_options(parser, ())
         return
     given, stash = config.invocation_params, config.stash
 
@@ -76,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
             withdraw(given.args, given.dir)
 
     config.add_cleanup(reject)
-    declare_options(parser, given.args)
+    ours.declare_options(parser, given.args)
 
 
 def withdraw(words: Sequence[object], here: Path) -> None:
@@ -85,12 +62,12 @@ def withdraw(words: Sequence[object], here: Path) -> None:
 
     every = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *map(str, words)]
     given = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    given.add_argument("--report-dir", default=REPORT_DIR)
+    given.add_argument("--report-dir", default=ours.REPORT_DIR)
     known, others = given.parse_known_args(every)
     named = [one for one in others if one[:1] != "-"]
     with suppress(UsageError, OSError):
         paths = [one for one in named if (here / one.partition("::")[0]).exists()]
-        if dataset_files(paths or ["."], here, Path(here.anchor)):
+        if ours.dataset_files(paths or ["."], here, Path(here.anchor)):
             with claim(here / known.report_dir):
                 raise UsageError("rejected by pytest")
 
@@ -108,47 +85,44 @@ def pytest_configure(config: pytest.Config) -> None:
     """Validate everything in the controller before any call; the user's errors are exit code 4."""
     config.stash[_CONFIGURED] = True  # from here on errors are ours
     config.addinivalue_line("markers", "qa(dataset): one case for each item of a dataset")
-    config.pluginmanager.register(Verdicts(), "qa-verdicts")
-    reports.plugin.first_seconds.take_over(_stop)
-    config.add_cleanup(lambda: reports.plugin.first_seconds.give_back(_stop))
+    config.pluginmanager.register(worker.Verdicts(), "qa-verdicts")
+    first_seconds.take_over(_stop)
+    config.add_cleanup(lambda: first_seconds.give_back(_stop))
     try:
         if hasattr(config, "workerinput"):
-            given = read_worker_input(config.workerinput)
+            given = worker.read_worker_input(config.workerinput)
         else:
             given = _begin(config, Path(config.invocation_params.dir))
     except UsageError as problem:
         raise pytest.UsageError(harmless(str(problem))) from None
     if given is not None:
-        join(config, given)
+        worker.join(config, given)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    pytest.exit(
-        reports.plugin.first_seconds.LINE, returncode=reports.plugin.first_seconds.EXIT_CODE
-    )
+    pytest.exit(first_seconds.LINE, returncode=first_seconds.EXIT_CODE)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart() -> None:
     """Give Ctrl-C back to pytest, which ends a session properly."""
-    reports.plugin.first_seconds.give_back(_stop)
+    first_seconds.give_back(_stop)
 
 
-def _begin(config: pytest.Config, here: Path) -> WorkerInput | None:
+def _begin(config: pytest.Config, here: Path) -> worker.WorkerInput | None:
     for text in (*map(str, config.invocation_params.args), str(here)):
         if not encodable(text):  # pytest-xdist could not pass it on
             raise UsageError(f"{shown(text)}: the name is not UTF-8; rename it or use another path")
-    files = dataset_files(config.args, here, config.rootpath)
+    files = ours.dataset_files(config.args, here, config.rootpath)
     with ExitStack() as claimed:
-        if (files or given_options(config)) and not config.option.collectonly:
+        if (files or ours.given_options(config.getoption)) and not config.option.collectonly:
             _claim(config, here, claimed)
-        options = read_options(config, here)
-        check_there(() if config.option.pyargs else config.args, here)
+        options = ours.read_options(config.getoption, here)
+        ours.check_there(() if config.option.pyargs else config.args, here)
         given = _plan(config, options, files) if files else None
         if options.touched and not files:
-            raise UsageError(
-                f"no {DATASET_FILE} is in, under or next to the given paths; try `pytest cases/`"
-            )
+            where = "is in, under or next to the given paths"
+            raise UsageError(f"no {ours.DATASET_FILE} {where}; try `pytest cases/`")
         config.add_cleanup(claimed.pop_all().close)
     return given
 
@@ -160,7 +134,7 @@ def _claim(config: pytest.Config, here: Path, claimed: ExitStack) -> None:
     """
     from reports.run.report_folder import check_apart, claim  # noqa: PLC0415  # workers write none
 
-    folder = here / (config.getoption("qa_report_dir") or REPORT_DIR)
+    folder = here / (config.getoption("qa_report_dir") or ours.REPORT_DIR)
     for role in ("baseline", "anchor"):
         if name := config.getoption(f"qa_{role}"):
             for path in (here / name, here / BASELINES / name):
@@ -169,7 +143,7 @@ def _claim(config: pytest.Config, here: Path, claimed: ExitStack) -> None:
         claimed.enter_context(claim(folder))
 
 
-def _plan(config: pytest.Config, options: RunOptions, files: list[Path]) -> WorkerInput:
+def _plan(config: pytest.Config, options: ours.RunOptions, files: list[Path]) -> worker.WorkerInput:
     from cases.plan import make_plan  # noqa: PLC0415  # workers are given the plan
     from reports.plugin.progress import LostOutput  # noqa: PLC0415  # workers have no terminal
 
@@ -178,9 +152,9 @@ def _plan(config: pytest.Config, options: RunOptions, files: list[Path]) -> Work
         from reports.plugin.head_start import start_early  # noqa: PLC0415  # brings the engine along
 
         start_early(config, options)
-    with gc_paused():
+    with worker.gc_paused():
         folders = (file.parent for file in files)
-        labelled = labelled_files(folders, options.choice.items, config.rootpath)
+        labelled = ours.labelled_files(folders, options.choice.items, config.rootpath)
         if options.answers is None:
             plan = make_plan(files, options.choice, labelled)
         else:
@@ -199,13 +173,12 @@ def _plan(config: pytest.Config, options: RunOptions, files: list[Path]) -> Work
         from reports.plugin.dry_run import DryRun  # noqa: PLC0415
 
         config.pluginmanager.register(DryRun(options, plan), "qa-dry-run")
-        return WorkerInput(plan=plan, outcome_store=Path(os.devnull))  # no test will wait
+        return worker.WorkerInput(plan=plan, outcome_store=Path(os.devnull))  # no test will wait
     from reports.plugin.controller import Controller  # noqa: PLC0415  # brings the engine along
 
     controller = Controller(config, options, plan, files)
-    given = WorkerInput(plan=plan, outcome_store=controller.outcome_store)
+    given = worker.WorkerInput(plan=plan, outcome_store=controller.outcome_store)
     config.pluginmanager.register(controller, "qa-controller")
-    config.pluginmanager.register(WorkerSetup(given), "qa-worker-setup")
     return given
 
 
@@ -213,17 +186,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Pass over attacks on the judge that no path of the run names."""
     if not collection_path.is_dir():
         return None
-    named = named_paths(config.args, Path(config.invocation_params.dir))
-    return is_left_out(collection_path, named) or None
+    named = ours.named_paths(config.args, Path(config.invocation_params.dir))
+    return ours.is_left_out(collection_path, named) or None
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Let garbage collection skip the items, which live to the end."""
-    if WORKER_INPUT in session.config.stash:
+    if worker.WORKER_INPUT in session.config.stash:
         gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Let pytest's five last garbage collections skip a run's items."""
-    if WORKER_INPUT in config.stash:
+    if worker.WORKER_INPUT in config.stash:
         gc.freeze()

@@ -16,8 +16,7 @@ from evaluators.judge_spec import parse_judges
 from evaluators.judges.factory import JudgeFactory
 from evaluators.runtime.engine import Task
 from reports.judge.measured import CALIBRATION_OFF, calibrate, distrust, unmeasured
-from reports.plugin.options import RunOptions
-from reports.plugin.run_paths import labelled_files
+from reports.plugin.options import RunOptions, labelled_files
 from reports.run.evidence import Calibration
 
 POLL_SECONDS = 0.02

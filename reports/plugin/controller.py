@@ -6,7 +6,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -20,10 +20,9 @@ from evaluators.output import plural
 from reports.plugin import results
 from reports.plugin.calibrator import JudgeWait, find_labelled
 from reports.plugin.head_start import EARLY, may_end_early, takes_everything
-from reports.plugin.options import RunOptions, shares
+from reports.plugin.options import RunOptions, check_collected, shares
 from reports.plugin.progress import Progress, ProgressDisplay
 from reports.plugin.run import EngineRun
-from reports.plugin.run_paths import check_collected
 from reports.plugin.worker import OUTCOMES
 from reports.run.clean import mask
 
@@ -32,6 +31,10 @@ if TYPE_CHECKING:
 
 TIDY_EVERY = 500  # tests
 COLOURS = {0: "green", 6: "yellow"}  # of the last line, by exit code; other codes are red
+Status = tuple[str, str, str | tuple[str, Mapping[str, bool]]]
+"""pytest's category, letter and word of a report; the word may come with its colour."""
+MISSED: Status = ("missed", "m", ("MISSED", {"yellow": True}))
+LISTED = "fE"  # pytest's default for -r
 LAST_BROUGHT = "--import-mode=importlib"
 """The last word that ``qagate run`` puts before the user's own: see reports/commands/run.py."""
 
@@ -68,11 +71,10 @@ class Controller:
             store = self.outcome_store if self._distributed else None
             ahead = options.until_decided or not may_end_early(config)
             arrivals = self._run.open(store, config.stash.get(EARLY, None), ahead=ahead)
-            config.add_cleanup(self._run.stop)
+            config.add_cleanup(self._run.host.stop)
             if not self._distributed:
                 config.stash[OUTCOMES] = arrivals
-        wait = JudgeWait(lambda: self._run.is_judge_measured)
-        for hooks in (wait, self._results, results.StatusWords(config, options)):
+        for hooks in (JudgeWait(lambda: self._run.is_judge_measured), self._results):
             config.pluginmanager.register(hooks)
 
     def pytest_report_header(self) -> list[str]:
@@ -96,7 +98,7 @@ class Controller:
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
         """Start when the first worker knows the selected tests; all workers agree on them."""
         if self._results.other_failures and not self._config.option.continue_on_collection_errors:
-            self._run.refuse("a test module could not be collected")
+            self._run.host.refuse("a test module could not be collected")
         else:
             self._begin(ids)
 
@@ -110,8 +112,9 @@ class Controller:
     def _begin(self, nodeids: Sequence[str]) -> None:
         if self._results.planned:
             return
-        check_collected(self._config, self._plan, self._results.known(nodeids))
-        if keys := self._results.select(nodeids):
+        self._results.planned = keys = self._results.known(nodeids)
+        check_collected(self._config, self._plan, keys)
+        if keys:
             started, priced = time.monotonic(), not self._run.unpriced
             self._progress = Progress(planned=len(keys), started=started, priced=priced)
             self._run.start(keys)
@@ -148,6 +151,16 @@ class Controller:
             self._progress.add(self._plan.items[key].slice.name, self._run.outcomes.get(key))
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> Status | None:
+        """Call a counted miss ``missed``; it stays failed for JUnit, ``--lf`` and ``-rf``."""
+        if str(report.outcome) == "rerun":
+            return "rerun", "R", "RERUN"
+        is_miss = getattr(report, "qa", "") == "miss" and report.when == "call"
+        chars = self._config.option.reportchars
+        asked_for = chars != LISTED and not set("faA").isdisjoint(chars)
+        return MISSED if is_miss and not (asked_for or self._options.gates_off) else None
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Tell the user's interrupt from the early stops of xdist and pytest."""
         # pytest words the whole traceback next; a second Ctrl-C must not interrupt that.
@@ -175,11 +188,11 @@ class Controller:
     def _end(self, code: int) -> int:
         self._is_over = True
         self._ignore_signals()
-        self._run.stop()
-        if self._display is not None:
-            self._display.stop()
         if self._lists:
             return code
+        self._run.host.stop()
+        if self._display is not None:
+            self._display.stop()
         if self._interrupted and not self._results.planned:
             every = (self._plan.tests(dataset) for dataset in self._plan.datasets)
             self._results.planned = tuple(item.key for some in every for item in some)

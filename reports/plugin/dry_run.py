@@ -38,10 +38,9 @@ from reports.gates.power import Clusters, expected_shares, listed, power_lines
 from reports.judge.errors import calibrations_in
 from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.early_stopping import stoppable
-from reports.plugin.options import RunOptions
+from reports.plugin.options import RunOptions, check_collected
 from reports.plugin.results import SessionResults
 from reports.plugin.run import adjudications_of, connect_models, earlier_runs
-from reports.plugin.run_paths import check_collected
 from reports.render.console import wrapped
 from reports.verdict.assemble import Facts, ReportInputs
 from reports.verdict.odds import Simulation, known_discordance, known_records
@@ -82,7 +81,7 @@ class DryRun:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Show the plan instead of running the tests."""
-        keys = SessionResults(self._plan).select(item.nodeid for item in session.items)
+        keys = SessionResults(self._plan).known(item.nodeid for item in session.items)
         check_collected(session.config, self._plan, keys)
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:

@@ -1,24 +1,32 @@
-"""The options of a run: declared in one table, read into one record."""
+"""What a run is told: its options, read from one table into one record, and its paths."""
 
 import argparse
+import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cases.dataset import Selection, SliceFile, parse_shard
+from cases.dataset import Plan, Selection, SliceFile, parse_shard
 from evaluators.answerers import RECORDED
 from evaluators.command_line import REMOVED, CommandParser, removed
 from evaluators.core import Place, UsageError, read_place
+from evaluators.kinds import JUDGED
 from evaluators.models.spec import KEY_ENV, MODELS_FILE, read_key_names
-from evaluators.reading import project_settings
-from evaluators.text import shown
+from evaluators.reading import load_settings, project_settings
+from evaluators.text import harmless, shown
 from reports.verdict.promoted import find_run
 
+CHOOSING = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise")
+"""pytest's options by which a user chooses tests."""
+DATASET_FILE = "dataset.yaml"
+_ATTACKS = re.compile(rb"^attacks:\s*true\b", re.MULTILINE)
+_SKIPPED_FOLDERS = frozenset({"node_modules", "build", "dist", "__pycache__", "venv"})
 OFF = "off"
 REPORT_DIR = "reports/out"
 _SECONDS: Mapping[str, float] = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -77,12 +85,6 @@ def _read(name: str, text: str, pattern: str, needed: str) -> re.Match[str]:
     raise UsageError(f"--{name}: {needed} is needed, got {shown(text)}")
 
 
-def read_name(name: str, text: str) -> str:
-    """Return a name that may stand in files and keys."""
-    needed = "a name of letters, digits, '.', '_' and '-'"
-    return _read(name, text, r"[A-Za-z0-9_.-]{1,64}", needed)[0]
-
-
 def read_whole(name: str, text: str, low: int = 1) -> int:
     """Return a whole number of at most nine digits, and of at least ``low``: 0 or 1."""
     pattern = "(?=0*[1-9])[0-9]{1,9}" if low else "[0-9]{1,9}"
@@ -106,22 +108,14 @@ def _seconds(name: str, text: str) -> float:
     return float(found[1]) * _SECONDS[found[2]]
 
 
-def _limit(name: str, text: str) -> tuple[int | None, int | None]:
-    found = _read(name, text, r"(\s*first\s*:)?([^:]*)", "N or first:N")
-    items = read_whole(name, found[2])
-    return (None, items) if found[1] else (items, None)
-
-
 def _slice_files(name: str, texts: Collection[str], here: Path) -> tuple[SliceFile, ...]:
     found: dict[str, SliceFile] = {}
+    needed = "DATASET:LANG=FILE, such as simpleqa:bg=my.csv,"
     for text in texts:
-        needed = "DATASET:LANG=FILE, such as simpleqa:bg=my.csv,"
-        slice_, dataset, language, path = _read(
-            name, text, "(([^:=]+):([^=]+))=((?s:.+))", needed
-        ).groups()
-        if slice_ in found:
-            raise UsageError(f"--{name}: {slice_} is given twice; give it once")
-        found[slice_] = SliceFile(dataset=dataset, language=language, path=here / path)
+        given = _read(name, text, "(([^:=]+):([^=]+))=((?s:.+))", needed)
+        if given[1] in found:
+            raise UsageError(f"--{name}: {given[1]} is given twice; give it once")
+        found[given[1]] = SliceFile(dataset=given[2], language=given[3], path=here / given[4])
     return tuple(found.values())
 
 
@@ -233,25 +227,20 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-class CommandWords(argparse.Namespace):
-    """A command line that was read without pytest."""
-
-    def getoption(self, name: str) -> Any:
-        """Return the value of an option."""
-        return getattr(self, name)
-
-
 def read_words(words: Sequence[str], here: Path) -> tuple[RunOptions, list[str]]:
     """Return the options of a command line without pytest, and the words that are not ours."""
     parser = CommandParser(prog="qagate run", allow_abbrev=False, add_help=False)
     declare(parser.add_argument)
-    ours, others = parser.parse_known_args(words, CommandWords())
-    return read_options(ours, here), others
+    ours, others = parser.parse_known_args(words)
+    return read_options(partial(getattr, ours), here), others
 
 
-def read_options(config: pytest.Config | CommandWords, here: Path) -> RunOptions:
-    """Return the options of this run, with paths from ``here``. Raises UsageError naming them."""
-    given = _given(config)
+def read_options(option: Callable[[str], Any], here: Path) -> RunOptions:
+    """Return the options of this run, with paths from ``here``. Raises UsageError naming them.
+
+    ``option`` returns what was given by an option's name, as ``pytest.Config.getoption``.
+    """
+    given = _given(option)
 
     def value(name: str, read: Callable[[str, str], Any], default: object = None) -> Any:
         return read(name, given[name]) if name in given else default
@@ -263,6 +252,7 @@ def read_options(config: pytest.Config | CommandWords, here: Path) -> RunOptions
     share = choice.shard.share if choice.shard else int
     model = given.get("model", RECORDED)
     run = model.removeprefix(f"{RECORDED}:")
+    named = r"[A-Za-z0-9_.-]{1,64}", "a name of letters, digits, '.', '_' and '-'"
     return RunOptions(
         here=here,
         touched=bool(given),
@@ -279,7 +269,7 @@ def read_options(config: pytest.Config | CommandWords, here: Path) -> RunOptions
         anchor=path("anchor", find_run),
         gates_off=given.get("gates") == OFF,
         ledger=read_place(given.get("ledger", ".qa/ledger.sqlite3"), here),
-        fresh=value("fresh", read_name, ""),
+        fresh=value("fresh", lambda name, text: _read(name, text, *named)[0], ""),
         concurrency=share(value("concurrency", read_whole, 16)),
         rpm=share(value("rpm", read_whole)) if "rpm" in given else None,
         max_cost=max_cost / choice.shard.of if max_cost and choice.shard else max_cost,
@@ -300,31 +290,31 @@ def shares(options: RunOptions) -> list[str]:
 
 
 def _choice(given: Mapping[str, Any], here: Path) -> Selection:
-    languages = map(str.strip, given.get("languages", "").split(","))
-    gates = given.get("gates", OFF)
-    limit, first = _limit("limit", given["limit"]) if "limit" in given else (None, None)
+    gates, limit = given.get("gates", OFF), given.get("limit", "")
+    rows = _read("limit", limit, r"(\s*first\s*:)?([^:]*)", "N or first:N")
+    items = read_whole("limit", rows[2]) if "limit" in given else None
     return Selection(
         items=_slice_files("items", given.get("items", ()), here),
         prompts=_slice_files("prompt", given.get("prompt", ()), here),
-        languages=tuple(filter(None, languages)),
+        languages=tuple(filter(None, map(str.strip, given.get("languages", "").split(",")))),
         shard=parse_shard(given["shard"]) if "shard" in given else None,
         seed=read_whole("seed", given.get("seed", "0"), low=0),
         repeats=read_whole("repeats", given.get("repeats", "1")),
         gates=None if gates == OFF else here / gates,
-        limit=limit,
-        first=first,
+        limit=None if rows[1] else items,
+        first=items if rows[1] else None,
         baseline_required="baseline" in project_settings(here).values,
     )
 
 
-def given_options(config: pytest.Config | CommandWords) -> dict[str, Any]:
+def given_options(option: Callable[[str], Any]) -> dict[str, Any]:
     """Return the options that were given, unchecked."""
-    values = {name: config.getoption(_dest(name)) for name in NAMES}
+    values = {name: option(_dest(name)) for name in NAMES}
     return {name: value for name, value in values.items() if value not in (None, False)}
 
 
-def _given(config: pytest.Config | CommandWords) -> dict[str, Any]:
-    given = given_options(config)
+def _given(option: Callable[[str], Any]) -> dict[str, Any]:
+    given = given_options(option)
     for name, value in given.items():
         if value == "" or (isinstance(value, list) and "" in value):
             raise UsageError(f"--{name}: empty; give a value or leave the option out")
@@ -334,3 +324,100 @@ def _given(config: pytest.Config | CommandWords) -> dict[str, Any]:
     if "batch-wait" in given and "batch" not in given:
         raise UsageError("--batch-wait: does nothing without --batch; add it, or leave this out")
     return given
+
+
+# Paths: the data sets of a run
+
+
+def check_there(arguments: Iterable[str], here: Path) -> None:
+    """Refuse a path that is not there: workers of xdist would pass over it without a word."""
+    for argument in arguments:
+        if not (here / argument.partition("::")[0]).exists():
+            raise UsageError(f"file or directory not found: {argument}")
+
+
+def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path]:
+    """Return the ``dataset.yaml`` files in, under or next to these paths and node ids, sorted.
+
+    Attacks are left out unless named. Raises UsageError for one outside pytest's rootdir.
+    """
+    paths = named_paths(arguments, here)
+    near = (path.parent / DATASET_FILE for path in paths if path.is_file())
+    files = set(filter(Path.is_file, near))
+    for path in paths:
+        for folder, names, inside in os.walk(path):
+            names[:] = [name for name in names if name[0] != "." and name not in _SKIPPED_FOLDERS]
+            files |= {Path(folder) / DATASET_FILE} if DATASET_FILE in inside else set()
+    every = {file.resolve() for file in files}
+    found = sorted(file for file in every if not is_left_out(file.parent, paths))
+    for file in found:
+        if not file.is_relative_to(root.resolve()):
+            raise UsageError(
+                f"rootdir is {root}, but {file} lies outside it: an option's path stood as a word "
+                "of its own; write --option=PATH, or give --rootdir"
+            )
+    return found
+
+
+def labelled_files(
+    folders: Iterable[Path], items: Iterable[SliceFile], root: Path
+) -> Iterator[Path]:
+    """Yield the ``dataset.yaml`` of each labelled data set that may measure the judge.
+
+    They stand in, below or next to the run's folders, or with a file of ``--items``; no attacks.
+    """
+    root = root.resolve()
+    homes = {folder.resolve() for folder in folders}
+    places = {home.parent if home.parent.is_relative_to(root) else home for home in homes}
+    given = {one.path.parent.resolve() for one in items}
+    places |= {one for one in given if one.is_relative_to(root) and (one / DATASET_FILE).is_file()}
+    for path in dataset_files(map(str, sorted(places)), root, root):
+        try:
+            values = load_settings(path).values
+        except UsageError:
+            continue  # its error is not this run's
+        if values.get("kind") == JUDGED and "attacks" not in values:
+            yield path
+
+
+def named_paths(arguments: Iterable[str], here: Path) -> list[Path]:
+    """Return the files and folders that these paths and node ids name."""
+    return [(here / argument.partition("::")[0]).resolve() for argument in arguments]
+
+
+def is_left_out(folder: Path, named: Iterable[Path]) -> bool:
+    """Return whether a folder holds attacks, which a model is paid for, that no path names."""
+    if not _has_attacks(folder):
+        return False
+    while _has_attacks(folder.parent):
+        folder = folder.parent
+    return not any(path.is_relative_to(folder.resolve()) for path in named)
+
+
+def _has_attacks(folder: Path) -> bool:
+    """Return whether the data set of a folder says ``attacks: true``; its errors come later."""
+    try:
+        return _ATTACKS.search((folder / DATASET_FILE).read_bytes()) is not None
+    except OSError:
+        return False
+
+
+def check_collected(config: pytest.Config, plan: Plan, found: Collection[str]) -> None:
+    """Refuse a run that lacks a data set under one of its folders: no test of it was collected.
+
+    Options may choose tests; a labelled data set without a test measures the judge of others.
+    """
+    if config.option.pyargs or any(getattr(config.option, name, None) for name in CHOOSING):
+        return
+    here = Path(config.invocation_params.dir)
+    folders = [path for path in named_paths(config.args, here) if path.is_dir()]
+    lost = []
+    for one in plan.datasets:
+        keys = {item.key for item in plan.tests(one)}
+        labels = not one.kind.answered and not any(part.attacks for part in one.slices.values())
+        is_under = any(one.folder.resolve().is_relative_to(folder) for folder in folders)
+        if keys and is_under and keys.isdisjoint(found) and not (labels and found):
+            lost.append(f'{one.folder / DATASET_FILE}: no test with @pytest.mark.qa("{one.name}")')
+    if lost:
+        where = "add its test module (test_*.py), or leave it out by path, -k or -m"
+        raise pytest.UsageError(harmless(f"{', '.join(lost)} was collected; {where}"))

@@ -12,9 +12,10 @@ import textwrap
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
@@ -72,7 +73,12 @@ class Progress:
     def block(self, now: float, status: Status) -> list[str]:
         """Return the same in parts: how far; the slices; what went wrong or is waited for."""
         shares = [f"{name} {passed / n:.2f}" for name, (passed, n) in sorted(self.graded.items())]
-        troubles = [*_counts("ungraded", self.ungraded), *_counts("retried", status.retried)]
+        counted = {"ungraded": self.ungraded, "retried": status.retried}
+        troubles = [
+            f"{what}: {', '.join(f'{kind} {n:,}' for kind, n in sorted(counts.items()))}"
+            for what, counts in counted.items()
+            if counts
+        ]
         troubles += [f"waiting: {status.waiting}"] if status.waiting else []
         passed = f"passed: {', '.join(shares)}" if shares else ""
         return [self._head(now, status), *filter(None, (passed, "; ".join(troubles)))]
@@ -100,11 +106,6 @@ class Progress:
             cost = f"{money(self.spent)} of about {money(self.spent + left * price)}"
             parts.append(cost if self.priced else f"cost {part_of_cost(self.spent)}")
         return ", ".join(parts)
-
-
-def _counts(what: str, counts: Mapping[str, int]) -> Sequence[str]:
-    listed = ", ".join(f"{kind} {count:,}" for kind, count in sorted(counts.items()))
-    return (f"{what}: {listed}",) if counts else ()
 
 
 class ProgressDisplay:
@@ -284,16 +285,16 @@ class LossyStream:
 
     def write(self, text: str) -> int:
         """Write a text if possible; return its length."""
-        self._attempt(lambda: self._stream.write(text))
+        self._attempt(self._stream.write, text)
         return len(text)
 
     def flush(self) -> None:
         """Pass on what the stream still holds, if possible."""
         self._attempt(self._stream.flush)
 
-    def _attempt(self, work: Callable[[], object]) -> None:
+    def _attempt(self, work: Callable[..., object], *words: str) -> None:
         try:
-            work()
+            work(*words)
         except OSError as error:
             self.loss = self.loss or error.strerror or type(error).__name__
             discard(self._stream)
@@ -301,11 +302,8 @@ class LossyStream:
 
 def discard(stream: Any) -> None:
     """Point a stream at nothing; its unwritten text would else end the process with a traceback."""
-    with suppress(OSError, ValueError):
-        descriptor = stream.fileno()
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, descriptor)
-        os.close(nowhere)
+    with suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), stream.fileno())
 
 
 class LostOutput:
@@ -314,19 +312,19 @@ class LostOutput:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Replace the stream before the first line."""
-        config = session.config
-        if config.pluginmanager.has_plugin("terminalreporter"):
-            writer = config.get_terminal_writer()
-            stream = LossyStream(getattr(writer, STREAM))
-            setattr(writer, STREAM, stream)
+        if not session.config.pluginmanager.has_plugin("terminalreporter"):
+            return
+        writer = session.config.get_terminal_writer()
+        stream = LossyStream(getattr(writer, STREAM))
+        setattr(writer, STREAM, stream)
 
-            def say_loss() -> None:
-                stream.flush()
-                if stream.loss:
+        def say_loss() -> None:
+            stream.flush()
+            if stream.loss:
+                try:
                     what = f"the terminal's output was cut off ({stream.loss}); see the report"
-                    try:
-                        say(sys.stderr, what)
-                    except OSError:
-                        discard(sys.stderr)
+                    say(sys.stderr, what)
+                except OSError:
+                    discard(sys.stderr)
 
-            config.add_cleanup(say_loss)
+        session.config.add_cleanup(say_loss)

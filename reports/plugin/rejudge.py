@@ -6,10 +6,11 @@ Every answer of the run is judged, so nothing can be chosen; no answer is asked 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from cases.dataset import Plan, PlannedItem
 from cases.plan import make_plan
-from evaluators.core import Outcome, Usage, UsageError
+from evaluators.core import Case, Outcome, Usage, UsageError
 from reports.plugin.options import RunOptions
 from reports.run.baseline import Baseline, load_baseline
 from reports.run.json_data import inner
@@ -28,15 +29,10 @@ def planned(
     assert options.answers is not None
     earlier = load_baseline(options.answers)
     origin = inner(earlier.run, "provenance")
-    limit, seed, repeats = (origin.get(name) for name in ("limit", "seed", "repeats"))
-    choice = replace(  # the sample and the repeats of the run
-        options.choice,
-        limit=limit if isinstance(limit, int) else None,
-        seed=seed if isinstance(seed, int) else 0,
-        repeats=repeats if isinstance(repeats, int) else 1,
-        first=None,
-    )
-    options = replace(options, choice=choice)
+    drawn = {"limit": None, "seed": 0, "repeats": 1}  # the sample and the repeats of the run
+    drawn |= {name: one for name in drawn if isinstance(one := origin.get(name), int)}
+    choice: Any = {**drawn, "first": None}
+    options = replace(options, choice=replace(options.choice, **choice))
     plan, before = make_plan(files, options.choice, labelled), _answers(earlier)
     there = {item.slice.name for item in plan.items.values()}
     if lost := sorted({f"{one.dataset}:{one.language}" for one in earlier.records} - there):
@@ -58,8 +54,7 @@ def ended(
 ) -> tuple[dict[str, Outcome], Facts]:
     """Return outcomes and facts with what the run says of its answers, and of items now gone."""
     earlier = load_baseline(run)
-    before = _answers(earlier)
-    found = dict(outcomes)
+    before, found = _answers(earlier), dict(outcomes)
     for key, one in outcomes.items():
         old = _old(plan.items[key], before)
         if old is not None and one.answer is not None:
@@ -70,52 +65,39 @@ def ended(
                 cost=old.answer_cost,
             )
             found[key] = replace(one, model=old.model, answering=taken)
-    there = {name for item in plan.items.values() for name in _names_now(item)}
-    gone = (one for one in earlier.records if there.isdisjoint(_names(one)))
+    there = {name for item in plan.items.values() for name in _names(item.case, item.repeat)}
+    gone = (one for one in earlier.records if there.isdisjoint(_names(one, one.repeat)))
     note = f"the answers of {earlier.path}, judged anew; no model was asked for an answer"
-    facts = replace(
-        facts,
-        model=str(earlier.run.get("model", "")),
-        provenance=_origin(facts.provenance, earlier),
-        notes=(*facts.notes, note),
-        kept=tuple(gone),
-    )
-    return found, facts
+    origin, slices = inner(earlier.run, "provenance"), {}
+    for name, one_ in inner(facts.provenance, "slices").items():
+        slices[name] = {**one_, "prompt": inner(origin, "slices", name).get("prompt", "")}
+    provenance = {
+        **facts.provenance,
+        "model": earlier.run.get("model"),
+        "sent": {**inner(origin, "sent"), **inner(facts.provenance, "sent")},
+        "slices": slices,
+        "rejudged": earlier.sha256,
+    }
+    model, notes = str(earlier.run.get("model", "")), (*facts.notes, note)
+    how: Any = {"provenance": provenance, "kept": tuple(gone)}
+    return found, replace(facts, model=model, notes=notes, **how)
 
 
 def _answers(earlier: Baseline) -> Answers:
-    return {name: one for one in reversed(earlier.records) for name in _names(one)}
+    every = reversed(earlier.records)
+    return {name: one for one in every for name in _names(one, one.repeat)}
 
 
-def _names(one: Record) -> tuple[Name, Name]:
-    place = one.dataset, one.language, one.repeat
+def _names(one: Record | Case, repeat: int) -> tuple[Name, Name]:
+    """Return an item by id and question: without an id of its own, a new gold changes the id."""
+    place = one.dataset, one.language, repeat
     return (*place, one.id), (*place, one.question, one.context)
-
-
-def _names_now(item: PlannedItem) -> tuple[Name, Name]:
-    """Return the item by id and question: without an id of its own, a new gold changes the id."""
-    case, place = item.case, (item.case.dataset, item.case.language, item.repeat)
-    return (*place, case.id), (*place, case.question, case.context)
 
 
 def _old(item: PlannedItem, before: Answers) -> Record | None:
     """Return the record of an item that was asked in the same words; None for labelled answers."""
-    identity, asked = _names_now(item)
+    identity, asked = _names(item.case, item.repeat)
     old = before.get(identity)
-    if old is None or _names(old)[1] != asked:
+    if old is None or _names(old, old.repeat)[1] != asked:
         old = before.get(asked)
     return old if item.slice.kind.answered else None
-
-
-def _origin(provenance: Mapping[str, object], earlier: Baseline) -> dict[str, object]:
-    before, slices = inner(earlier.run, "provenance"), {}
-    for name in inner(provenance, "slices"):
-        prompt = inner(before, "slices", name).get("prompt", "")
-        slices[name] = {**inner(provenance, "slices", name), "prompt": prompt}
-    return {
-        **provenance,
-        "model": earlier.run.get("model"),
-        "sent": {**inner(before, "sent"), **inner(provenance, "sent")},
-        "slices": slices,
-        "rejudged": earlier.sha256,
-    }

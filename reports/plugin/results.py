@@ -9,7 +9,6 @@ import pytest
 
 from cases.dataset import Plan
 from evaluators.core import Outcome, UsageError
-from reports.plugin.options import RunOptions
 
 
 def key_of(nodeid: str) -> str:
@@ -35,11 +34,6 @@ class SessionResults:
         """Return the keys of those tests that are planned items."""
         keys = dict.fromkeys(map(key_of, nodeids))
         return tuple(key for key in keys if key in self._plan.items)
-
-    def select(self, nodeids: Iterable[str]) -> tuple[str, ...]:
-        """Note which tests will run; return the keys of those that are planned items."""
-        self.planned = self.known(nodeids)
-        return self.planned
 
     def note(self, report: pytest.TestReport) -> None:
         """Note one report; its ``qa`` says miss, error, missing or stopped, where that applies."""
@@ -103,31 +97,6 @@ class SessionResults:
             lost: Any = {"state": state, "kind": kind, "message": why}
             found[key] = outcome if outcome and not why else Outcome(key=key, **lost)
         return found
-
-
-Status = tuple[str, str, str | tuple[str, Mapping[str, bool]]]
-"""pytest's category, letter and word of a report; the word may come with its colour."""
-
-MISSED: Status = ("missed", "m", ("MISSED", {"yellow": True}))
-LISTED = "fE"  # pytest's default for -r
-
-
-class StatusWords:
-    """Calls a counted miss ``missed``; it stays failed for JUnit, ``--lf`` and ``-rf``."""
-
-    def __init__(self, config: pytest.Config, options: RunOptions) -> None:
-        self._config = config
-        self._options = options
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_report_teststatus(self, report: pytest.TestReport) -> Status | None:
-        """Name the report of a rerun and of a miss; all others keep pytest's words."""
-        if str(report.outcome) == "rerun":
-            return "rerun", "R", "RERUN"
-        is_miss = getattr(report, "qa", "") == "miss" and report.when == "call"
-        chars = self._config.option.reportchars
-        asked_for = chars != LISTED and not set("faA").isdisjoint(chars)
-        return MISSED if is_miss and not (asked_for or self._options.gates_off) else None
 
 
 # Options and ini settings of pytest-rerunfailures, pytest-retry and flaky.

@@ -52,11 +52,15 @@ _CI_RUNS = ("GITHUB_RUN_ID", "CI_PIPELINE_ID")
 class EngineRun:
     """The engine of a run, for UsageErrors too; without ``calling`` it needs no key or ledger."""
 
+    host: EngineHandle
+    """The opened engine."""
+
     def __init__(
-        self, options: RunOptions, plan: Plan, labelled: Sequence[Labelled] = (), *, calling: bool
+        self, options: RunOptions, plan: Plan, labelled: Sequence[Labelled], *, calling: bool
     ) -> None:
+        self.options, self.plan = options, plan
         self.earlier = earlier_runs(options)
-        connected = connect_models(options, needs_key=calling and not options.replay)
+        self.connected = connect_models(options, needs_key=calling and not options.replay)
         self.adjudications = adjudications_of(options, plan)
         self.audit_plan: AuditPlan = {}
         """Which pairs people were to look at."""
@@ -64,13 +68,12 @@ class EngineRun:
             from reports.compare.audit import load_plan  # noqa: PLC0415  # not at the start of every run
 
             self.audit_plan = {key: one for file in files for key, one in load_plan(file).items()}
-        model, judges = connected.model, connected.judges
-        tasks = make_tasks(plan.items.values(), model, judges, self.adjudications)
-        self._tasks: Mapping[str, Task] = tasks
-        self.takes_extras = any(task.metric_runners for task in tasks.values())
+        model, judges = self.connected.model, self.connected.judges
+        self._tasks: Mapping[str, Task] = make_tasks(
+            plan.items.values(), model, judges, self.adjudications
+        )
+        self.takes_extras = any(task.metric_runners for task in self._tasks.values())
         """Whether some answer gets extra metrics."""
-        self.options = options
-        self.plan = plan
         recorded, is_on = model is None and options.answers is None, options.calibration != 0
         self.calibrator = Calibrator.of(
             plan, labelled, judges, is_on=is_on, answers_recorded=recorded
@@ -83,21 +86,20 @@ class EngineRun:
             ahead = 1 if options.replay else 2 * options.concurrency
             judge = " ".join(options.judges)
             self._stopping = EarlyStopping(plan, self.calibrator, judge, self.earlier, ahead)
-        self.connected, settings = connected, call_settings(options)
-        find = partial(_find_batches, options)
-        self._session = CallSession(connected.models, connected.specs, settings, find_detour=find)
-        self._host: EngineHandle | None = None
+        models, find = self.connected.models, partial(_find_batches, options)
+        settings = _call_settings(options)
+        self._session = CallSession(models, self.connected.specs, settings, find_detour=find)
         self._windowed = self._has_workers = self._has_tests = False
 
     @property
     def outcomes(self) -> Mapping[str, Outcome]:
         """How the items ended so far, by key."""
-        return {} if self._host is None else self._host.arrivals.outcomes
+        return self.host.arrivals.outcomes
 
     @property
     def status(self) -> Status:
         """The engine's present or last status; may be read from any thread."""
-        return Status() if self._host is None else self._host.status
+        return self.host.status
 
     @property
     def spent(self) -> float:
@@ -150,17 +152,17 @@ class EngineRun:
             prepare=partial(load, specs),
             store=store,
         )
-        self._host = begin(job, early)
+        self.host = begin(job, early)
         self._tasks = {}  # the engine has them; this side needs the memory
         self._windowed, self._has_workers = not ahead, store is not None
-        return self._host.arrivals
+        return self.host.arrivals
 
     def lead(self) -> None:
         """Begin before the tests are collected; return when the first call goes out."""
-        if self._host is not None and not self.options.batch:
-            self._host.lead(LEAD_PER_CALL * self.options.concurrency)
+        if not self.options.batch:
+            self.host.lead(LEAD_PER_CALL * self.options.concurrency)
             if self._has_workers:
-                self._host.wait_until_ready()
+                self.host.wait_until_ready()
 
     def start(self, keys: Sequence[str]) -> None:
         """Work on these items, in the plan's order if until decided, after the labelled ones."""
@@ -168,35 +170,24 @@ class EngineRun:
         if self._stopping:
             chosen = set(keys)
             keys = [key for key in self.plan.items if key in chosen]
-        if self._host is not None:
-            labelled = self.calibrator.select(keys)
-            self._host.select([*labelled, *keys], len(labelled))
+        labelled = self.calibrator.select(keys)
+        self.host.select([*labelled, *keys], len(labelled))
 
     @property
     def is_judge_measured(self) -> bool:
         """Whether the judge is measured, or will not be."""
-        working = self._has_tests and self._host is not None and self._host.is_alive
+        working = self._has_tests and self.host.is_alive
         return not working or self.calibrator.is_complete(self.outcomes)
-
-    def refuse(self, why: str) -> None:
-        """Let no test wait, because nothing will be asked."""
-        if self._host is not None:
-            self._host.refuse(why)
 
     def want(self, key: str) -> None:
         """Put an item first, as its test is waiting; not with --until-decided."""
-        if self._host is not None and self._stopping is None:
-            self._host.want(key)
+        if self._stopping is None:
+            self.host.want(key)
 
     def test_ended(self) -> None:
         """Let the engine work one item further ahead."""
-        if self._host is not None and self._windowed:
-            self._host.ended()
-
-    def stop(self) -> None:
-        """Start no further call; replies in flight may still arrive for a moment."""
-        if self._host is not None:
-            self._host.stop()
+        if self._windowed:
+            self.host.ended()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,17 +249,13 @@ def _check(
 
 def adjudications_of(options: RunOptions, plan: Plan) -> Adjudications:
     """Return the run's verdicts by people. Raises UsageError if a named file cannot be read."""
-    files = _adjudication_files(options, plan)
-    if not files:
+    if not (files := _adjudication_files(options, plan)):
         return {}
-    from cases.review.reviews import (  # noqa: PLC0415  # brings the forms for people along
-        load_adjudications,
-        load_folders,
-    )
+    from cases.review import reviews  # noqa: PLC0415  # brings the forms for people along
 
     if options.adjudications is not None:
-        return load_adjudications(options.adjudications)
-    return load_folders(file.parent for file in files)
+        return reviews.load_adjudications(options.adjudications)
+    return reviews.load_folders(file.parent for file in files)
 
 
 def _adjudication_files(options: RunOptions, plan: Plan) -> list[Path]:
@@ -288,20 +275,15 @@ def earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None
     return baseline, load_baseline(options.anchor, "anchor") if options.anchor else None
 
 
-def call_settings(options: RunOptions) -> CallSettings:
-    """Return how the models of a run are asked."""
-    own = ("ledger", "concurrency", "rpm", "deadline", "max_cost", "replay", "fresh")
-    same: dict[str, Any] = {name: getattr(options, name) for name in own}
-    run, keeps = run_name(options, os.environ), not options.no_transcripts
-    return CallSettings(run=run, transcripts=keeps, **same)
-
-
-def run_name(options: RunOptions, environment: Mapping[str, str]) -> str:
-    """Return the name under which the ledger adds up a run's spending: QA_RUN, or a CI run's."""
-    shard, name = options.choice.shard, environment.get(RUN, "")
-    ci_run = next(filter(None, map(environment.get, _CI_RUNS)), "")
+def _call_settings(options: RunOptions) -> CallSettings:
+    """Return how models are asked. A run's spending adds up by name: QA_RUN, or a CI run's."""
+    shard, name = options.choice.shard, os.environ.get(RUN, "")
+    ci_run = next(filter(None, map(os.environ.get, _CI_RUNS)), "")
     given = [ci_run, *sys.argv] if shard and ci_run and not name else [name]
-    return digest([*given, shard and [shard.of, *shard.held]]) if given[0] else ""
+    run = digest([*given, shard and [shard.of, *shard.held]]) if given[0] else ""
+    own = ("ledger", "concurrency", "rpm", "deadline", "max_cost", "replay", "fresh")
+    same: dict[str, Any] = {one: getattr(options, one) for one in own}
+    return CallSettings(run=run, transcripts=not options.no_transcripts, **same)
 
 
 def _find_batches(options: RunOptions, caller: Caller) -> Detour | None:

@@ -170,8 +170,8 @@ def _report(
 # Between the controller and xdist's workers
 
 
-class WorkerSetup:
-    """The controller's hooks that prepare xdist's workers and read their reports."""
+class WorkerHooks:
+    """Hooks that give xdist's workers the plan, and bring their reports to the controller."""
 
     def __init__(self, given: WorkerInput) -> None:
         self._given = given
@@ -196,11 +196,26 @@ class WorkerSetup:
                 ) from None
         node.workerinput[INPUT_KEY] = str(path)
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_to_serializable(
+        self, config: pytest.Config
+    ) -> Generator[None, object, object]:
+        """Pack a worker's report into one value, as execnet is slow with many; xdist adds a few."""
+        data = yield
+        is_worker = hasattr(config, "workerinput")
+        return {PACKED: pickle.dumps(data, pickle.HIGHEST_PROTOCOL)} if is_worker else data
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_from_serializable(self, data: dict[str, Any]) -> None:
         """Unpack what a worker packed, for pytest's own hook."""
         if PACKED in data:
             data.update(pickle.loads(data.pop(PACKED)))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        """Make the items without garbage collection."""
+        with gc_paused():
+            return (yield)
 
 
 def read_worker_input(workerinput: Mapping[str, Any]) -> WorkerInput | None:
@@ -219,33 +234,12 @@ def read_worker_input(workerinput: Mapping[str, Any]) -> WorkerInput | None:
 def join(config: pytest.Config, given: WorkerInput) -> None:
     """Let this process run the plan's tests; each dataset and language becomes a mark."""
     config.stash[WORKER_INPUT] = given
-    config.pluginmanager.register(CollectionWithoutGc(), "qa-collection-without-gc")
-    if hasattr(config, "workerinput"):
-        config.pluginmanager.register(ReportPacker(), "qa-report-packer")
+    config.pluginmanager.register(WorkerHooks(given), "qa-worker-hooks")
     datasets = given.plan.datasets
     for dataset in datasets:
         config.addinivalue_line("markers", f"{dataset.name}: items of the dataset {dataset.name}")
     for language in sorted({language for dataset in datasets for language in dataset.slices}):
         config.addinivalue_line("markers", f"{language}: items in the language {language}")
-
-
-class ReportPacker:
-    """A worker's hook that sends each report as one value: execnet is slow with many."""
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_report_to_serializable(self) -> Generator[None, object, object]:
-        """Pack pytest's values of a report; xdist adds a few of its own."""
-        return {PACKED: pickle.dumps((yield), pickle.HIGHEST_PROTOCOL)}
-
-
-class CollectionWithoutGc:
-    """Pauses garbage collection while pytest makes its items."""
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_collection(self) -> Generator[None, object, object]:
-        """Make the items without it."""
-        with gc_paused():
-            return (yield)
 
 
 @contextmanager

@@ -17,11 +17,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from types import SimpleNamespace
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
-import pytest
 
 from cases.dataset import Plan, Selection
 from cases.plan import make_plan
@@ -89,8 +87,7 @@ def price_of_items() -> Price:
 
 
 def _forecast(plan: Plan, model: str, judge: str) -> Forecast:
-    nothing = SimpleNamespace(getoption=lambda name: None)
-    blank = read_options(cast("pytest.Config", nothing), Path())
+    blank = read_options(lambda name: None, Path())
     connected = connect_models(replace(blank, model=model, judges=(judge,)), needs_key=False)
     tasks = make_tasks(plan.items.values(), connected.model, connected.judges)
     prices = {text: pricing_of(spec, PRICED_ON) for text, spec in connected.specs.items()}

@@ -13,8 +13,7 @@ from cases.loading import load_cases
 from cases.plan import BUNDLED_LABELS, labelled_for, make_plan
 from evaluators.core import Outcome, Reply, ToolCall, UsageError
 from reports.plugin.calibrator import Calibrator, JudgeWait, find_labelled
-from reports.plugin.options import RunOptions
-from reports.plugin.run_paths import labelled_files
+from reports.plugin.options import RunOptions, labelled_files
 from tests.plugin.test_plugin_judges import SURE, YAML, with_labels, with_rubrics
 from tests.support.judging import judges
 from tests.support.projects import Project, graded

@@ -15,9 +15,8 @@ from evaluators.judge_spec import parse_judges
 from evaluators.runtime.process import EngineProcess
 from reports.plugin import head_start
 from reports.plugin.head_start import takes_everything
-from reports.plugin.options import NAMES, read_options, shares
+from reports.plugin.options import NAMES, dataset_files, read_options, shares
 from reports.plugin.run import RunModels, connect_models
-from reports.plugin.run_paths import dataset_files
 from tests.support.projects import BAR, Project, graded
 from tests.support.run_options import options_of
 from tests.support.tables import grown, kept, tabled
@@ -318,7 +317,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 def start(project: Project, *words: str) -> pytest.Config:
     """Read a command line as a run does, and begin."""
     config = project.parse_config(*words)
-    head_start.start_early(config, read_options(config, project.path))
+    head_start.start_early(config, read_options(config.getoption, project.path))
     return config
 
 

@@ -17,10 +17,8 @@ from evaluators.kinds import kind_of
 from reports.plugin.results import SessionResults, key_of
 from reports.plugin.worker import (
     INPUT_KEY,
-    CollectionWithoutGc,
-    ReportPacker,
+    WorkerHooks,
     WorkerInput,
-    WorkerSetup,
     gc_paused,
     read_worker_input,
 )
@@ -76,7 +74,7 @@ def plan(tmp_path: Path) -> Plan:
 
 def worker_input(plan: Plan, store: Path) -> dict[str, str]:
     node = SimpleNamespace(workerinput={})
-    WorkerSetup(WorkerInput(plan=plan, outcome_store=store)).pytest_configure_node(node)
+    WorkerHooks(WorkerInput(plan=plan, outcome_store=store)).pytest_configure_node(node)
     given: dict[str, str] = node.workerinput
     return given
 
@@ -103,13 +101,14 @@ def test_a_worker_without_datasets_is_given_nothing(plan: Plan, tmp_path: Path) 
     assert read_worker_input({}) is None
     assert read_worker_input({INPUT_KEY: "/nowhere/plan.pickle"}) is None
     report = {"nodeid": "a", "location": ("a.py", 1, "b"), "user_properties": [("qa", "{}")]}
-    packing = ReportPacker().pytest_report_to_serializable()
+    hooks = WorkerHooks(WorkerInput(plan=plan, outcome_store=tmp_path / "store"))
+    worker = SimpleNamespace(workerinput={})
+    packing = hooks.pytest_report_to_serializable(cast("pytest.Config", worker))
     next(packing)
     with pytest.raises(StopIteration) as packed:
         packing.send(report)
     data = {**packed.value.value, "worker_id": "gw0"}
-    given = WorkerInput(plan=plan, outcome_store=tmp_path / "store")
-    WorkerSetup(given).pytest_report_from_serializable(data)
+    hooks.pytest_report_from_serializable(data)
     assert data == {**report, "worker_id": "gw0"}
 
 
@@ -133,14 +132,15 @@ def collector() -> Iterator[None]:
 
 @pytest.mark.usefixtures("collector")
 @pytest.mark.parametrize("was_on", [True, False])
-def test_the_collector_rests_for_a_while_only(was_on: bool) -> None:
+def test_the_collector_rests_for_a_while_only(was_on: bool, plan: Plan, tmp_path: Path) -> None:
     """It comes back as it was, off or on, also where something breaks; so while items are made."""
     (gc.enable if was_on else gc.disable)()
     with pytest.raises(KeyError), gc_paused():
         assert not gc.isenabled()
         raise KeyError
     assert gc.isenabled() == was_on
-    hook = CollectionWithoutGc().pytest_collection()
+    hooks = WorkerHooks(WorkerInput(plan=plan, outcome_store=tmp_path / "store"))
+    hook = hooks.pytest_collection()
     next(hook)
     assert not gc.isenabled()
     with pytest.raises(StopIteration):
@@ -161,7 +161,8 @@ def results() -> SessionResults:
     }
     dataset = Dataset(name="simpleqa", folder=Path(), kind=SLICE.kind, slices={"bg": SLICE})
     made = SessionResults(Plan(datasets=(dataset,), items=items))
-    assert made.select([node_of(key) for key in KEYS] + ["tests/test_x.py::test_y"]) == KEYS
+    made.planned = made.known([*map(node_of, KEYS), "tests/test_x.py::test_y"])
+    assert made.planned == KEYS
     return made
 
 
