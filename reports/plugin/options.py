@@ -29,6 +29,7 @@ _ATTACKS = re.compile(rb"^attacks:\s*true\b", re.MULTILINE)
 _SKIPPED_FOLDERS = frozenset({"node_modules", "build", "dist", "__pycache__", "venv"})
 OFF = "off"
 REPORT_DIR = "reports/out"
+_NAME = r"[A-Za-z0-9_.-]{1,64}", "a name of letters, digits, '.', '_' and '-'"
 _SECONDS: Mapping[str, float] = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -236,10 +237,7 @@ def read_words(words: Sequence[str], here: Path) -> tuple[RunOptions, list[str]]
 
 
 def read_options(option: Callable[[str], Any], here: Path) -> RunOptions:
-    """Return the options of this run, with paths from ``here``. Raises UsageError naming them.
-
-    ``option`` returns what was given by an option's name, as ``pytest.Config.getoption``.
-    """
+    """Return the options of this run, with paths from ``here``. Raises UsageError naming them."""
     given = _given(option)
 
     def value(name: str, read: Callable[[str, str], Any], default: object = None) -> Any:
@@ -250,9 +248,7 @@ def read_options(option: Callable[[str], Any], here: Path) -> RunOptions:
 
     choice, max_cost = _choice(given, here), value("max-cost", _amount)
     share = choice.shard.share if choice.shard else int
-    model = given.get("model", RECORDED)
-    run = model.removeprefix(f"{RECORDED}:")
-    named = r"[A-Za-z0-9_.-]{1,64}", "a name of letters, digits, '.', '_' and '-'"
+    run = (model := given.get("model", RECORDED)).removeprefix(f"{RECORDED}:")
     return RunOptions(
         here=here,
         touched=bool(given),
@@ -269,10 +265,10 @@ def read_options(option: Callable[[str], Any], here: Path) -> RunOptions:
         anchor=path("anchor", find_run),
         gates_off=given.get("gates") == OFF,
         ledger=read_place(given.get("ledger", ".qa/ledger.sqlite3"), here),
-        fresh=value("fresh", lambda name, text: _read(name, text, *named)[0], ""),
+        fresh=value("fresh", lambda name, text: _read(name, text, *_NAME)[0], ""),
         concurrency=share(value("concurrency", read_whole, 16)),
         rpm=share(value("rpm", read_whole)) if "rpm" in given else None,
-        max_cost=max_cost / choice.shard.of if max_cost and choice.shard else max_cost,
+        max_cost=max_cost and max_cost / (choice.shard.of if choice.shard else 1),
         deadline=value("deadline", _amount),
         batch_wait=value("batch-wait", _seconds),
         report_dir=here / given.get("report-dir", REPORT_DIR),

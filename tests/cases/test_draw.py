@@ -15,7 +15,7 @@ from cases.config import FILE, load_dataset, with_items
 from cases.draw import Drawn, DrawRecipe, file_text
 from cases.loading import load_cases
 from evaluators.core import UsageError
-from reports.commands.draw import main
+from reports.commands.data_sets import draw as main
 from tests.support.fixtures import Captured
 from tests.support.tables import kept, tabled
 

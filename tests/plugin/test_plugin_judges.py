@@ -10,7 +10,7 @@ from cases.config import load_dataset
 from cases.loading import load_cases
 from cases.plan import BUNDLED_LABELS
 from reports.__main__ import main
-from reports.commands import new
+from reports.commands.data_sets import new
 from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, plausible
 from tests.support.projects import RUBRIC, Project, graded
@@ -271,7 +271,7 @@ def test_a_users_own_file_has_a_measured_judge(project: Project, honest: bool, c
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
 def test_labels_are_asked_for_before_a_call(project: Project, workers: tuple[str, ...]) -> None:
     """With the command that writes them; what it writes, or a file given with --items, is used."""
-    assert new.main(["folk", "--lang", "de", "--to", str(project.path / "qa")]) == 0
+    assert new(["folk", "--lang", "de", "--to", str(project.path / "qa")]) == 0
     missing = (
         "folk:de: INCONCLUSIVE with any answers; judge not measured in de: judges has no labelled "
         "items there; label answers by the same rubric (qagate new labels_de --kind judged --lang "
@@ -292,7 +292,7 @@ def test_labels_are_asked_for_before_a_call(project: Project, workers: tuple[str
         project.run_in_process("qa/folk", "--items", f"judges:de={given}")
         assert "over 3 labelled items (judges)" in project.notes()
         words = ["labels_de", "--kind", "judged", "--lang", "de", "--to", str(project.path / "qa")]
-        assert new.main(words) == 0
+        assert new(words) == 0
         assert missing not in project.run_in_process(*run).outlines
         assert "over 3 labelled items (labels_de)" in project.notes()
 

@@ -17,7 +17,8 @@ import pytest
 from cases.builder.recipe import SourceGroup, find_recipe, load_recipe
 from evaluators.command_line import PROGRAMS
 from evaluators.reading import load_yaml
-from reports.commands import build, new
+from reports.commands import build
+from reports.commands.data_sets import TEXTS, new
 from reports.commands.run import COMPANIONS
 from reports.plugin import qagate
 from tests.support.fixtures import Captured, Patch
@@ -25,7 +26,7 @@ from tests.support.projects import Project
 from tests.support.tables import tabled
 
 ROOT = Path(__file__).parents[2]
-NEW: Any = load_yaml(new.TEXTS)
+NEW: Any = load_yaml(TEXTS)
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def home(tmp_path: Path) -> Path:
     for name in ("reports", "evaluators"):
         (folder / name).mkdir(parents=True)
         (folder / name / "__init__.py").touch()
-    assert new.main(["folk", "--lang", "de", "--to", str(folder)]) == 0
+    assert new(["folk", "--lang", "de", "--to", str(folder)]) == 0
     return folder
 
 
@@ -171,7 +172,7 @@ def test_a_package_in_the_way_is_said(home: Path, installed: dict[str, str], plu
 def test_a_new_data_set_runs_as_it_is(project: Project, kind: str, language: str) -> None:
     """Each kind's files are whole: its rows are judged, and they are too few to decide its gate."""
     words = ["folk", "--lang", language, "--kind", kind, "--to", str(project.path)]
-    assert new.main(words) == 0
+    assert new(words) == 0
     assert project.run_in_process("folk").ret == 6
     run = project.report()
     assert [slice_["counts"]["error"] for slice_ in run["slices"]] == [0]
@@ -183,7 +184,7 @@ def test_a_new_data_set_runs_as_it_is(project: Project, kind: str, language: str
 @pytest.mark.parametrize("kind", list(NEW["kinds"]))
 def test_a_set_has_its_language(tmp_path: Path, kind: str, language: str, capsys: Captured) -> None:
     """No English row is left where the language's own is known, and every row has all columns."""
-    assert new.main(["folk", "--lang", language, "--kind", kind, "--to", str(tmp_path)]) == 0
+    assert new(["folk", "--lang", language, "--kind", kind, "--to", str(tmp_path)]) == 0
     assert "translate" not in capsys.readouterr().out
     every = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "folk").iterdir()}
     if language != "en":
@@ -196,11 +197,11 @@ def test_a_set_has_its_language(tmp_path: Path, kind: str, language: str, capsys
 
 def test_lines_to_translate_are_named(tmp_path: Path, capsys: Captured) -> None:
     """In a language without texts each English line has its number; so has the rubric a word."""
-    new.main(["folk", "--lang", "fr", "--kind", "yes_no", "--to", str(tmp_path)])
+    new(["folk", "--lang", "fr", "--kind", "yes_no", "--to", str(tmp_path)])
     said = capsys.readouterr().out
     assert "dataset.yaml: translate line 7" in said
     assert "fr.csv: translate line 2\n" in said
-    new.main(["kids", "--lang", "fr", "--to", str(tmp_path)])
+    new(["kids", "--lang", "fr", "--to", str(tmp_path)])
     assert "the judge reads English rules: there is no simpleqa.fr.yaml" in capsys.readouterr().out
 
 
@@ -213,7 +214,7 @@ def test_git_ignores_what_runs_write(tmp_path: Path, before: str | None) -> None
     if before is not None:
         file.write_text(before, encoding="utf-8")
     for name in ("folk", "kids"):
-        assert new.main([name, "--to", str(tmp_path / "qa")]) == 0
+        assert new([name, "--to", str(tmp_path / "qa")]) == 0
     lines = file.read_text(encoding="utf-8").splitlines()
     assert lines[: len((before or "").splitlines())] == (before or "").splitlines()
     assert ".qa/" in lines

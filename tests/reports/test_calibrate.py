@@ -18,7 +18,7 @@ from evaluators.core import Case
 from evaluators.judges.lexical.judge import grade
 from evaluators.kinds import NOT_CORRECT
 from reports.commands.calibrate import main as calibrate
-from reports.commands.download import main as download
+from reports.commands.data_sets import download
 from reports.plugin.options import dataset_files, is_left_out
 from tests.support.downloading import BEM, EVOUNA, MOHLER, NQ301, FileServer, file_server, sha256
 from tests.support.fixtures import Captured

@@ -24,7 +24,7 @@ from cases.download.public_files import (
 from cases.labels import Scale
 from cases.loading import load_cases
 from evaluators.command_line import PROGRAMS
-from reports.commands.download import main
+from reports.commands.data_sets import download as main
 from tests.support.downloading import (
     BOOLQ,
     CASES,

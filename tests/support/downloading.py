@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cases.download.public_files import DownloadError, load_benchmarks
-from reports.commands.download import main
+from reports.commands.data_sets import download as main
 from tests.support.loopback import Answer, Loopback, loopback
 from tests.support.tables import kept
 
