@@ -53,19 +53,17 @@ class Baseline:
         if part is None:
             return f"the {self.role} knows no {now.name}; compare with a run of the same slices"
         if part.get("partial") is not False:
-            return (
-                f"only a part of the {self.role}'s slice was run, picked by hand; compare with a "
-                "run of all of it"
-            )
+            what = f"only a part of the {self.role}'s slice was run, picked by hand"
+            return f"{what}; compare with a run of all of it"
         try:
             then = sample_of(part, inner(self.run, "provenance"))
         except (KeyError, ValueError):
             return f"the {self.role} does not say whether it asked all items; run it again"
-        drawn = now.sample
-        same = then and drawn and (then.items, then.seed) == (drawn.items, drawn.seed)
-        if then and not same:
-            return f"the {self.role} asked {then.text}; compare with a run of all, or of the same"
-        return ""
+        if then is None or (
+            now.sample and (then.items, then.seed) == (now.sample.items, now.sample.seed)
+        ):
+            return ""
+        return f"the {self.role} asked {then.text}; compare with a run of all, or of the same"
 
 
 def load_baseline(path: Path, role: Role = "baseline") -> Baseline:

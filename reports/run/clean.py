@@ -63,7 +63,12 @@ def visible(text: str) -> str:
     r"""Return the text with hidden characters written as ``\u202e``, but for tabs and newlines."""
     if text.isascii() and text.isprintable():
         return text  # as most texts are; nothing in it is hidden
-    return HIDDEN.sub(_escape, text.replace("\r\n", "\n"))
+
+    def escape(match: re.Match[str]) -> str:
+        code = ord(match.group())
+        return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+    return HIDDEN.sub(escape, text.replace("\r\n", "\n"))
 
 
 def line(text: str) -> str:
@@ -99,8 +104,3 @@ def prose(text: str, limit: int = 400) -> str:
 
     parts = _ADDRESS.split(cut(line(text), limit))
     return "".join(f"`{part}`" if n % 2 else escaped(part) for n, part in enumerate(parts))
-
-
-def _escape(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from evaluators.core import GRADES, NO, UNANSWERED, YES, State
-from reports.run.evidence import Change, Flip
-from reports.run.record import Record
+from reports.run.evidence import Flip
+from reports.run.record import COLUMNS
 from reports.run.report import Report
 from reports.run.run_json import load_report
 
 if TYPE_CHECKING:
     import pandas as pd
 
-DROPPED = ("metadata", "votes", "digest")
+_OWN = [name for name in COLUMNS if name not in ("key", "metadata", "votes", "digest")]
+_ADDED = ("kind", "passed", "error_kind", "flip", "old_grade", "old_rating", "old_answer")
 TYPES: Mapping[str, str] = {
     "passed": "boolean",
     "rating": "Int64",
@@ -56,7 +57,9 @@ class Run:
             text = value if isinstance(value, str) else ""
             return text.encode("utf-8", "backslashreplace").decode() or value
 
-        cells = {name: list(map(encodable, one)) for name, one in _columns(self.report).items()}
+        rows = _rows(self.report)
+        names = dict.fromkeys((*_OWN, *_ADDED, *(name for row in rows for name in row)))
+        cells = {name: [encodable(row.get(name)) for row in rows] for name in names}
         keys = pd.Index([record.key for record in self.report.records], name="key")
         frame = pd.DataFrame(cells, index=keys)
         for name, order in _orders(self.report).items():
@@ -69,38 +72,24 @@ def load(path: str | Path) -> Run:
     return Run(report=load_report(Path(path)))
 
 
-def _columns(report: Report) -> dict[str, Sequence[object]]:
-    records = report.records
-    columns: dict[str, Sequence[object]] = {
-        field.name: [getattr(record, field.name) for record in records]
-        for field in fields(Record)
-        if field.name not in ("key", *DROPPED)
-    }
+def _rows(report: Report) -> list[dict[str, object]]:
+    compared, found = report.comparison, list[dict[str, object]]()
+    changes = {one.key: one for one in compared.changes} if compared else {}
     kinds = {part.name: part.kind for part in report.slices}
-    columns["kind"] = [kinds.get(f"{r.dataset}:{r.language}") for r in records]
-    columns["passed"] = [record.passes() for record in records]
-    columns["error_kind"] = [record.error.partition(":")[0] or None for record in records]
-    # What the baseline had; an item not among the changes is the same in both.
-    changes = {one.key: one for one in report.comparison.changes} if report.comparison else {}
-    befores = [changes.get(one.key, one) if report.comparison else None for one in records]
-    known = [None if _flip(one) in ("new", "changed") else one for one in befores]
-    columns |= {
-        "flip": [_flip(one) for one in befores],
-        "old_grade": [one.grade if one else None for one in known],
-        "old_rating": [one.rating if one else None for one in known],
-        "old_answer": [one.answer if isinstance(one, Change) else None for one in known],
-    }
-    taken = (*columns, "key")
-    for name in dict.fromkeys(name for record in records for name in record.metadata):
-        cells = [record.metadata.get(name) for record in records]
-        columns[f"meta_{name}" if name in taken else name] = cells
-    return columns
-
-
-def _flip(before: Change | Record | None) -> Flip | None:
-    if before is None:
-        return None
-    return before.flip if isinstance(before, Change) else "same"
+    for record in report.records:
+        # What the baseline had; an item not among the changes is the same in both.
+        change = changes.get(record.key)
+        flip = change.flip if change else "same" if compared else None
+        known = change or record if flip not in (None, "new", "changed") else None
+        row = {name: getattr(record, name) for name in _OWN}
+        kind = kinds.get(f"{record.dataset}:{record.language}")
+        before = (known.grade, known.rating) if known else (None, None)
+        added = (kind, record.passes(), record.error.partition(":")[0] or None, flip, *before)
+        answer = change.answer if change and known else None
+        row |= dict(zip(_ADDED, (*added, answer), strict=True))
+        own = record.metadata.items()
+        found.append(row | {f"meta_{n}" if n in row or n == "key" else n: one for n, one in own})
+    return found
 
 
 def _orders(report: Report) -> Mapping[str, Sequence[str]]:

@@ -83,20 +83,18 @@ def claim(folder: Path) -> Iterator[None]:
 
 
 def _unwritable(folder: Path, error: OSError) -> UsageError:
-    why = f"cannot be written ({error.strerror}); name another"
-    return UsageError(f"--report-dir: {folder} {why}")
+    return UsageError(f"--report-dir: {folder} cannot be written ({error.strerror}); name another")
 
 
 def _lock(file: int) -> bool:
     """Lock a file for this process, not a forked engine; True on a system without locks."""
-    try:
+    with suppress(ImportError, OSError):
         import fcntl  # noqa: PLC0415  # Windows has none
 
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:
-        return True
-    except OSError as error:
-        return not isinstance(error, BlockingIOError | PermissionError)
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            return False
     return True
 
 
@@ -162,8 +160,7 @@ def keep(folder: Path, to: Path, *, packed: bool = False) -> None:
 
 def report_files(folder: Path) -> list[Path]:
     """Return the files of the report that is there, all but ``run.json``."""
-    named = (folder / name for name in OTHERS)
-    return [*filter(Path.is_file, named), *graded_files(folder)]
+    return [*filter(Path.is_file, map(folder.joinpath, OTHERS)), *graded_files(folder)]
 
 
 def graded_files(folder: Path) -> Iterator[Path]:
