@@ -93,15 +93,22 @@ def _inspect(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
     scorers, planned = {}, {}
     notes: tuple[str, ...] = ()
     for one, (head, rows), name in zip(found, logs, named, strict=True):
-        task = head["eval"].get("task", "")
+        about, task = head["eval"], head["eval"].get("task", "")
         if name != model:
             continue
         if task in scorers:
             raise problem(one.path, f"a second log of task {task}; name one log")
         own = [_inspect_sample(task, row) for row in rows]
         samples += own
-        scorers[task] = _inspect_scorers(head, own)
-        data, epochs = part(head["eval"], "dataset"), part(head["eval"], "config").get("epochs")
+        main = part(part(head, "results"), "headline").get("score", "")
+        options = {one["name"]: one.get("options") for one in about.get("scorers") or ()}
+        version = f"task {about.get('task_version', 0)}"
+        names = dict.fromkeys(name for sample in own for name in sample.scores)
+        scorers[task] = [
+            Scorer(name=name, version=f"{version} {canonical(options.get(name.split('/')[0]))}")
+            for name in sorted(names, key=lambda name: name != main)
+        ]
+        data, epochs = part(about, "dataset"), part(about, "config").get("epochs")
         items = len(data.get("sample_ids") or ()) or int(data.get("samples") or 0)
         planned[task] = items * int(epochs or 1)
         if head.get("status") != "success":
@@ -124,19 +131,6 @@ def _log(found: ResultFile) -> tuple[Json, Iterable[Json]]:
         return foreign.member(found, "header.json"), rows
     start = foreign.member(found, "_journal/start.json")  # a run that did not end has no header
     return {**start, "status": "cut short"}, rows
-
-
-def _inspect_scorers(head: Json, samples: Sequence[ScoredSample]) -> list[Scorer]:
-    """Return the scorers, the one of the log's headline first."""
-    about = head["eval"]
-    options = {one["name"]: one.get("options") for one in about.get("scorers") or ()}
-    main = part(part(head, "results"), "headline").get("score", "")
-    names = dict.fromkeys(name for sample in samples for name in sample.scores)
-    task = f"task {about.get('task_version', 0)}"
-    return [
-        Scorer(name=name, version=f"{task} {canonical(options.get(name.split('/')[0]))}")
-        for name in sorted(names, key=lambda name: name != main)
-    ]
 
 
 def _inspect_sample(task: str, row: Json) -> ScoredSample:
