@@ -7,16 +7,9 @@ from dataclasses import dataclass, field
 from cases.dataset import Evidence, Slice, Threshold
 from evaluators.extra_metrics import CHECK
 from evaluators.output import plural
+from evaluators.statistics import metrics
 from evaluators.statistics.count_table import PREMISE, worst_case_fills
 from evaluators.statistics.intervals import UNDEFINED, Estimate, Interval, figure, span_of
-from evaluators.statistics.metrics import (
-    USAGE,
-    Sample,
-    floor_ends,
-    is_repeated,
-    metrics_of,
-    tries_of,
-)
 from reports.metrics.summary import gated_repeats, missing_extras, repeat_estimate, tabulate
 from reports.run.evidence import lacking, usage_estimate
 from reports.run.record import Record
@@ -36,7 +29,7 @@ class UsageInputs:
 
     def _ends(self, name: str) -> list[Estimate]:
         most = (0.0, math.inf)
-        return [usage_estimate(self.records, self.slice_, USAGE[name], one) for one in most]
+        return [usage_estimate(self.records, self.slice_, metrics.USAGE[name], one) for one in most]
 
     def obstacle(self, name: str) -> str:
         """Return why the figures cannot decide a gate on a metric, or nothing."""
@@ -61,7 +54,7 @@ class UsageInputs:
         self, threshold: Threshold, state: GateState, estimate: Estimate, bounds: Interval
     ) -> str:
         """Return the verdict's sentence; ``bounds`` as for ``GateInputs.sentence``."""
-        name, unknown = threshold.measure, lacking(self.records, USAGE[threshold.measure])
+        name, unknown = threshold.measure, lacking(self.records, metrics.USAGE[threshold.measure])
         stem = f"{name} {figure(estimate.value or 0.0, threshold.min, threshold.max)}"
         words = {"PASS": "keeps to", "FAIL": "does not keep to"}
         said = f"{words.get(state, 'is not shown to keep to')} {threshold.bar}"
@@ -86,9 +79,9 @@ class GateInputs:
     """A slice as its gates see it."""
 
     summary: SliceSummary
-    graded: Sample
+    graded: metrics.Sample
     """The graded items."""
-    cases: tuple[Sample, ...]
+    cases: tuple[metrics.Sample, ...]
     """A sample for each extreme result of the ungraded items; else the graded items alone."""
     distrust: str = ""
     """Why the judge is not trusted; empty where it is."""
@@ -102,7 +95,7 @@ class GateInputs:
     def is_bounded(self, name: str) -> bool:
         """Return whether a metric's extremes over the ungraded items are known."""
         sample = self.cases[0]
-        row = metrics_of(sample.kind, sample.whole).get(name)
+        row = metrics.metrics_of(sample.kind, sample.whole).get(name)
         return row is not None and (row.bounded or not self.summary.counts.ungraded)
 
     def values(self, name: str) -> Interval | None:
@@ -123,8 +116,8 @@ class GateInputs:
 
     def obstacle(self, name: str) -> str:
         """Return why the figures cannot decide a gate on a metric, or nothing."""
-        if name not in self.summary.measures and is_repeated(name):
-            return f"{name} needs --repeats {tries_of(name)}; run with so many"
+        if name not in self.summary.measures and metrics.is_repeated(name):
+            return f"{name} needs --repeats {metrics.tries_of(name)}; run with so many"
         if name not in self.summary.measures:
             return f"{name} is not measured on this slice of kind {self.summary.kind}"
         estimate = self.summary.measures[name]
@@ -178,11 +171,11 @@ def gate_inputs(
     records: Sequence[Record],
     summary: SliceSummary,
     distrust: str = "",
-    sample: Sample | None = None,
+    sample: metrics.Sample | None = None,
 ) -> GateInputs:
     """Return what the gates of a slice need; ``sample`` has all its planned records counted."""
     sample = sample or tabulate(records, slice_)
-    cases: tuple[Sample, ...] = (sample,)
+    cases: tuple[metrics.Sample, ...] = (sample,)
     if summary.counts.ungraded:
         cases = tuple(tabulate(records, slice_, fill) for fill in worst_case_fills(sample.patterns))
     kinds = {one.error.partition(":")[0] for one in records if not one.is_graded}
@@ -213,7 +206,7 @@ def slice_gates(
     records: Sequence[Record],
     summary: SliceSummary,
     distrust: str = "",
-    sample: Sample | None = None,
+    sample: metrics.Sample | None = None,
 ) -> tuple[GateResult, ...]:
     """Return the slice's gates on this run alone; ``distrust`` says why its judge is not trusted.
 
@@ -239,7 +232,8 @@ def floor_gates(
     return tuple(
         evaluate(Threshold(measure=name, min=low, max=high, evidence=evidence), inputs)
         for evidence, bars in proofs.items()
-        for name, (low, high) in ((name, floor_ends(name, bar)) for name, bar in bars.items())
+        for name, bar in bars.items()
+        for low, high in [metrics.floor_ends(name, bar)]
     )
 
 

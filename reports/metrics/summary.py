@@ -13,23 +13,11 @@ from cases.dataset import Slice
 from evaluators.core import CORRECT, QAError, State
 from evaluators.kinds import NOT_CORRECT, TWO_WAY, Axes, Cluster, Kind, is_right
 from evaluators.output import plural
+from evaluators.statistics import metrics
 from evaluators.statistics.betting import Ends, Evidence
 from evaluators.statistics.count_table import CountTable, Fill, count_patterns
 from evaluators.statistics.intervals import Estimate
-from evaluators.statistics.metrics import (
-    ALL,
-    ANY,
-    SELF_AGREEMENT,
-    USAGE,
-    Metric,
-    Sample,
-    chance,
-    clustered_mean,
-    is_repeated,
-    metrics_of,
-    tries_of,
-)
-from reports.run.evidence import ConfusionCell, usage_estimates
+from reports.run.evidence import ConfusionCell, usage_estimate
 from reports.run.record import Record
 from reports.run.report import Counts, SliceSummary
 
@@ -42,7 +30,7 @@ if TYPE_CHECKING:
 
 def gated_repeats(slice_: Slice) -> tuple[str, ...]:
     """Return the metrics of repeats that a slice's gates name."""
-    return tuple(one.measure for one in slice_.thresholds if is_repeated(one.measure))
+    return tuple(one.measure for one in slice_.thresholds if metrics.is_repeated(one.measure))
 
 
 def repeat_estimate(
@@ -58,9 +46,9 @@ def repeat_estimate(
         tries[slice_.cluster_of(record), record.id] += [] if ended is None else [ended]
     clusters: dict[Cluster, list[float]] = defaultdict(list)
     for (cluster, _), passed in tries.items():
-        if (value := chance(name, len(passed), sum(passed))) is not None:
+        if (value := metrics.chance(name, len(passed), sum(passed))) is not None:
             clusters[cluster].append(value)
-    return clustered_mean(list(clusters.values()))
+    return metrics.clustered_mean(list(clusters.values()))
 
 
 NO_VALUE = "(none)"  # the heading of the items that lack the field of a breakdown
@@ -77,7 +65,7 @@ def summarise(
     slice_: Slice,
     partial: bool = False,
     for_gates: bool = False,
-    sample: Sample | None = None,
+    sample: metrics.Sample | None = None,
 ) -> SliceSummary:
     """Return the summary of one slice.
 
@@ -107,24 +95,25 @@ def summarise(
 
 
 def _measures(
-    sample: Sample, records: Sequence[Record], slice_: Slice, *, brief: bool
+    sample: metrics.Sample, records: Sequence[Record], slice_: Slice, *, brief: bool
 ) -> dict[str, Estimate]:
     """Return every metric of a slice, or if ``brief`` those that its own gates name."""
     gates, repeats, most = {one.measure for one in slice_.thresholds if not one.of_usage}, {}, 1
-    used = {one.measure for one in slice_.thresholds if one.measure in USAGE} if brief else USAGE
+    gated = {one.measure for one in slice_.thresholds} if brief else metrics.USAGE
     if slice_.kind.answered:
         most = max((record.repeat for record in records), default=1)
     else:  # of repeated judgements also how often two agree
         by_item = tabulate(records, slice_, cluster_of=lambda record: (record.id,))
-        repeats = {SELF_AGREEMENT: by_item.self_agreement()} if by_item.clustered else {}
-    named = () if brief or most == 1 else (f"{ANY}{most}", f"{ALL}{most}")
+        repeats = {metrics.SELF_AGREEMENT: by_item.self_agreement()} if by_item.clustered else {}
+    named = () if brief or most == 1 else (f"{metrics.ANY}{most}", f"{metrics.ALL}{most}")
     return {
         **(sample.estimates(gates if brief else ()) if gates or not brief else {}),
         **repeats,
         **{name: repeat_estimate(records, slice_, name)
-           for name in (*named, *gated_repeats(slice_)) if tries_of(name) <= most},
+           for name in (*named, *gated_repeats(slice_)) if metrics.tries_of(name) <= most},
         **extra_estimates(records, slice_, gates if brief else None),
-        **usage_estimates(records, slice_, used),
+        **{name: one for name, row in metrics.USAGE.items() if slice_.kind.answered
+           and name in gated and (one := usage_estimate(records, slice_, row)).n},
     }  # fmt: skip
 
 
@@ -182,7 +171,7 @@ def tabulate(
     slice_: Slice,
     fill: Fill | None = None,
     cluster_of: Callable[[Record], Cluster] | None = None,
-) -> Sample:
+) -> metrics.Sample:
     """Count the graded records; with ``fill``, the ungraded ones too, by the outcome it gives.
 
     By the slice's clusters, if no others. Raises QAError for labels or grades of another kind.
@@ -205,7 +194,7 @@ def tabulate(
         if cell in places:
             clusters[cluster_of(record)].append(places[cell])
     patterns, items = count_patterns(clusters.values(), (len(golds), len(outcomes)))
-    return Sample(
+    return metrics.Sample(
         kind=slice_.kind,
         patterns=count_table(slice_, patterns, (golds, outcomes), scores_of(records, slice_)),
         items=items,
@@ -228,7 +217,7 @@ def count_table(
     return CountTable(counts=counts, golds=axes[0], outcomes=axes[1], scores=scores, **settings)
 
 
-def counted_outcomes(row: Metric, table: CountTable) -> set[tuple[str, str]]:
+def counted_outcomes(row: metrics.Metric, table: CountTable) -> set[tuple[str, str]]:
     """Return the (gold label, outcome) pairs that a share of all items counts."""
     import numpy as np
 
@@ -245,7 +234,7 @@ def _at_any_look(
 
     Shares of all items have an interval that holds then, ungraded items at either end; others none.
     """
-    rows, found = metrics_of(slice_.kind, table), {}
+    rows, found = metrics.metrics_of(slice_.kind, table), {}
     units: dict[str, list[Record]] = defaultdict(list)
     for record in records:
         units[slice_.place_of(record)].append(record)
@@ -288,7 +277,7 @@ def extra_estimates(
         for record in records:
             if (value := record.measures.get(name)) is not None:
                 clusters[slice_.cluster_of(record)].append(value)
-        found[name] = clustered_mean(list(clusters.values()))
+        found[name] = metrics.clustered_mean(list(clusters.values()))
     return found
 
 

@@ -10,7 +10,6 @@ from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics.agreement import PairAgreement
 from evaluators.statistics.intervals import Estimate
-from evaluators.statistics.metrics import USAGE
 from evaluators.statistics.usage_estimates import UsageMetric
 from evaluators.statistics.youden import Separation
 from reports.run.record import Record
@@ -33,15 +32,6 @@ def taken(record: Record | None, row: UsageMetric) -> float | None:
 def lacking(records: Iterable[Record], row: UsageMetric) -> int:
     """Return of how many items it is not known what their answer took."""
     return sum(taken(record, row) is None for record in records)
-
-
-def usage_estimates(
-    records: Sequence[Record], slice_: Slice, names: Iterable[str] = USAGE
-) -> dict[str, Estimate]:
-    """Return the metrics of what answers took, where known; no grade is needed."""
-    rows = [USAGE[name] for name in names] if slice_.kind.answered else []
-    found = {row.name: usage_estimate(records, slice_, row) for row in rows}
-    return {name: one for name, one in found.items() if one.n}
 
 
 def usage_estimate(
