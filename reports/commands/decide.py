@@ -14,7 +14,6 @@ from reports.imports.foreign import Choice
 from reports.imports.forms import FORMS, ROLES, load
 from reports.imports.runs import MARGIN, ImportedRun, slug, tasks_of
 from reports.render import console
-from reports.render.next_step import next_step
 from reports.render.writer import Files, write, write_files
 from reports.run.baseline import load_baseline
 from reports.run.clean import line
@@ -58,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
     page = next(path for path in write(report, options.to) if path.suffix == ".html")
     said = f"no --gates: the main score may drop by {MARGIN:g} in each slice, and in all together"
     default = [] if options.gates else [said]
-    ends = f"report: {page}", *next_step(report, options.to), report.decision.line
+    ends = f"report: {page}", *console.next_step(report, options.to), report.decision.line
     say(sys.stdout, *map(line, (*default, *console.gates(report), *ends)))
     return report.decision.code
 

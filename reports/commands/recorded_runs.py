@@ -15,7 +15,6 @@ from evaluators.output import plural, say
 from evaluators.text import hint, shown
 from reports.compare.audit import load_plan
 from reports.render import console
-from reports.render.next_step import next_step
 from reports.render.views import date
 from reports.render.writer import FORMATS, Files, WriteError, write, write_files
 from reports.run.baseline import Baseline, load_baseline
@@ -246,7 +245,8 @@ def _earlier(
 
 
 def _say_decided(report: Report, to: Path | None, folder: Path, *runs: Path) -> int:
-    lines = *console.gates(report, folder), *save(report, to, *runs), *next_step(report, folder)
+    saved, then = save(report, to, *runs), console.next_step(report, folder)
+    lines = *console.gates(report, folder), *saved, *then
     say(sys.stdout, *map(line, (*lines, report.decision.line)))
     return report.decision.code
 

@@ -202,7 +202,7 @@ class Controller:
             self._run.start(())  # an empty shard: `merge` must hear of it
             return self._finish(0)
         if code == pytest.ExitCode.NO_TESTS_COLLECTED and self._plan.items:
-            from reports.render.next_step import whole_run  # noqa: PLC0415  # only for such a run
+            from reports.render.console import whole_run  # noqa: PLC0415  # only for such a run
 
             names = f"{whole_run(_command(self._config))} --collect-only -q"
             self._last_line = f"no item selected: exit {code}; all items by name: {names}"

@@ -25,8 +25,6 @@ from reports.plugin.results import SessionResults
 from reports.plugin.run import ENOUGH, EngineRun
 from reports.plugin.worker import gc_paused
 from reports.render import console, html, words
-from reports.render.console import annotations
-from reports.render.next_step import next_step
 from reports.render.writer import append_summary, write
 from reports.run import clean
 from reports.run.json_data import ordered
@@ -151,7 +149,7 @@ def ci_link(environment: Mapping[str, str]) -> dict[str, str]:
 def ci_lines(report: Report, environment: Mapping[str, str]) -> Iterator[str]:
     """Yield the commands that annotate a GitHub run; none elsewhere."""
     if environment.get("GITHUB_ACTIONS") == "true":
-        yield from annotations(report)
+        yield from console.annotations(report)
 
 
 # The terminal
@@ -176,7 +174,7 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
     before = previous(folder) / "report.html"
     if report.verdict not in ("PASS", "FAIL") and before.is_file():
         ends.append(f"the last one that decided: {before}")
-    ends += next_step(report, folder)
+    ends += console.next_step(report, folder)
     for line in (*console.warnings(report.comparison), *notes, *ends):
         reporter.write_line(line)
     for line in ci_lines(report, os.environ):

@@ -84,7 +84,7 @@ class Files:
 
 
 class WriteError(UnwrittenError):
-    """The report could not be written. ``needed`` is its size in bytes."""
+    """The report could not be written; the message says how many bytes it needs."""
 
     def __init__(self, path: Path, needed: int, error: OSError) -> None:
         reason = error.strerror or type(error).__name__
@@ -92,8 +92,6 @@ class WriteError(UnwrittenError):
             f"{path}: the report cannot be written ({reason}); it needs {needed:,} bytes: "
             "free the space, or choose another folder (--report-dir, --to)"
         )
-        self.path = path
-        self.needed = needed
 
 
 def write(report: Report, folder: Path, transcripts: Source | None = None) -> tuple[Path, ...]:

@@ -34,7 +34,6 @@ from reports.plugin.progress import (
     ticking,
 )
 from reports.render import console
-from reports.render.next_step import next_step
 from reports.run.report import WARNING, Decision, TrendPoint
 from tests.support.fixtures import Patch
 from tests.support.projects import BAR, Project, graded
@@ -344,4 +343,4 @@ def test_the_command_that_goes_on(
         trend=(TrendPoint(name="v7", started="", model="", slices={}),) if "trend" in given else (),
     )
     wanted = [f"next: {step}".replace("OUT/..", "reports").replace("OUT", "reports/out")]
-    assert next_step(own, tmp_path / "reports" / "out") == (wanted if step else [])
+    assert console.next_step(own, tmp_path / "reports" / "out") == (wanted if step else [])
