@@ -7,9 +7,7 @@ environment variables on import, so they are set first.
 import asyncio
 import os
 import re
-import threading
 import warnings
-import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -35,7 +33,6 @@ from pydantic import BaseModel  # noqa: E402
 from evaluators.core import (  # noqa: E402
     Ask,
     Case,
-    Judge,
     JudgeError,
     Message,
     Model,
@@ -192,47 +189,18 @@ def build(spec: MetricSpec, model: DeepEvalBaseLLM) -> BaseMetric:
     )
 
 
-Judged = tuple[Verdict, Usage]
-"""A verdict, and the usage of the replies behind it."""
-
-
-class JudgeSession:
+class JudgeSession(CallThread):
     """The models, ledger and limits of one judge, which metrics may share. Raises UsageError."""
 
     def __init__(self, judge: str, settings: CallSettings | None = None) -> None:
         self.name, self.settings = judge, settings or CallSettings()
         key_of = (lambda spec: None) if self.settings.replay else require_key
         self.judges = made = connect_judges(PanelSpec.parse(judge), key_of)
-        self._session = CallSession(made.models, made.specs, self.settings, "max_cost")
-        self._lock = threading.Lock()
-        self._thread: CallThread | None = None
-
-    def ask(self, judge: Judge, case: Case, answer: str) -> Future[Judged]:
-        """Return the verdict's future, which raises what the judge or the call raised."""
-
-        async def judged(caller: Caller) -> Judged:
-            meter = Meter(price=caller.price)
-            return await judge.judge(case, answer, caller.metered(meter)), meter.usage
-
-        with self._lock:
-            if self._thread is None:
-                self._thread = CallThread(self._session)
-                weakref.finalize(self, self._thread.close)
-            return self._thread.submit(judged)
-
-    def close(self) -> None:
-        """Close connections and files; the next question opens them again."""
-        with self._lock:
-            if self._thread is not None:
-                self._thread.close()
-            self._thread = None
+        super().__init__(CallSession(made.models, made.specs, self.settings, "max_cost"))
 
 
 class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
-    """One of our judges as a metric of deepeval's, for ``assert_test`` and ``evaluate``.
-
-    The score is 1 for a passing label and 0 for any other; for a rated rubric (rating - 1) / 9.
-    """
+    """One of our judges in deepeval: 1 for a passing label, else 0; if rated, (rating - 1) / 9."""
 
     __name__ = "Judge"
 
@@ -245,9 +213,8 @@ class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
     ) -> None:
         """Raise UsageError for an unknown judge or rubric.
 
-        ``judge`` is what ``--judge`` takes (several SPECs are separated by spaces), or a
-        JudgeSession that metrics share. ``threshold`` defaults to 1 for grades and to the rubric's
-        pass bar for ratings.
+        ``judge`` is what ``--judge`` takes, or a JudgeSession to share. ``threshold`` defaults to
+        1 for grades and to the rubric's pass bar for ratings.
         """
         # deepeval copies a metric by its constructor's arguments: the copies share the session.
         self.judge = JudgeSession(judge) if isinstance(judge, str) else judge
@@ -256,41 +223,39 @@ class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
         bar = (found.pass_bar - 1) / 9 if found.style == "rated" else 1.0
         self.threshold = bar if threshold is None else threshold
         place = Place(style=found.style, rubric=found, audited=False, name=self.__name__)
-        self._asked: Judge = self.judge.judges.build(place)
+        self._asked = self.judge.judges.build(place)
 
     def measure(self, test_case: LLMTestCase, *args: object, **options: object) -> float:
         """Return the score, from 0 to 1. Raises as ``a_measure``."""
         return self._settled(lambda: self._ask(test_case).result())
 
     async def a_measure(self, test_case: LLMTestCase, *args: object, **options: object) -> float:
-        """Return the score, from 0 to 1.
+        """Return the score, from 0 to 1. Raises CallError or JudgeError where there is none.
 
-        Raises CallError or JudgeError if the judge cannot be reached or its replies not be read.
         A reply that was paid for is kept even if this is cancelled.
         """
-        asked = asyncio.wrap_future(self._ask(test_case))
-        await asyncio.wait([asked])
+        await asyncio.wait([asked := asyncio.wrap_future(self._ask(test_case))])
         return self._settled(asked.result)
 
-    def _ask(self, test_case: LLMTestCase) -> Future[Judged]:
+    def _ask(self, test_case: LLMTestCase) -> Future[tuple[Verdict, Usage]]:
         self.score = self.success = self.reason = self.error = None
-        self.evaluation_cost = self.input_tokens = self.output_tokens = None
         for name in ("input", "actual_output", "expected_output"):
             if not isinstance(getattr(test_case, name), str):
                 raise MissingTestCaseParamsError(f"'{name}' cannot be None for the 'Judge' metric")
         shown: Sequence[object] = test_case.retrieval_context or test_case.context or []
-        case = Case(
-            id="deepeval",
-            dataset="deepeval",
-            language=self.language,
-            row=1,
-            question=test_case.input,
-            golds=(test_case.expected_output or "",),
-            context="\n\n".join(str(getattr(part, "context", part)) for part in shown),
-        )
-        return self.judge.ask(self._asked, case, str(test_case.actual_output))
+        context = "\n\n".join(str(getattr(part, "context", part)) for part in shown)
+        case = Case(id="deepeval", dataset="deepeval", language=self.language, row=1,
+                    question=test_case.input, golds=(str(test_case.expected_output),),
+                    context=context)  # fmt: skip
 
-    def _settled(self, result: Callable[[], Judged]) -> float:
+        async def judged(caller: Caller) -> tuple[Verdict, Usage]:
+            ask = caller.metered(meter := Meter(price=caller.price))
+            return await self._asked.judge(case, str(test_case.actual_output), ask), meter.usage
+
+        return self.judge.submit(judged)
+
+    def _settled(self, result: Callable[[], tuple[Verdict, Usage]]) -> float:
+        self.evaluation_cost = self.input_tokens = self.output_tokens = None
         try:
             verdict, usage = result()
         except Exception as error:
@@ -302,8 +267,3 @@ class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
         self.input_tokens, self.output_tokens = usage.input_tokens, usage.output_tokens
         self.is_successful()
         return score
-
-    def is_successful(self) -> bool:
-        """Return whether the last answer reached the threshold; False if there is no score."""
-        self.success = self.error is None and (self.score or 0.0) >= (self.threshold or 0.0)
-        return self.success

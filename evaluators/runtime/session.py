@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
@@ -119,39 +120,58 @@ async def ask_each(
 
 
 class CallThread:
-    """Makes a session's calls in a thread of its own, whatever event loop its caller has or not."""
+    """Makes a session's calls in a thread of its own, whatever event loop its caller has or not.
+
+    The first call starts it, also after ``close``.
+    """
 
     def __init__(self, session: CallSession) -> None:
-        self._opened: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, Caller]] = Future()
-        self._thread = threading.Thread(
-            target=self._run, args=(session,), name="qa-calls", daemon=True
-        )
-        self._thread.start()
-        self._loop, self._closing, self._caller = self._opened.result()
+        self._session, self._lock = session, threading.Lock()
+        self._opened: tuple[asyncio.AbstractEventLoop, Caller] | None = None
+        self._end: Callable[[], object] = lambda: None
 
     def submit(self, work: Callable[[Caller], Coroutine[Any, Any, T]]) -> Future[T]:
-        """Return the future result of this work."""
-        return asyncio.run_coroutine_threadsafe(work(self._caller), self._loop)
+        """Return the future result of this work. Raises UsageError if no ledger can be opened."""
+        with self._lock:
+            if self._opened is None:
+                opened: Future[_Opened] = Future()
+                thread = threading.Thread(target=_serve, args=(self._session, opened), daemon=True)
+                thread.start()
+                loop, closing, caller = opened.result()
+                self._end = weakref.finalize(self, _end, thread, loop, closing)
+                self._opened = loop, caller
+            loop, caller = self._opened
+            return asyncio.run_coroutine_threadsafe(work(caller), loop)
 
     def close(self) -> None:
         """Close the connections and end the thread; calls in flight are given up."""
-        with suppress(RuntimeError):  # closed before
-            self._loop.call_soon_threadsafe(self._closing.set)
-        if threading.current_thread() is not self._thread:
-            self._thread.join(CLOSING_SECONDS)
+        with self._lock:
+            self._end()
+            self._opened = None
 
-    def _run(self, session: CallSession) -> None:
-        try:
-            session.run(self._serve)
-        except Exception as error:  # noqa: BLE001  # a ledger that cannot be opened, for instance
-            if not self._opened.done():
-                self._opened.set_exception(error)
 
-    async def _serve(self, caller: Caller) -> None:
+_Opened = tuple[asyncio.AbstractEventLoop, asyncio.Event, Caller]
+
+
+def _serve(session: CallSession, opened: Future[_Opened]) -> None:
+    async def serve(caller: Caller) -> None:
         closing = asyncio.Event()
-        self._opened.set_result((asyncio.get_running_loop(), closing, caller))
+        opened.set_result((asyncio.get_running_loop(), closing, caller))
         await closing.wait()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+
+    try:
+        session.run(serve)
+    except Exception as error:  # noqa: BLE001  # a ledger that cannot be opened, for instance
+        if not opened.done():
+            opened.set_exception(error)
+
+
+def _end(thread: threading.Thread, loop: asyncio.AbstractEventLoop, closing: asyncio.Event) -> None:
+    with suppress(RuntimeError):  # closed before
+        loop.call_soon_threadsafe(closing.set)
+    if threading.current_thread() is not thread:
+        thread.join(CLOSING_SECONDS)

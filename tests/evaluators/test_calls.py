@@ -259,8 +259,9 @@ def test_the_deadline_holds_for_all_runs_together(tmp_path: Path) -> None:
 def test_a_ledger_that_cannot_be_opened_is_the_askers_error(tmp_path: Path) -> None:
     """The thread that would make the calls hands the error to whoever wanted to ask."""
     (tmp_path / "ledger").write_bytes(b"no ledger at all" * 99)
+    thread = CallThread(session_of(Scripted(lambda request: core.Reply()), tmp_path))
     with pytest.raises(core.UsageError, match="ledger"):
-        CallThread(session_of(Scripted(lambda request: core.Reply()), tmp_path))
+        thread.submit(lambda caller: asyncio.sleep(0))
 
 
 def test_a_fatal_error_stops_all_jobs(tmp_path: Path) -> None:
