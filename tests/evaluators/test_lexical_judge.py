@@ -312,7 +312,7 @@ def test_units_are_those_of_cldr(text: str, language: str, unit: str | None) -> 
 def test_a_day_is_the_same_in_any_form(text: str, language: str) -> None:
     """Every way to write a day is read as that day."""
     known = tables(language)
-    assert (1989, 3, 5) in [date.parts for date in find_dates(in_figures(read(text), known), known)]
+    assert (1989, 3, 5) in [date[:3] for date in find_dates(in_figures(read(text), known), known)]
     assert grade(case("5 March 1989", language=language, question="When?"), text).grade == CORRECT
 
 

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations, pairwise
+from typing import NamedTuple
 
 from evaluators.core import Case
 from evaluators.judges.lexical import numbers
@@ -28,8 +28,7 @@ _BACK = 4  # words before it within which English names the speaker
 _HEAVY = 3  # words beside a number above which the gold is more than the number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class Form(NamedTuple):
     """One accepted form of a gold."""
 
     text: Text
@@ -52,11 +51,6 @@ class Form:
     """Its words that stand next to a numeral, with its value: the first Elizabeth is no second."""
 
     @property
-    def counted(self) -> bool:
-        """Whether it is a number or a date."""
-        return self.quantity is not None or self.date is not None
-
-    @property
     def bare_number(self) -> float | None:
         """The number or year, where the form is nothing else; None with a unit or other words."""
         one, date = self.quantity, self.date
@@ -74,7 +68,7 @@ def forms(gold: str, known: Tables) -> tuple[Form, ...]:
         limits = (min(ends), max(ends)) if len(ends) == 2 else None
     accepted = [_form(raw, known, limits) for raw in dict.fromkeys(_variants(bare, known))]
     if town := _TOWN.fullmatch(_PARENTHESIS.sub("", bare).strip(" .")):
-        accepted.append(replace(_form(town[1], known, None), place=True))
+        accepted.append(_form(town[1], known, None)._replace(place=True))
     return tuple(form for form in accepted if form.text.words)
 
 
@@ -103,11 +97,13 @@ def _variants(gold: str, known: Tables) -> Iterable[str]:
 def _form(raw: str, known: Tables, limits: tuple[float, float] | None) -> Form:
     text = in_figures(read(raw), known)
     text = without(text, known.words["articles"].difference(text.words[-1:]))
-    date, quantity = _only_date(text, known), _only_quantity(raw, text, known)
+    spare = known.words["function"] | known.words["date_fillers"] | known.words["approximate"]
+    quantity = _only_quantity(raw, text, known, spare)
     if quantity and limits:
-        quantity = replace(quantity, limits=limits)
-    if quantity and quantity.limits:
-        date = None
+        quantity = quantity._replace(limits=limits)
+    dates = [] if quantity and quantity.limits else numbers.find_dates(text, known)
+    told = {word for word in text.words if word not in spare and word not in known.weekdays}
+    alone = len(dates) == 1 and told <= {*text.words[dates[0].start : dates[0].end]}
     light = known.words["function"] | known.words["titles"]
     small = [word for word in raw.split() if word[:1].islower()]
     heavy = [word for word in raw.split() if fold(word) not in light | known.words["joiners"]]
@@ -117,8 +113,8 @@ def _form(raw: str, known: Tables, limits: tuple[float, float] | None) -> Form:
         content=tuple(word for word in text.words if word not in light) or text.words,
         common=frozenset(read(" ".join(small)).words),
         named=named,
-        quantity=None if date else quantity,
-        date=date,
+        quantity=None if alone else quantity,
+        date=dates[0] if alone else None,
         listed=named and known.any_of("joiners", text.words[1:-1]),
         numerals=numerals(raw, text),
     )
@@ -137,15 +133,7 @@ def numerals(raw: str, text: Text) -> frozenset[tuple[str, int]]:
     return frozenset(firsts.union(pair for pair in others if pair[1] in _NUMERALS))
 
 
-def _only_date(text: Text, known: Tables) -> Date | None:
-    light = known.words["function"] | known.words["date_fillers"] | known.words["approximate"]
-    rest = {word for word in text.words if word not in light and word not in known.weekdays}
-    dates = numbers.find_dates(text, known)
-    alone = len(dates) == 1 and rest <= {*text.words[dates[0].start : dates[0].end]}
-    return dates[0] if alone else None
-
-
-def _only_quantity(raw: str, text: Text, known: Tables) -> Quantity | None:
+def _only_quantity(raw: str, text: Text, known: Tables, spare: frozenset[str]) -> Quantity | None:
     """Return the quantity of a text that is little else, or nothing but a range: "60-100"."""
     figures = numbers.find_quantities(text, known)
     years = [bool(YEAR.fullmatch(text.words[one.start])) and not one.unit for one in figures]
@@ -155,13 +143,11 @@ def _only_quantity(raw: str, text: Text, known: Tables) -> Quantity | None:
         gap = text.gaps[figures[1].start]
         dashed = figures[0].end == figures[1].start and not DASHES.isdisjoint(gap)
         if low <= high and (".." in gap or (dashed and not after and not all(years))):
-            return replace(figures[1], limits=(low, high))
+            return figures[1]._replace(limits=(low, high))
     if len(figures) != 1 or years[0]:
         return None
     figure = figures[0]
-    light = known.words["function"] | known.words["approximate"] | known.words["date_fillers"]
-    rest = text.words[: figure.start] + text.words[figure.end :]
-    heavy = {word for word in rest if word not in light}
+    heavy = {*text.words[: figure.start], *text.words[figure.end :]} - spare
     capitals = read(" ".join(word for word in raw.split() if word[:1].isupper())).words
     part = figure.start and text.gaps[figure.start] in DASHES  # of a name such as iron-56
     telling = any(word.isdecimal() or word in capitals for word in heavy)
@@ -192,7 +178,9 @@ class Answer:
         """Its words that stand next to a numeral, with its value."""
         self.truncated = beginning != answer
         """Whether the answer went on beyond the limit."""
-        self.capitals = _capitals(beginning)
+        said = ["", *beginning.split()]
+        bare = (w.lstrip("\"'([“„«*") for last, w in pairwise(said) if last[-1:] not in _ENDS)
+        self.capitals = frozenset(read(" ".join(w for w in bare if w[:1].isupper())).words)
         """Words that begin with a capital, the first words of later sentences left out."""
         self.dates = numbers.find_dates(self.text, known)
         self.quantities = numbers.find_quantities(self.text, known)
@@ -205,22 +193,16 @@ class Answer:
             *(range(date.start, date.end) for date in self.dates)  # „май“ is May
         )
         """The places of the words that only say how sure the answer is."""
-        small = (known.words[key] for key in ("openers", "function", "contrasts"))
-        self.idle_words = frozenset[str]().union(*small)
-        """The words that only open an answer or hold it together."""
-        idle, words = self.idle_words | self.question_words, enumerate(self.text.words)
+        idle, words = known.words["idle"] | self.question_words, [*enumerate(self.text.words)]
         self.own_words = [word for i, word in words if word not in idle and i not in self.hedges]
         """The words that neither repeat the question nor hold the answer together."""
+        own = {*self.own_words}
+        self.told = [word for i, word in words if i and i not in self.refused and word in own]
+        """Of these, all but the answer's first word and those of refusals."""
 
     def asks(self, key: str) -> bool:
         """Return whether the question holds a word of this list."""
         return self.tables.any_of(key, self.question_words)
-
-
-def _capitals(answer: str) -> frozenset[str]:
-    raw = ["", *answer.split()]
-    bare = (word.lstrip("\"'([“„«*") for last, word in pairwise(raw) if last[-1:] not in _ENDS)
-    return frozenset(read(" ".join(word for word in bare if word[:1].isupper())).words)
 
 
 def _last_word(text: Text, known: Tables) -> Text:
@@ -233,7 +215,7 @@ def _last_word(text: Text, known: Tables) -> Text:
         and (end - start > 1 or BREAK.search(gaps[end]))
     ]  # fmt: skip
     last = ends[-1] if ends else 0
-    return replace(text, words=words[last:], gaps=gaps[last:])
+    return Text(words[last:], gaps[last:])
 
 
 def _refusals(text: Text, known: Tables) -> Iterator[Span]:

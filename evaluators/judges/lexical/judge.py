@@ -1,8 +1,9 @@
 """The judge without a model: a placeholder, and the cheap half of a cascade."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice, pairwise, takewhile
+from typing import NamedTuple
 
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, Ask, Case, Verdict
 from evaluators.judges.lexical.analysis import BREAK, Answer
@@ -23,10 +24,7 @@ class LexicalJudge:
     spec = "lexical"
 
     async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
-        """Return the verdict that the rules give; never asks.
-
-        Raises JudgeError (``judge_timeout``) where they take too long over a long answer.
-        """
+        """Return the rules' verdict. Raises JudgeError (``judge_timeout``) if they take long."""
         if len(answer) <= SHORT:
             return grade(case, answer)
         return await off_the_loop(self.spec, lambda _: grade(case, answer), ask)
@@ -79,10 +77,9 @@ def _compared(answer: Answer) -> Verdict:
 
 
 def _is_sure(match: Match, answer: Answer) -> bool:
-    """Return whether the answer is a declared form with nothing of substance besides.
+    """Return whether the answer is a declared form, with light words and the question's in order.
 
-    Besides it may have words that hold a sentence together, and words of the question in their
-    order there: "Spain beat Italy" does not answer who beat Spain.
+    "Spain beat Italy" does not answer who beat Spain.
     """
     known, words, gaps = answer.tables, answer.text.words, answer.text.gaps
     rest = words[: match.start] + words[match.end :]
@@ -93,14 +90,14 @@ def _is_sure(match: Match, answer: Answer) -> bool:
     suffixed = any(sign in DASHES or sign == "+" for sign in signs)  # "3-an", "A+"
     if not match.exact or match.form.place or answer.is_open or doubtful or suffixed or ordinal:
         return False
-    phrases = any(known.phrases[key].within(words) for key in ("negations", "more", "less"))
+    phrases = any(any(known.phrases[key].spans(words)) for key in ("negations", "more", "less"))
     keys = ("alternatives", "contrasts", "faults", "approximate", "between")
     echoes = answer.question_words.issuperset(words[match.start : match.end])
     asks = any("?" in gap for gap in gaps)
     if phrases or echoes or asks or any(known.any_of(key, rest) for key in keys):
         return False
     asked, alike = iter(answer.question.words), Tolerance(known).alike
-    idle = answer.idle_words - known.words["joiners"]
+    idle = known.words["idle"] - known.words["joiners"]
     own = (word for word in rest if word not in idle)
     return all(any(alike(one, word) for one in asked) for word in own)
 
@@ -115,9 +112,9 @@ def _is_coarse(answer: Answer) -> bool:
         if any(all(map(alike, one, own)) for one in lands):
             return True
     for form in answer.forms:
-        wanted = form.quantity.values[0] if form.quantity else 0.0
-        for found in answer.quantities if form.quantity else ():
-            if _leaves_room(found.values[0], wanted, found.start, answer):
+        if gold := form.quantity:
+            places = ((one.values[0], gold.values[0], one.start) for one in answer.quantities)
+            if any(_leaves_room(*place, answer) for place in places):
                 return True
         if dates and (date := form.date):
             rooms = (_leaves_room(d.year or 0, date.year or 0, d.start, answer) for d in dates)
@@ -143,49 +140,46 @@ _REMARK = 2  # own words from which a clause says something
 
 def _declines(answer: Answer) -> bool:
     """Return whether an answer declines or doubts, and does not offer anything in doubt."""
-    counted = any(form.counted for form in answer.forms)
+    if not answer.hedges:
+        return bool(answer.refusals)
+    counted = any(form.quantity or form.date for form in answer.forms)
     named = all(form.named for form in answer.forms)
-    fits = (
+    return not any(
         word.isdecimal() if counted or word.isdecimal() else word in answer.capitals or not named
-        for word in _told(answer)
+        for word in answer.told
     )
-    return bool(answer.refusals or answer.hedges) and not (answer.hedges and any(fits))
 
 
 def _is_bare(answer: Answer) -> bool:
     """Return whether a refusal names nothing and counts nothing that could be an answer."""
     known, words = answer.tables, answer.text.words
-    offers = any(word.isdecimal() or word in answer.capitals for word in _told(answer))
+    offers = any(word.isdecimal() or word in answer.capitals for word in answer.told)
     turns = any(known.any_of(key, words) for key in ("contrasts", "alternatives"))
     brief = len(answer.own_words) <= _BARE and not answer.truncated
     return brief and not offers and not turns and not answer.hedges
 
 
-def _told(answer: Answer) -> list[str]:
-    """Return the answer's own words, all but the first one and those of a refusal."""
-    words, own = enumerate(answer.text.words), set(answer.own_words)
-    return [word for i, word in words if i and i not in answer.refused and word in own]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Clause:
+class _Clause(NamedTuple):
     """What a part of an answer to a question without an ordinary answer does."""
 
-    denies: bool  # something, in set words or before a verb
-    explicit: bool  # denies in set words, such as "there is no"
-    declines: bool  # has a refusal
-    is_plain: bool  # neither denies nor declines
-    offers: bool  # a name or a number that neither the question nor the gold has
-    has_own: bool  # words of its own
-    states: bool  # enough of its own to be an answer
     opener: str  # its first word
+    own: int  # words that neither the question nor the gold has
+    offers: bool  # a name or a number among them
+    explicit: bool  # denies something in set words, such as "there is no"
+    denies: bool  # in set words or before a verb
+    declines: bool  # has a refusal
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it neither denies nor declines."""
+        return not self.denies and not self.declines
 
 
 def _grade_premise(answer: Answer, mark: str) -> Verdict:
     """Return the verdict where forms say what is true instead; sure of a leading denial alone."""
     clauses = [*_clauses(answer)]
     declined = any(one.declines for one in clauses) or bool(answer.hedges)
-    asks = answer.tables.phrases["clarifications"].within(answer.text.words)
+    asks = any(answer.tables.phrases["clarifications"].spans(answer.text.words))
     asks = asks or "?" in answer.text.gaps[-1]
     denial = _denial(clauses, answer)
     offered = any(one.offers and one.is_plain for one in clauses)
@@ -199,7 +193,7 @@ def _grade_premise(answer: Answer, mark: str) -> Verdict:
         return Verdict(grade=CORRECT, reason="the answer says what is true instead")
     turns = answer.tables.words["contrasts"]
     first = takewhile(lambda one: not one.declines, clauses)
-    stated = any(one.states and one.is_plain for one in first) or any(
+    stated = any(one.is_plain and (one.offers or one.own >= _REMARK) for one in first) or any(
         after.opener in turns and before.is_plain != after.is_plain
         for before, after in pairwise(clauses)
     )
@@ -219,10 +213,10 @@ def _clauses(answer: Answer) -> Iterator[_Clause]:
         if place == 0 or BREAK.search(gaps[place]) or word in known.words["contrasts"]
     ]  # fmt: skip
     shared = answer.question_words | answer.gold_words
-    alike = Tolerance(known, scripts=answer.text.cyrillic).alike
+    alike = Tolerance(known, names=True).alike
     heard = {word for word in set(words) if any(alike(one, word) for one in shared)}
     for start, end in zip(begins, [*begins[1:], len(words)], strict=True):
-        yield _clause(answer, start, end, heard - answer.idle_words)
+        yield _clause(answer, start, end, heard - known.words["idle"])
 
 
 def _clause(answer: Answer, start: int, end: int, heard: set[str]) -> _Clause:
@@ -230,7 +224,7 @@ def _clause(answer: Answer, start: int, end: int, heard: set[str]) -> _Clause:
     taken = answer.refused | answer.hedges
     own = [
         place for place in range(start, end)
-        if place not in taken and words[place] not in heard | answer.idle_words
+        if place not in taken and words[place] not in heard | known.words["idle"]
         and not (gaps[place] in DASHES and words[place] in known.endings)  # "NATO-nak"
     ]  # fmt: skip
     named = [i for i in own if words[i].isdecimal() or (i and words[i] in answer.capitals)]
@@ -253,26 +247,15 @@ def _clause(answer: Answer, start: int, end: int, heard: set[str]) -> _Clause:
     denies = bool(set_words or bare) and not doubts and not named
     declines = not answer.refused.isdisjoint(range(start, end))
     denies = denies or (declines and known.any_of("such", words[start:end]))
-    return _Clause(
-        explicit=bool(set_words),
-        denies=denies,
-        declines=declines,
-        is_plain=not denies and not declines,
-        offers=bool(named),
-        has_own=bool(own),
-        states=bool(named) or len(own) >= _REMARK,
-        opener=words[start],
-    )
+    return _Clause(words[start], len(own), bool(named), bool(set_words), denies, declines)
 
 
 def _denial(clauses: Sequence[_Clause], answer: Answer) -> _Clause | None:
-    """Return the clause that denies the premise, if no other one has offered anything before it.
-
-    One that only completes what was said ("a hill that is no more") denies nothing.
-    """
+    """Return the clause that denies the premise, if no other one has offered anything before."""
     opens = answer.tables.words["relatives"]
     for place, one in enumerate(clauses):
-        completes = one.opener in opens and place and clauses[place - 1].has_own
+        # one that only completes what was said ("a hill that is no more") denies nothing
+        completes = one.opener in opens and place and clauses[place - 1].own
         if one.denies and not completes:
             return one
         if one.offers:
@@ -283,6 +266,6 @@ def _denial(clauses: Sequence[_Clause], answer: Answer) -> _Clause | None:
 def _tells_truth(answer: Answer) -> bool:
     """Return whether the answer has a name or number of what is true that the question lacks."""
     telling = {word for form in answer.forms for word in form.text.words if word not in form.common}
-    telling -= answer.question_words | answer.idle_words
-    alike = Tolerance(answer.tables, scripts=answer.text.cyrillic).alike
+    telling -= answer.question_words | answer.tables.words["idle"]
+    alike = Tolerance(answer.tables, names=True).alike
     return any(alike(one, word) for one in telling for word in {*answer.text.words})

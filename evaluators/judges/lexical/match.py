@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, pairwise, zip_longest
+from typing import NamedTuple
 
-from evaluators.judges.lexical.analysis import BREAK, Answer, Form, Span
+from evaluators.judges.lexical.analysis import BREAK, Answer, Form
 from evaluators.judges.lexical.numbers import DASHES, Date, Quantity
 from evaluators.judges.lexical.tables import Tables, Text, sound
 
@@ -19,7 +20,6 @@ _BETWEEN = 3  # words between a given name and the family name
 _REACH = 3  # words over which a negation reaches
 _MANY = 3  # rivals that make a list of guesses
 _LISTED = 0.6  # share of the answer's own words from which it is a list
-_APPOSITION = 10  # words of an answer that is a name with an apposition
 _TURN = 6  # words after "but" within which another candidate stands
 _STOP = re.compile(r"[.;!?\n…]")
 _VOWELS = frozenset("aeiouy")
@@ -27,11 +27,10 @@ _VOWELS = frozenset("aeiouy")
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How freely words are compared: inflected ends, typing errors in names, another script."""
+    """How freely words are compared: inflected ends; in names typing errors and sounds too."""
 
     tables: Tables
     names: bool = False
-    scripts: bool = False
     capitals: frozenset[str] = frozenset()
     """Words that may be names; none where every word may."""
 
@@ -43,9 +42,10 @@ class Tolerance:
             return False
         if _inflected(wanted, word, self.tables.endings):
             return True
-        heard = self.scripts and min(map(len, (wanted, word, sound(wanted) + "."))) > 3
-        by_sound = heard and _mistyped(sound(wanted), sound(word))
-        return by_sound or (self.names and _mistyped(wanted, word))
+        heard = min(map(len, (wanted, word, sound(wanted) + "."))) > 3
+        return self.names and (
+            _mistyped(wanted, word) or (heard and _mistyped(sound(wanted), sound(word)))
+        )
 
     def places_of(self, wanted: str, answer: Text) -> list[int]:
         """Return the positions of words alike to the wanted one; only equal ones if any is."""
@@ -79,8 +79,7 @@ def _mistyped(one: str, other: str) -> bool:
     return not prefixed and OSA.distance(one, other) <= (1 if shortest < 9 else 2)
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A place of an answer that may be a gold: word positions, ``end`` excluded."""
 
     form: Form
@@ -97,36 +96,31 @@ def find_matches(form: Form, answer: Answer) -> Iterator[Match]:
     if form.place and not answer.asks("places"):
         return
     if form.date:
-        for date in _dates(form.date, answer):
-            exact = date.parts == form.date.parts
-            yield Match(form, date.start, date.end, "the date is the gold's", exact)
-    elif gold := form.quantity:
-        rule = "the number agrees to the gold's last significant figure"
-        for found in _quantities(gold, answer):
-            same = (gold.values, gold.unit, gold.step)
-            exact = (found.values, found.unit, found.step) == same
-            yield Match(form, found.start, found.end, rule, exact)
+        yield from _dated(form, form.date, answer)
+    elif form.quantity:
+        yield from _counted(form, form.quantity, answer)
     else:
-        for start, end in _runs(form.text.words, answer.text):
-            yield Match(form, start, end, "the gold stands in the answer", exact=True)
+        yield from _in_order(form, answer.text)
         yield from _loose(form, answer)
 
 
-def _dates(gold: Date, answer: Answer) -> Iterator[Date]:
+def _dated(form: Form, gold: Date, answer: Answer) -> Iterator[Match]:
     """Yield dates that have all parts of the gold and agree with a finer form of it."""
     wanted, asked, units = gold, answer.question.words, answer.tables.units
     finer = not {"duration-day", "duration-month"}.isdisjoint(map(units.get, asked))
-    if gold.year and answer.tables.phrases["years"].within(asked) and not finer:
-        wanted = replace(gold, month=None, day=None)  # the gold's month and day are extra
+    if gold.year and any(answer.tables.phrases["years"].spans(asked)) and not finer:
+        wanted = gold._replace(month=None, day=None)  # the gold's month and day are extra
     golds = (other.date for other in answer.forms if other.date)
     fuller = [other for other in golds if other.covers(gold) and not gold.covers(other)]
     for date in answer.dates:
         if date.covers(wanted) and (not fuller or any(date.agrees(one) for one in fuller)):
-            yield date
+            exact = date[:3] == gold[:3]
+            yield Match(form, date.start, date.end, "the date is the gold's", exact)
 
 
-def _quantities(gold: Quantity, answer: Answer) -> Iterator[Quantity]:
+def _counted(form: Form, gold: Quantity, answer: Answer) -> Iterator[Match]:
     """Yield quantities that agree with the gold's and do not repeat the question."""
+    rule = "the number agrees to the gold's last significant figure"
     asked = set(pairwise(answer.question.words))
     words, figures, gaps = answer.text.words, answer.quantities, answer.text.gaps
     for found, after in zip_longest(figures, figures[1:]):
@@ -134,12 +128,13 @@ def _quantities(gold: Quantity, answer: Answer) -> Iterator[Quantity]:
         dashed = after and after.start == found.end and gaps[after.start].strip() in DASHES
         fits = found.meets(gold) and (not dashed or not gold.limits or after.meets(gold))
         if fits and asked.isdisjoint(pairwise(near)):
-            yield found
+            exact = found[:3] == gold[:3]
+            yield Match(form, found.start, found.end, rule, exact)
 
 
-def _runs(wanted: tuple[str, ...], answer: Text) -> Iterator[Span]:
+def _in_order(form: Form, answer: Text) -> Iterator[Match]:
     """Yield places where the words follow each other; digits stay whole: 1.4 is not in 1.4.1."""
-    words, gaps, size = answer.words, answer.gaps, len(wanted)
+    words, gaps, wanted, size = answer.words, answer.gaps, form.text.words, len(form.text.words)
     starts = (place for place, word in enumerate(words) if word == wanted[0])
     spans = ((start, start + size) for start in starts if words[start : start + size] == wanted)
     for start, end in islice(spans, _PLACES):
@@ -148,7 +143,7 @@ def _runs(wanted: tuple[str, ...], answer: Text) -> Iterator[Span]:
         goes_on = after.isdecimal() and gaps[end] in _INNER
         lettered = len(after) == 1 and not gaps[end]
         if not cut and not (wanted[-1].isdecimal() and (goes_on or lettered)):
-            yield start, end
+            yield Match(form, start, end, "the gold stands in the answer", exact=True)
 
 
 def _loose(form: Form, answer: Answer) -> Iterator[Match]:
@@ -157,9 +152,8 @@ def _loose(form: Form, answer: Answer) -> Iterator[Match]:
     if any(a.isdecimal() and b.isdecimal() and gap in DASHES | {":"} for a, gap, b in joined):
         return  # a score: the order of its numbers counts
     text, own = answer.text, answer.own_words
-    scripts = form.named and (form.text.cyrillic or text.cyrillic)
     capitals = answer.capitals if form.named else frozenset[str]()
-    tolerance = Tolerance(answer.tables, form.named, scripts, capitals)
+    tolerance = Tolerance(answer.tables, form.named, capitals)
     implied = {*answer.question.words[:_HEAD]} | (form.common & answer.question_words)
     needed = [word for word in form.content if word not in implied]
     figures = all(word.isdecimal() for word in needed)
@@ -181,7 +175,8 @@ def _person(form: Form, answer: Answer, tolerance: Tolerance) -> Iterator[Match]
     """Yield where the family name stands with a given name, or is all that the answer says."""
 
     def is_given(name: str, word: str) -> bool:
-        return _initial(name, word) or (len(word) > 1 and tolerance.alike(name, word))
+        initial = 1 in (len(name), len(word)) and name[0] == word[0]
+        return initial or tolerance.alike(name, word)
 
     words, who, name = answer.text.words, answer.asks("persons"), form.content
     orders = [name, (*name[1:], name[0])] if answer.tables.family_first else [name]
@@ -197,17 +192,11 @@ def _person(form: Form, answer: Answer, tolerance: Tolerance) -> Iterator[Match]
                 yield Match(form, place, place + 1, "the answer is the family name alone")
 
 
-def _initial(name: str, word: str) -> bool:
-    return 1 in (len(name), len(word)) and name[0] == word[0]
-
-
 def objection(match: Match, answer: Answer) -> str:
     """Return why a match is not what the answer says, a key of ``reasons.yaml``; else nothing."""
     if _is_denied(match, answer):
         return "the answer denies the gold"
-    if _has_other_numeral(answer) or (
-        match.form.named and (_follows_another(match, answer) or _is_namesake(match, answer))
-    ):
+    if _has_other_numeral(answer):
         return "the answer does not hold the gold"
     if _is_one_of_several(match, answer) or _is_overturned(match, answer):
         return "the gold is only one of several candidates"
@@ -222,11 +211,11 @@ def _is_denied(match: Match, answer: Answer) -> bool:
         start -= 1
         if words[start] in known.words["contrasts"]:
             break
-    if negations.within(words[start : match.start]):
-        return not negations.within(answer.question.words)
+    if any(negations.spans(words[start : match.start])):
+        return not any(negations.spans(answer.question.words))
     after = words[match.end : match.end + 2] if not BREAK.search(gaps[match.end]) else ()
     near = after if known.any_of("function", after[:1]) else after[:1]
-    return known.any_of("faults", near) or negations.within(near)
+    return known.any_of("faults", near) or any(negations.spans(near))
 
 
 def _has_other_numeral(answer: Answer) -> bool:
@@ -235,35 +224,6 @@ def _has_other_numeral(answer: Answer) -> bool:
     golds = {pair for form in answer.forms for pair in form.numerals}
     pairs = ((one, other) for one in golds for other in answer.numerals if alike(one[0], other[0]))
     return {one[1] == other[1] for one, other in pairs} == {False}
-
-
-def _is_namesake(match: Match, answer: Answer) -> bool:
-    """Return whether a part of the gold's name stands after a name of no form: Earl Warren."""
-    words, gaps, tables = answer.text.words, answer.text.gaps, answer.tables
-    forms = ({*form.content} for form in answer.forms if form.named)
-    given = {word for names in forms if {*match.form.content} < names for word in names}
-    places = [match.start - 1] if match.start and not gaps[match.start].strip() else []
-    if tables.family_first and len(answer.own_words) == 2 and not gaps[match.end].strip():
-        places.append(match.end)
-    found = {word for place in places for word in words[place : place + 1]}
-    found &= answer.capitals.intersection(answer.own_words) - tables.words["titles"]
-    alike = Tolerance(tables, names=True, scripts=True).alike
-    known = {word for word in found for one in given if alike(one, word) or _initial(one, word)}
-    return bool(given and found - known)
-
-
-def _follows_another(match: Match, answer: Answer) -> bool:
-    """Return whether all that is said is a name with, after a comma, a common noun and the gold."""
-    words, gaps, own = answer.text.words, answer.text.gaps, set(answer.own_words)
-    comma = next((place for place in range(1, match.end) if "," in gaps[place]), 0)
-    if not comma or len(words) > _APPOSITION or any("," in gap for gap in gaps[comma + 1 : -1]):
-        return False
-    lead = {word for word in words[:comma] if word in own and not word.isdecimal()}
-    lead -= answer.gold_words
-    start = match.start if match.start >= comma else match.end - 1
-    aside = [word for word in words[comma:start] if word in own]
-    aside += words[match.end :] if answer.tables.family_first else ()
-    return bool(lead and aside) and lead <= answer.capitals and answer.capitals.isdisjoint(aside)
 
 
 def _is_overturned(match: Match, answer: Answer) -> bool:
@@ -299,9 +259,10 @@ def _is_one_of_several(match: Match, answer: Answer) -> bool:
 def _rivals(match: Match, answer: Answer, step: int) -> int:
     """Return how many words, next to a name or number names and numbers, are listed with it."""
     words, gaps, known = answer.text.words, answer.text.gaps, answer.tables
-    gold = {word for form in answer.forms for word in form.content}
+    gold = {word for one in answer.forms for word in one.content}
     links, mine = known.words["joiners"] | known.words["alternatives"], set(answer.own_words)
-    telling = match.form.counted or (match.form.named and not match.form.listed)
+    form = match.form
+    telling = form.quantity or form.date or (form.named and not form.listed)
     place, found, separated = (match.end if step > 0 else match.start - 1), 0, False
     while 0 <= place < len(words) and words[place] not in gold:
         word, gap = words[place], gaps[place + (step < 0)]

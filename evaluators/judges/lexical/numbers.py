@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from evaluators.judges.lexical.tables import Tables, Text, table
 
@@ -36,7 +36,7 @@ def in_figures(text: Text, tables: Tables) -> Text:
         place, figures = _spelt(text, place, tables)
         words.append(figures)
         gaps.append(text.gaps[place])
-    return replace(text, words=tuple(words), gaps=tuple(gaps))
+    return Text(tuple(words), tuple(gaps))
 
 
 def _spelt(text: Text, place: int, tables: Tables) -> tuple[int, str]:
@@ -72,8 +72,7 @@ def _spelt(text: Text, place: int, tables: Tables) -> tuple[int, str]:
     return end, str(total + current)
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(NamedTuple):
     """A number with its unit."""
 
     values: tuple[float, ...]
@@ -179,8 +178,7 @@ def _tail(text: Text, end: int, tables: Tables, *, money: bool) -> tuple[float, 
     return factor, "", end
 
 
-@dataclass(frozen=True, slots=True)
-class Date:
+class Date(NamedTuple):
     """A date as far as it was given."""
 
     year: int | None = None
@@ -190,19 +188,14 @@ class Date:
     end: int = 0
     """Word positions, ``end`` excluded."""
 
-    @property
-    def parts(self) -> tuple[int | None, int | None, int | None]:
-        """Year, month and day."""
-        return self.year, self.month, self.day
-
     def covers(self, other: "Date") -> bool:
         """Return whether this date has every part of the other one, and the same."""
-        pairs = zip(self.parts, other.parts, strict=True)
+        pairs = zip(self[:3], other[:3], strict=True)
         return all(want is None or have == want for have, want in pairs)
 
     def agrees(self, other: "Date") -> bool:
         """Return whether two dates share a part, and none that both have differs."""
-        same = {a == b for a, b in zip(self.parts, other.parts, strict=True) if a and b}
+        same = {a == b for a, b in zip(self[:3], other[:3], strict=True) if a and b}
         return same == {True}
 
 

@@ -3,13 +3,12 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from evaluators.reading import Map, Seq, load_settings, load_yaml, project_settings
+from evaluators.reading import Seq, load_settings, load_yaml, project_settings
 from evaluators.text import shown, without_invisible
 
 FOLDER = Path(__file__).parent
@@ -20,20 +19,17 @@ _STACK = re.compile(r"[^\w\s\x00-\x7f]{32,}")
 _MARKS = re.compile("[\u0300-\u036f]")
 _APOSTROPHE = re.compile(r"(?<=\w)'s\b|(?<=\w)'(?=\w)")
 _CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
-_CYRILLIC = re.compile("[\u0400-\u04ff]")
 _VOWELS = frozenset("aeiouy")
 _WORD = re.compile(r"([\u3040-\u30ff\u3400-\u9fff]|[^\W\d_\u3040-\u30ff\u3400-\u9fff]+|\d+)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class Text(NamedTuple):
     """A folded text as words and what stands between them."""
 
     words: tuple[str, ...]
     """Runs of letters and runs of digits; a Chinese or Japanese character is a word."""
     gaps: tuple[str, ...]
     """``gaps[i]`` is before ``words[i]``; there is one gap more than words."""
-    cyrillic: bool = False
 
 
 def within_limit(text: str) -> str:
@@ -64,8 +60,7 @@ def fold(text: str) -> str:
 def read(text: str) -> Text:
     """Return the folded text with its words."""
     parts = _WORD.split(fold(text))
-    cyrillic = not text.isascii() and _CYRILLIC.search(text) is not None
-    return Text(words=tuple(parts[1::2]), gaps=tuple(parts[0::2]), cyrillic=cyrillic)
+    return Text(tuple(parts[1::2]), tuple(parts[0::2]))
 
 
 def without(text: Text, dropped: frozenset[str]) -> Text:
@@ -78,7 +73,7 @@ def without(text: Text, dropped: frozenset[str]) -> Text:
         else:
             words.append(word)
             gaps.append(gap)
-    return replace(text, words=tuple(words), gaps=tuple(gaps)) if words else text
+    return Text(tuple(words), tuple(gaps)) if words else text
 
 
 @cache
@@ -96,7 +91,7 @@ def sound(word: str) -> str:
 @cache
 def table(name: str) -> Mapping[str, Any]:
     """Return one of this folder's YAML files."""
-    return cast("Mapping[str, Any]", load_yaml(_bundled(name)))
+    return cast("Mapping[str, Any]", load_yaml(FOLDER / f"{name}.yaml"))
 
 
 @cache
@@ -136,10 +131,6 @@ class Phrases:
                 if words[index : index + len(phrase)] == phrase:
                     yield index, index + len(phrase)
 
-    def within(self, words: tuple[str, ...]) -> bool:
-        """Return whether a phrase is among the words."""
-        return any(self.spans(words))
-
 
 class Inflected(Generic[Value]):
     """Words with a value each, found in every form that the endings of a language make."""
@@ -169,7 +160,7 @@ class Tables:
     def __init__(self, language: str, own: Path | None = None) -> None:
         names = dict.fromkeys([language, _BASE])
         files = [_own_file(own)] if own else []
-        files += (table(name) for name in names if _bundled(name).is_file())
+        files += (table(name) for name in names if Path(FOLDER, f"{name}.yaml").is_file())
         mine = files[: max(1, len(files) - 1)]  # English alone, or what stands before it
         locales = list(filter(None, map(_locale, names)))
         self.words: dict[str, frozenset[str]] = {
@@ -192,6 +183,8 @@ class Tables:
         self.decimal = str(locales[0]["number_symbols"]["latn"]["decimal"])
         """The decimal mark of the language, of English for one that CLDR does not know."""
         small = self.words["function"] | self.words["articles"] | self.words["joiners"]
+        idle = self.words["openers"] | self.words["function"] | self.words["contrasts"]
+        self.words["idle"] = idle  # they only open an answer or hold it together
         self.months = Inflected(_months(locales, small), self.endings)
         weeks = (locale["days"]["format"]["wide"].values() for locale in locales)
         days = ("".join(_words(name)) for week in weeks for name in week)
@@ -253,11 +246,7 @@ def _units(locales: Sequence[Locale], small: frozenset[str]) -> dict[str, str]:
 
 def has_tables(language: str) -> bool:
     """Return whether there is a word list of this very language."""
-    return language in _own_paths(Path.cwd()) or _bundled(language).is_file()
-
-
-def _bundled(name: str) -> Path:
-    return FOLDER / f"{name}.yaml"
+    return language in _own_paths(Path.cwd()) or Path(FOLDER, f"{language}.yaml").is_file()
 
 
 def tables(language: str) -> Tables:
@@ -291,14 +280,10 @@ def _own_file(path: Path) -> Mapping[str, Any]:
     """Return a word list with keys and values as in ``en.yaml``. Raises UsageError."""
     settings, base = load_settings(path), table(_BASE)
     settings.check_keys(base)
-    wanted: dict[type, str] = {
-        str: "words in one text",
-        Seq: "a list of phrases",
-        Map: "a table of numbers",
-    }
+    wanted = {"str": "words in one text", "Seq": "a list of phrases", "Map": "a table of numbers"}
     for key, value in settings.values.items():
         if not isinstance(value, kind := type(base[key])):
-            raise settings.problem(key, f"want {wanted[kind]}, got {shown(value)}")
+            raise settings.problem(key, f"want {wanted[kind.__name__]}, got {shown(value)}")
         if isinstance(value, Seq):
             settings.words(key)
     for number in (numbers := settings.part("numbers")).values:
