@@ -3,15 +3,13 @@
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import NamedTuple
 
 from evaluators.core import Case
 from evaluators.judges.lexical import numbers
 from evaluators.judges.lexical.numbers import DASHES, YEAR, Date, Quantity, in_figures
 from evaluators.judges.lexical.tables import Tables, Text, fold, read, tables, within_limit, without
-
-Span = tuple[int, int]  # word positions, end excluded
 
 BREAK = re.compile(r"[.,:;!?\n…()—–]")
 """What ends a clause."""
@@ -20,7 +18,7 @@ _RANGE = re.compile(r"\(acceptable range[^()]*\)", re.IGNORECASE)
 _STOP = re.compile(r"(?<=\w\w\w\w)\.\s+(?=[^\Wa-zа-я])|;\s+|(?<=[^\W\d_])\s[-–—]\s")
 _TOWN = re.compile(r"([^,]+)(?:,\s[^\W\d_a-z][^,]*){1,3}")
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9]{1,7}")
-_ENDS = frozenset(".!?…")
+_SAID = re.compile(r"(?:^|(?<=[^\s.!?…])\s)\s*[\"'(\[“„«*]*(\S*)")  # no word after a full stop
 _FIRST = re.compile(r"(?:(?<!\w)([^\W\d_]{3,})\s)?(?<!\w)[IІ](?![\w'’])(?:\.?\s([^\W\d_]{3,}))?")
 _NUMERALS = range(2, 40)
 _REACH = 4  # words after a denying word within which a word of knowing makes a refusal
@@ -89,8 +87,7 @@ def _variants(gold: str, known: Tables) -> Iterable[str]:
         if both and fold(word) in known.words["alternatives"]:
             yield from (before, after)
     first = next((place for place, word in enumerate(words) if not word[:1].islower()), 0)
-    small = known.words["function"] - known.words["articles"]
-    if first and words[first][:1].isupper() and not any(fold(word) in small for word in words):
+    if first and words[first][:1].isupper() and not known.any_of("function", map(fold, words)):
         yield " ".join(words[first:])  # "the physician Ida Noddack"
 
 
@@ -121,10 +118,8 @@ def _form(raw: str, known: Tables, limits: tuple[float, float] | None) -> Form:
 
 
 def numerals(raw: str, text: Text) -> frozenset[tuple[str, int]]:
-    """Return each word that stands next to a numeral from 1 to 39, as in "Elizabeth I", with it.
-
-    The capital I of a name is found in the raw text: folded, it is a pronoun or "and".
-    """
+    """Return each word that stands next to a numeral from 1 to 39, as in "Elizabeth I", with it."""
+    # Folded, the capital I of a name is a pronoun or "and".
     firsts = {(fold(word), 1) for pair in _FIRST.findall(raw) for word in pair if word}
     pairs = zip(text.words, text.gaps[1:], text.words[1:], strict=False)
     near = [pair for one, gap, other in pairs if not gap.strip(" .") for pair in
@@ -163,8 +158,8 @@ class Answer:
         self.question_words = frozenset(self.question.words)
         self.forms = tuple(form for gold in case.golds for form in forms(within_limit(gold), known))
         """The accepted forms of all golds."""
-        names = [frozenset(form.content) for form in self.forms]
-        self.is_open = any(not (a <= b or b <= a) for a, b in combinations(names, 2))
+        pairs = combinations([{*form.content} for form in self.forms], 2)
+        self.is_open = not all(a <= b or b <= a for a, b in pairs)
         """Whether two forms name different things: neither has all words of the other."""
         self.gold_words = frozenset(word for form in self.forms for word in form.text.words)
         """The words of all forms."""
@@ -178,9 +173,8 @@ class Answer:
         """Its words that stand next to a numeral, with its value."""
         self.truncated = beginning != answer
         """Whether the answer went on beyond the limit."""
-        said = ["", *beginning.split()]
-        bare = (w.lstrip("\"'([“„«*") for last, w in pairwise(said) if last[-1:] not in _ENDS)
-        self.capitals = frozenset(read(" ".join(w for w in bare if w[:1].isupper())).words)
+        capitals = (word for word in _SAID.findall(beginning) if word[:1].isupper())
+        self.capitals = frozenset(read(" ".join(capitals)).words)
         """Words that begin with a capital, the first words of later sentences left out."""
         self.dates = numbers.find_dates(self.text, known)
         self.quantities = numbers.find_quantities(self.text, known)
@@ -189,15 +183,14 @@ class Answer:
         self.refused = {place for span in self.refusals for place in range(*span)}
         """The places of the words of refusals."""
         hedges = known.phrases["hedges"].spans(self.text.words)
-        self.hedges = {place for span in hedges for place in range(*span)}.difference(
-            *(range(date.start, date.end) for date in self.dates)  # „май“ is May
-        )
+        dated = {place for one in self.dates for place in range(one.start, one.end)}  # „май“: May
+        self.hedges = {place for span in hedges for place in range(*span)} - dated
         """The places of the words that only say how sure the answer is."""
-        idle, words = known.words["idle"] | self.question_words, [*enumerate(self.text.words)]
-        self.own_words = [word for i, word in words if word not in idle and i not in self.hedges]
+        idle, words = known.words["idle"] | self.question_words, enumerate(self.text.words)
+        own = [(i, word) for i, word in words if word not in idle and i not in self.hedges]
+        self.own_words = [word for _, word in own]
         """The words that neither repeat the question nor hold the answer together."""
-        own = {*self.own_words}
-        self.told = [word for i, word in words if i and i not in self.refused and word in own]
+        self.told = [word for i, word in own if i and i not in self.refused]
         """Of these, all but the answer's first word and those of refusals."""
 
     def asks(self, key: str) -> bool:
@@ -218,7 +211,7 @@ def _last_word(text: Text, known: Tables) -> Text:
     return Text(words[last:], gaps[last:])
 
 
-def _refusals(text: Text, known: Tables) -> Iterator[Span]:
+def _refusals(text: Text, known: Tables) -> Iterator[tuple[int, int]]:
     words, gaps, knowing = text.words, text.gaps, known.words["knowing"]
     yield from known.phrases["refusals"].spans(words)
     yield from known.phrases["clarifications"].spans(words)

@@ -33,8 +33,7 @@ class LexicalJudge:
 def grade(case: Case, answer: str) -> Verdict:
     """Return the verdict of the first rule that has one, its reason in the item's language.
 
-    It is sure of a declared form with nothing of substance besides, of a bare refusal, and of an
-    explicit denial of a false premise; everything else is a best guess.
+    It is sure of a bare declared form, a bare refusal, and a plain denial of a false premise.
     """
     verdict = _grade(case, answer)
     words = table("reasons").get(verdict.reason, {})
@@ -77,10 +76,7 @@ def _compared(answer: Answer) -> Verdict:
 
 
 def _is_sure(match: Match, answer: Answer) -> bool:
-    """Return whether the answer is a declared form, with light words and the question's in order.
-
-    "Spain beat Italy" does not answer who beat Spain.
-    """
+    """Return whether the answer is a declared form with light words and the question's in order."""
     known, words, gaps = answer.tables, answer.text.words, answer.text.gaps
     rest = words[: match.start] + words[match.end :]
     doubtful = answer.hedges or answer.refusals or answer.truncated or answer.spelt
@@ -96,6 +92,7 @@ def _is_sure(match: Match, answer: Answer) -> bool:
     asks = any("?" in gap for gap in gaps)
     if phrases or echoes or asks or any(known.any_of(key, rest) for key in keys):
         return False
+    # "Spain beat Italy" does not answer who beat Spain: the order counts.
     asked, alike = iter(answer.question.words), Tolerance(known).alike
     idle = known.words["idle"] - known.words["joiners"]
     own = (word for word in rest if word not in idle)
@@ -126,10 +123,8 @@ def _is_coarse(answer: Answer) -> bool:
 def _leaves_room(value: float, gold: float, place: int, answer: Answer) -> bool:
     """Return whether "more than" or "before" leads up to a value and leaves the gold possible."""
     before = answer.text.words[max(0, place - _REACH) : place]
-    found = [
-        (start, key) for key in ("more", "less")
-        for start, end in answer.tables.phrases[key].spans(before) if end == len(before)
-    ]  # fmt: skip
+    spans = {key: answer.tables.phrases[key].spans(before) for key in ("more", "less")}
+    found = ((start, key) for key in spans for start, end in spans[key] if end == len(before))
     bound = min(found, default=(0, ""))[1]
     return (bound == "more" and value < gold) or (bound == "less" and value > gold)
 
@@ -208,10 +203,8 @@ def _grade_premise(answer: Answer, mark: str) -> Verdict:
 def _clauses(answer: Answer) -> Iterator[_Clause]:
     """Yield the clauses of an answer: a mark of punctuation or a contrast begins the next one."""
     words, gaps, known = answer.text.words, answer.text.gaps, answer.tables
-    begins = [
-        place for place, word in enumerate(words)
-        if place == 0 or BREAK.search(gaps[place]) or word in known.words["contrasts"]
-    ]  # fmt: skip
+    begins = [i for i, word in enumerate(words)
+              if i == 0 or BREAK.search(gaps[i]) or word in known.words["contrasts"]]  # fmt: skip
     shared = answer.question_words | answer.gold_words
     alike = Tolerance(known, names=True).alike
     heard = {word for word in set(words) if any(alike(one, word) for one in shared)}

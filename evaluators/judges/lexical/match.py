@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from evaluators.judges.lexical.analysis import BREAK, Answer, Form
 from evaluators.judges.lexical.numbers import DASHES, Date, Quantity
-from evaluators.judges.lexical.tables import Tables, Text, sound
+from evaluators.judges.lexical.tables import VOWELS, Tables, Text, sound
 
 _PLACES = 8  # mentions of one gold that are looked at
 _DISTINCT = 3000  # distinct words of an answer that are compared one by one
@@ -22,7 +22,6 @@ _MANY = 3  # rivals that make a list of guesses
 _LISTED = 0.6  # share of the answer's own words from which it is a list
 _TURN = 6  # words after "but" within which another candidate stands
 _STOP = re.compile(r"[.;!?\n…]")
-_VOWELS = frozenset("aeiouy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +30,11 @@ class Tolerance:
 
     tables: Tables
     names: bool = False
-    capitals: frozenset[str] = frozenset()
-    """Words that may be names; none where every word may."""
 
     def alike(self, wanted: str, word: str) -> bool:
         """Return whether two folded words are forms or spellings of one word."""
         if wanted == word or wanted.isdecimal() or word.isdecimal():
             return wanted == word
-        if self.capitals and word not in self.capitals:
-            return False
         if _inflected(wanted, word, self.tables.endings):
             return True
         heard = min(map(len, (wanted, word, sound(wanted) + "."))) > 3
@@ -61,7 +56,7 @@ def _inflected(one: str, other: str, endings: frozenset[str]) -> bool:
     if shortest < 4 or one[:3] != other[:3]:
         return False
     if one[:-1] == other[:-1] and shortest == len(other) == 4:
-        return one[-1] in endings & _VOWELS and other[-1] in _VOWELS  # Kuba, Kuby
+        return one[-1] in endings & VOWELS and other[-1] in VOWELS  # Kuba, Kuby
     while one[:cut] != other[:cut]:
         cut -= 1
     cuts = range(cut, max(3, cut - 3), -1)
@@ -105,15 +100,13 @@ def find_matches(form: Form, answer: Answer) -> Iterator[Match]:
 
 
 def _dated(form: Form, gold: Date, answer: Answer) -> Iterator[Match]:
-    """Yield dates that have all parts of the gold and agree with a finer form of it."""
+    """Yield dates that have all parts of the gold; of one asked for by its year, the year."""
     wanted, asked, units = gold, answer.question.words, answer.tables.units
     finer = not {"duration-day", "duration-month"}.isdisjoint(map(units.get, asked))
     if gold.year and any(answer.tables.phrases["years"].spans(asked)) and not finer:
         wanted = gold._replace(month=None, day=None)  # the gold's month and day are extra
-    golds = (other.date for other in answer.forms if other.date)
-    fuller = [other for other in golds if other.covers(gold) and not gold.covers(other)]
     for date in answer.dates:
-        if date.covers(wanted) and (not fuller or any(date.agrees(one) for one in fuller)):
+        if date.covers(wanted):
             exact = date[:3] == gold[:3]
             yield Match(form, date.start, date.end, "the date is the gold's", exact)
 
@@ -152,8 +145,7 @@ def _loose(form: Form, answer: Answer) -> Iterator[Match]:
     if any(a.isdecimal() and b.isdecimal() and gap in DASHES | {":"} for a, gap, b in joined):
         return  # a score: the order of its numbers counts
     text, own = answer.text, answer.own_words
-    capitals = answer.capitals if form.named else frozenset[str]()
-    tolerance = Tolerance(answer.tables, form.named, capitals)
+    tolerance = Tolerance(answer.tables, form.named)
     implied = {*answer.question.words[:_HEAD]} | (form.common & answer.question_words)
     needed = [word for word in form.content if word not in implied]
     figures = all(word.isdecimal() for word in needed)

@@ -92,8 +92,7 @@ class Quantity(NamedTuple):
     def meets(self, gold: "Quantity") -> bool:
         """Return whether this lies in a gold's range, or agrees to its last significant figure.
 
-        Decimals of the gold may be left out where three figures or more remain. Another unit of
-        the same kind is converted.
+        Decimals may be left out where three figures remain; units of one kind are converted.
         """
         value, readings, step = gold.values[0], self.values, self.step
         half = min(gold.step / 2, abs(value) * _SLACK or gold.step)
@@ -205,9 +204,8 @@ def find_dates(text: Text, tables: Tables) -> list[Date]:
     named = (_around(text, place, tables) for place in months)
     dates = [*(date for date in named if date.day or date.year), *_numeric(text)]
     taken = {place for date in dates for place in range(date.start, date.end)}
-    years = [Date(year=int(word), start=place, end=place + 1)
-             for place, word in enumerate(text.words)
-             if YEAR.fullmatch(word) and place not in taken]  # fmt: skip
+    free = (pair for pair in enumerate(text.words) if pair[0] not in taken)
+    years = [Date(int(word), None, None, i, i + 1) for i, word in free if YEAR.fullmatch(word)]
     return sorted(dates + years, key=lambda date: date.start)
 
 

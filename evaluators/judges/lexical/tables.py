@@ -19,7 +19,7 @@ _STACK = re.compile(r"[^\w\s\x00-\x7f]{32,}")
 _MARKS = re.compile("[\u0300-\u036f]")
 _APOSTROPHE = re.compile(r"(?<=\w)'s\b|(?<=\w)'(?=\w)")
 _CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
-_VOWELS = frozenset("aeiouy")
+VOWELS = frozenset("aeiouy")
 _WORD = re.compile(r"([\u3040-\u30ff\u3400-\u9fff]|[^\W\d_\u3040-\u30ff\u3400-\u9fff]+|\d+)")
 
 
@@ -79,12 +79,12 @@ def without(text: Text, dropped: frozenset[str]) -> Text:
 @cache
 def sound(word: str) -> str:
     """Return a folded word without spelling habits and inner vowels, as two scripts may share."""
-    if word[:1] == "u" and word[1:2] in _VOWELS:
+    if word[:1] == "u" and word[1:2] in VOWELS:
         word = "v" + word[1:]
     for spelling, spoken in table("letters")["sounds"].items():
         word = word.replace(spelling, spoken)
-    first = "a" if word[:1] in _VOWELS else word[:1]
-    rest = "".join(letter for letter in word[1:] if letter not in _VOWELS)
+    first = "a" if word[:1] in VOWELS else word[:1]
+    rest = "".join(letter for letter in word[1:] if letter not in VOWELS)
     return re.sub(r"(.)\1+", r"\1", first + rest)
 
 
@@ -138,7 +138,7 @@ class Inflected(Generic[Value]):
     def __init__(self, values: Mapping[str, Value], endings: frozenset[str]) -> None:
         self._values, self._endings = values, endings
         long = {word: value for word, value in values.items() if len(word) >= _INFLECTED}
-        bare = {word[:-1]: value for word, value in long.items() if word[-1] in "aeiouy"}
+        bare = {word[:-1]: value for word, value in long.items() if word[-1] in VOWELS}
         self._stems = {**bare, **long}
 
     def get(self, word: str) -> Value | None:
@@ -159,20 +159,19 @@ class Tables:
 
     def __init__(self, language: str, own: Path | None = None) -> None:
         names = dict.fromkeys([language, _BASE])
-        files = [_own_file(own)] if own else []
-        files += (table(name) for name in names if Path(FOLDER, f"{name}.yaml").is_file())
+        files = [table(name) for name in names if Path(FOLDER, f"{name}.yaml").is_file()]
+        files[:0] = [_own_file(own)] if own else []
         mine = files[: max(1, len(files) - 1)]  # English alone, or what stands before it
         locales = list(filter(None, map(_locale, names)))
         self.words: dict[str, frozenset[str]] = {
             key: frozenset(word for file in files for word in fold(file.get(key, "")).split())
             for key, value in files[-1].items() if isinstance(value, str)
         }  # fmt: skip
+        # A phrase of English that is a light word of this language is none: "но" is no "no".
         slight = {*fold(" ".join(one.get(key, "") for one in mine for key in _LIGHT)).split()}
         self.phrases: Mapping[str, Phrases] = {
-            key: Phrases(
-                phrase for file in files for phrase in file.get(key, [])
-                if file in mine or not slight.issuperset(_words(phrase))  # "но" is no "no"
-            )
+            key: Phrases(phrase for file in files for phrase in file.get(key, [])
+                         if file in mine or not slight.issuperset(_words(phrase)))
             for key, value in files[-1].items() if isinstance(value, list)
         }  # fmt: skip
         joiners = " ".join(file.get("joiners", "") for file in mine)  # Czech "a" is no article
@@ -183,12 +182,11 @@ class Tables:
         self.decimal = str(locales[0]["number_symbols"]["latn"]["decimal"])
         """The decimal mark of the language, of English for one that CLDR does not know."""
         small = self.words["function"] | self.words["articles"] | self.words["joiners"]
-        idle = self.words["openers"] | self.words["function"] | self.words["contrasts"]
-        self.words["idle"] = idle  # they only open an answer or hold it together
+        idle = (self.words[key] for key in ("function", "openers", "contrasts"))
+        self.words["idle"] = frozenset[str]().union(*idle)
         self.months = Inflected(_months(locales, small), self.endings)
-        weeks = (locale["days"]["format"]["wide"].values() for locale in locales)
-        days = ("".join(_words(name)) for week in weeks for name in week)
-        self.weekdays = Inflected(dict.fromkeys(days, True), self.endings)
+        weeks = (day for one in locales for day in one["days"]["format"]["wide"].values())
+        self.weekdays = Inflected({"".join(_words(day)): True for day in weeks}, self.endings)
         rows = (row for file in reversed(files) for row in file.get("numbers", {}).items())
         stems = {fold(stem): int(value) for value, row in rows for stem in row.split()}
         self.numbers = Inflected({s: stems[s] for s in stems if s not in small}, self.endings)
