@@ -105,28 +105,25 @@ def _data_set(options: argparse.Namespace) -> Path:
 
 def _settings(options: argparse.Namespace, path: Path) -> dict[str, object]:
     """Return what ``dataset.yaml`` has to say of the file; its gates are the bundled floor."""
-    labels = {"column": options.label, "raters": options.rater, "scale": options.scale,
-              "two_way": options.two_way, "language": options.language}  # fmt: skip
-    reading = LabelReading(
-        column=options.label, raters=tuple(options.rater), language=options.language
-    )
+    labels = {"column": options.label, "raters": tuple(options.rater), "language": options.language}
+    reading = LabelReading(**labels)
+    labels |= {"scale": options.scale, "two_way": options.two_way}
     table = read_table(path)
     columns = find_columns(table, reading)
     texts = label_texts(table, columns)
     numbers = all(map(is_number, texts))
     style: Style = options.kind or ("rated" if options.scale or numbers else "graded")
     if not (options.kind or options.scale) and numbers and texts <= BITS.keys():
-        raise UsageError(
-            f"{path.name}: labels 0 and 1 may be grades or ratings; give --kind graded or rated"
-        )
+        what = f"{path.name}: labels 0 and 1 may be grades or ratings; give --kind graded or rated"
+        raise UsageError(what)
     if options.two_way and style == "rated":
         raise UsageError("--two-way: ratings are not grades; leave it out")
     rubric = options.rubric or DEFAULT_RUBRIC[style]
     floor = load_dataset(FLOORS[style]).slices["en"].floor
-    ends = {name: zip(("min", "max"), floor_ends(name, bar), strict=True)
-            for name, bar in floor.items()}  # fmt: skip
-    gates = {name: {key: end for key, end in some if end is not None}
-             for name, some in ends.items()}  # fmt: skip
+    gates = {}
+    for name, bar in floor.items():
+        ends = zip(("min", "max"), floor_ends(name, bar), strict=True)
+        gates[name] = {key: end for key, end in ends if end is not None}
     languages = {}
     for code in dict.fromkeys(language_of(row, columns, reading, "en") for row in table.records):
         borrowed = rubric_for(rubric, code, style).language

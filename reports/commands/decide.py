@@ -35,17 +35,15 @@ _TEXTS = {
 def main(argv: Sequence[str]) -> int:
     """Print the gates, write the report and return the exit code."""
     options = _parser().parse_args(argv)
-    told = {name: getattr(options, name) for name in ("metric", "slice", "cluster", "scale")}
-    choices = [
-        Choice(provider=one, columns=dict(options.column), **told)
-        for one in (options.new, options.old)
-    ]
+    told: Any = {name: getattr(options, name) for name in ("metric", "slice", "cluster", "scale")}
+    told["columns"] = dict(options.column)
+    choices = [Choice(provider=one, **told) for one in (options.new, options.old)]
     paths = options.result, options.baseline
     runs = [load(path, options.form, one) for path, one in zip(paths, choices, strict=True)]
     tasks = tasks_of(runs, choices[0])
     shared = {name: task for name, task in tasks.items() if name in runs[1].scorers}
-    new = ImportedRun(path=paths[0], run=runs[0], tasks=tasks, choice=choices[0])
-    old = ImportedRun(path=paths[1], run=runs[1], tasks=shared, choice=choices[1])
+    each = zip(paths, runs, (tasks, shared), choices, strict=True)
+    new, old = (ImportedRun(path=p, run=r, tasks=t, choice=c) for p, r, t, c in each)
     gates = None
     if options.gates is not None:
         scorers = (one for some in new.run.scorers.values() for one in some)
@@ -104,7 +102,6 @@ def _scale(text: str) -> Scale:
 def _column(text: str) -> tuple[str, str]:
     role, _, name = text.partition("=")
     if role not in ROLES or not name:
-        raise argparse.ArgumentTypeError(
-            f"want ROLE=NAME, ROLE one of {', '.join(ROLES)}; got {text!r}"
-        )
+        what = f"want ROLE=NAME, ROLE one of {', '.join(ROLES)}; got {text!r}"
+        raise argparse.ArgumentTypeError(what)
     return role, name

@@ -70,11 +70,10 @@ def stats(options: Options) -> int:
     lines = aligned_table([HEAD, *rows]) if rows else []
     for name, (what, rest) in COUNTED.items():
         lines += [f"{plural(count, what)}{rest}"] if (count := found[name]) else []
-    unpriced = [one_line(spec) for spec, (usage, *_) in models.items() if usage.cost is None]
-    if unpriced:
+    if names := [one_line(spec) for spec, (usage, *_) in models.items() if usage.cost is None]:
         known = part_of_cost(sum(usage.known for usage, *_ in models.values()))
-        names = ", ".join(unpriced)
-        lines.append(f"cost {known}: neither models.yaml nor genai-prices has a price of {names}")
+        what = f"neither models.yaml nor genai-prices has a price of {', '.join(names)}"
+        lines.append(f"cost {known}: {what}")
     say(sys.stdout, *lines)
     return DONE
 
@@ -121,9 +120,8 @@ def prune(options: Options) -> int:
     selection = RowFilter(spec=options.model, before=before)
     with closing(open_store(options.ledger)) as opened:
         if not opened.alone():
-            raise UsageError(
-                f"{options.ledger}: a run is using this ledger; prune it once the run has ended"
-            )
+            what = "a run is using this ledger; prune it once the run has ended"
+            raise UsageError(f"{options.ledger}: {what}")
         rows, size = upkeep.count(opened, selection)
         if options.yes and rows:
             upkeep.prune(opened, selection)
@@ -152,22 +150,17 @@ def batches(options: Options) -> int:
     with Ledger(options.ledger, read_only=is_looking) as ledger:
         waves = waves_in(ledger)
         if is_looking:
-            read = {  # also by a run that was killed before it noted that
-                one.id for one in waves.values()
-                if one.is_open and all(ledger.get(key) is not None for key in one.keys)
-            }  # fmt: skip
-            told = [
-                replace(one, state="read", done=one.calls) if one.id in read else one
-                for one in waves.values()
-            ]
+            told = []
+            for one in waves.values():  # read also by a run that was killed before it noted that
+                is_read = one.is_open and all(ledger.get(key) is not None for key in one.keys)
+                told.append(replace(one, state="read", done=one.calls) if is_read else one)
             say(sys.stdout, *_batch_lines(told))
             return DONE
         wave = next((one for one in waves.values() if options.cancel in (one.named, one.id)), None)
         if wave is None or not wave.is_open:
             why = "known" if wave is None else f"open any more ({STATES[wave.state]})"
-            raise UsageError(
-                f"--cancel {options.cancel}: no such batch is {why}; `ledger batches` lists them"
-            )
+            what = f"no such batch is {why}; `ledger batches` lists them"
+            raise UsageError(f"--cancel {options.cancel}: {what}")
         spec = parse(wave.spec, load_catalogue(own=options.models))
         model = LazyModel(spec, require_key(spec, read_key_names(options.key_env)))
         known = [one.batch for one in waves.values() if one.batch]
@@ -233,9 +226,8 @@ def main(argv: Sequence[str]) -> int:
         return run(options)
     except (OSError, StoreError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise LedgerError(
-            f"{options.ledger}: {options.command} could not be done ({reason}); nothing is lost"
-        ) from None
+        what = f"{options.ledger}: {options.command} could not be done ({reason}); nothing is lost"
+        raise LedgerError(what) from None
 
 
 def _parser() -> CommandParser:

@@ -46,12 +46,13 @@ class Parser(command_line.CommandParser):
         """Declare ``--to DIR``."""
         self.add_argument("--to", metavar="DIR", type=folder, required=required, help=text)
 
-    def add_baseline(self) -> None:
-        """Declare ``--baseline RUN``."""
+    def add_earlier(self) -> None:
+        """Declare ``--baseline RUN``, ``--adjudications FILE`` and ``--anchor RUN``."""
         text = "the run to compare with; by default the one that the run itself was compared with"
         self.add_argument("--baseline", metavar="RUN", type=run_path, help=text)
         text = "verdicts by people, for gates with `evidence: audited`"
         self.add_argument("--adjudications", metavar="FILE", type=Path, help=text)
+        self.add_anchor()
 
     def add_anchor(self) -> None:
         """Declare ``--anchor RUN``."""
@@ -70,9 +71,8 @@ def folder(text: str) -> Path:
     """Return the path of a folder to write to, which need not exist."""
     path = Path(text)
     if not text or (path.exists() and not path.is_dir()):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a folder; name one, it is made where it does not exist"
-        )
+        what = f"{text!r} is not a folder; name one, it is made where it does not exist"
+        raise argparse.ArgumentTypeError(what)
     return path
 
 
@@ -97,9 +97,8 @@ def read_baseline(
     """
     known = sorted({path for report in reports if (path := getattr(report, role))})
     if not given and len(known) > 1:
-        raise UsageError(
-            f"the runs were compared with {' and '.join(known)}; say which with --{role}=RUN"
-        )
+        what = f"the runs were compared with {' and '.join(known)}; say which with --{role}=RUN"
+        raise UsageError(what)
     if not given and not known:
         return None
     try:
@@ -109,9 +108,8 @@ def read_baseline(
         raise UsageError(str(problem) if given else why) from None
     comparisons = (one.comparison if role == "baseline" else one.since_anchor for one in reports)
     if not given and any(one and one.sha256 != found.sha256 for one in comparisons):
-        raise UsageError(
-            f"{found.path} is no longer what the run was compared with; give --{role}=RUN"
-        )
+        what = f"is no longer what the run was compared with; give --{role}=RUN"
+        raise UsageError(f"{found.path} {what}")
     if to:
         check_apart(Path(found.path), to, role, "--to")
     if people:
@@ -131,11 +129,8 @@ def transcripts_of(*runs: Path) -> Source | None:
 
 def save(report: Report, to: Path | None, *runs: Path) -> list[str]:
     """Write the report whole into a folder, if one is given; return the lines that say so."""
-    if to is None:
-        return []
-    paths = write(report, to, transcripts_of(*runs))
-    page = next(path for path in paths if path.suffix == ".html")
-    return [f"report: {page}"]
+    paths = write(report, to, transcripts_of(*runs)) if to else ()
+    return [f"report: {path}" for path in paths if path.suffix == ".html"]
 
 
 def render(argv: Sequence[str]) -> int:
@@ -182,9 +177,8 @@ def compare(argv: Sequence[str]) -> int:
     anchor = read_baseline(options.anchor, [report], "anchor", to=options.to)
     compared = rebuilt(report, read_baseline(options.old, [report], to=options.to), anchor)
     if compared.comparison is None or not any(one.shared for one in compared.comparison.slices):
-        raise UsageError(
-            f"{options.old} and {options.new} have no item in common; compare runs of one dataset"
-        )
+        what = "have no item in common; compare runs of one dataset"
+        raise UsageError(f"{options.old} and {options.new} {what}")
     say(sys.stdout, *console.comparison(compared), *save(compared, options.to, options.new))
     return 0
 
@@ -200,16 +194,13 @@ def gate(argv: Sequence[str]) -> int:
     parser.add_argument("run", metavar="RUN", type=run_path, help=RUN_HELP)
     text = "thresholds in place of the run's own (dataset: {language: {measure: {min: …}}})"
     parser.add_argument("--gates", metavar="FILE", type=Path, help=text)
-    parser.add_baseline()
-    parser.add_anchor()
+    parser.add_earlier()
     parser.add_to("a folder for the report with these gates")
     options = parser.parse_args(argv)
     report = load_report(options.run)
-    baseline, anchor = _earlier(options, [report])
-    if options.gates is None:
-        decided = rebuilt(report, baseline, anchor)
-    else:
-        decided = regated(report, load_gates(options.gates), baseline, anchor)
+    earlier = _earlier(options, [report])
+    gates = None if options.gates is None else load_gates(options.gates)
+    decided = rebuilt(report, *earlier) if gates is None else regated(report, gates, *earlier)
     return _say_decided(decided, options.to, options.to or home(options.run), options.run)
 
 
@@ -226,8 +217,7 @@ def merge(argv: Sequence[str]) -> int:
     )
     text = f"{RUN_HELP}; or all that a pattern in quotes matches, such as 'shards/*'"
     parser.add_argument("runs", metavar="RUN", nargs="+", help=text)
-    parser.add_baseline()
-    parser.add_anchor()
+    parser.add_earlier()
     parser.add_to("a folder for the report of the whole", required=True)
     options = parser.parse_args(argv)
     paths = dict.fromkeys(path for text in options.runs for path in _matched(text))
@@ -283,14 +273,11 @@ def promote(argv: Sequence[str]) -> int:
     run, records = load_run(options.run)
     verdict = run.get("verdict")
     if verdict != "PASS" and not options.anyway:
-        raise UsageError(
-            f"{options.run}: its verdict is {verdict}, and a baseline is a run that passed; say "
-            "--anyway to keep it all the same"
-        )
+        what = "and a baseline is a run that passed; say --anyway to keep it all the same"
+        raise UsageError(f"{options.run}: its verdict is {verdict}, {what}")
     if to.exists() and not options.replace:
-        raise UsageError(
-            f"{to}: a run of that name is there; choose another name, or say --replace"
-        )
+        what = f"{to}: a run of that name is there; choose another name, or say --replace"
+        raise UsageError(what)
     source = home(options.run)
     try:
         keep(source, to, packed=not options.whole)
@@ -342,11 +329,11 @@ def show(argv: Sequence[str]) -> int:
         known = [record.key for record in alike] or list(named)
         raise UsageError(f"no item {shown(name)} in this run; {hint(name, known)}")
     record = alike[0]
+    names = ("question", "context", "expected", "answer", "reason", "error")
+    told = [(name, text) for name in names if (text := getattr(record, name))]
+    told += ((f"vote of {v.judge}", f"{v.label} {v.reason or v.error}") for v in record.votes)
     lines = [f"{record.key}: {record.outcome} {record.result}".rstrip()]
-    for name in ("question", "context", "expected", "answer", "reason", "error"):
-        lines += _part(name, text) if (text := getattr(record, name)) else []
-    for vote in record.votes:
-        lines += _part(f"vote of {vote.judge}", f"{vote.label} {vote.reason or vote.error}")
+    lines += (line for part in told for line in _part(*part))
     if not record.calls:
         lines.append("No model was asked: the answer is recorded, and rules or a person judged it.")
     source = transcripts_of(options.run)

@@ -16,14 +16,7 @@ from evaluators.core import UsageError
 from evaluators.judges.ensemble import FILE, Adjudications, answer_digest
 from evaluators.output import plural, say, write_texts
 from evaluators.text import listed
-from reports.commands.recorded_runs import (
-    RUN_HELP,
-    Parser,
-    home,
-    read_baseline,
-    transcripts_of,
-    whole_number,
-)
+from reports.commands import recorded_runs as runs
 from reports.compare.audit import load_plan, save_plan
 from reports.gates.decide import FAILED, INCONCLUSIVE, OK
 from reports.gates.sequential import REVIEW, AuditedGate
@@ -78,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
 def _read(options: argparse.Namespace, path: Path) -> tuple[Report, tuple[human.Pick, ...]]:
     report = load_report(path)
     if options.baseline is not None and not options.criteria:
-        report = rebuilt(report, read_baseline(options.baseline, [report]))
+        report = rebuilt(report, runs.read_baseline(options.baseline, [report]))
     draw = human.pick_at_random if options.criteria else human.pick
     picks = draw(report, options.sample, options.seed)
     return report, human.at_most(picks, options.limit, options.seed)
@@ -92,8 +85,8 @@ def _ask(options: argparse.Namespace) -> int:
         why = "nothing to review: no answer that a person has not judged yet"
         why = "no answer to rate; ask for some with --sample" if criteria else why
         raise UsageError(f"{run}: {why}")
-    name, sources = f"{report.run.get('id', '')} of {report.model}", transcripts_of(run)
-    paths = human.issue_picks(options.to or home(run), picks, sources, criteria, name)
+    name, sources = f"{report.run.get('id', '')} of {report.model}", runs.transcripts_of(run)
+    paths = human.issue_picks(options.to or runs.home(run), picks, sources, criteria, name)
     count = plural(len(picks), "answer")
     lines = [f"{count} drawn at random, to be rated by {len(criteria)} criteria:"]
     lines += (f"  {one.values[0]}-{one.values[-1]}  {one.name}" for one in criteria)
@@ -161,8 +154,8 @@ def _accept_ratings(
     old, today = ratings.load_ratings(path), datetime.now(UTC).date().isoformat()
     new, told, unrated = ratings.ratings_of(reviews, issued.items, today)
     found, refused = ratings.merged_ratings(old, new)
-    if len(runs := {one.run for one in found}) > 1:
-        what = f"ratings of two runs, {listed(sorted(runs))}, would have one mean"
+    if len(names := {one.run for one in found}) > 1:
+        what = f"ratings of two runs, {listed(sorted(names))}, would have one mean"
         raise UsageError(f"{path}: {what}; name another file with --to")
     paths = ratings.save_ratings(found, path) if found else ()
     lines = [
@@ -180,13 +173,12 @@ def _accept_ratings(
 def _until_decided(options: argparse.Namespace) -> int:
     """Accept verdicts, say how the gates stand, write the next form; return 0, 1 or 6."""
     run, file = options.paths[0], options.adjudications or Path(FILE)
-    report, folder = load_report(run), options.to or home(run)
+    report, folder = load_report(run), options.to or runs.home(run)
     people: Adjudications = files.load_adjudications(file) if file.exists() else {}
-    baseline = read_baseline(options.baseline, [report])
-    earlier = [one for one in (baseline, read_baseline(options.anchor, [report], "anchor")) if one]
-    if not earlier:
+    baseline = runs.read_baseline(options.baseline, [report])
+    anchor = runs.read_baseline(options.anchor, [report], "anchor")
+    if not (earlier := [one for one in (baseline, anchor) if one]):
         raise UsageError(f"{run}: people compare it with a baseline; say which with --baseline=OLD")
-
     plan = load_plan(file)
 
     def audits() -> Sequence[AuditedGate]:
@@ -213,9 +205,8 @@ def _until_decided(options: argparse.Namespace) -> int:
     said += _next_form(folder, gates, options)
     command = f"qagate review {quote(str(run))}"
     say(sys.stdout, *(clean.line(one.replace(REVIEW, command)) for one in said))
-    return next(
-        code for state, code in GATE_CODES.items() if state in {one.state for one in results}
-    )
+    states = [one.state for one in results]
+    return next(code for state, code in GATE_CODES.items() if state in states)
 
 
 def _next_form(
@@ -236,7 +227,7 @@ def _next_form(
                     picks[id_] = human.Pick(id=id_, record=record, part=part, **how)
     (run,) = options.paths
     if picks:
-        paths = human.issue_picks(folder, list(picks.values()), transcripts_of(run))
+        paths = human.issue_picks(folder, list(picks.values()), runs.transcripts_of(run))
         yield f"{plural(len(picks), 'answer')} to judge next:"
         yield from map(str, paths)
     elif all(gate.state != "INCONCLUSIVE" for gate in gates):
@@ -276,15 +267,15 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _parser() -> Parser:
-    parser = Parser(
+def _parser() -> runs.Parser:
+    parser = runs.Parser(
         "review",
         "Write the answers of a run that deserve a person's time as a form and as CSV; accept "
         "what comes back; make labelled items for cases/judges of it.",
         "0 done, 1 could not be written, 4 wrong arguments or unreadable files, 6 reviewers "
         "disagree, are too few or contradict an earlier verdict (the rest is written)",
     )
-    parser.add_argument("paths", metavar="RUN", nargs="*", type=Path, help=RUN_HELP)
+    parser.add_argument("paths", metavar="RUN", nargs="*", type=Path, help=runs.RUN_HELP)
     ways = parser.add_mutually_exclusive_group()
     for option, text in _WAYS.items():
         many: Any = {"nargs": "+"} if option == "--accept" else {}
@@ -293,8 +284,7 @@ def _parser() -> Parser:
     parser.add_argument("--to", metavar="PATH", type=Path, help=text)
     text = "with --accept: the sheet.json that was written with the form (default: in reports/out)"
     parser.add_argument("--sheet", metavar="FILE", type=Path, help=text)
-    parser.add_baseline()
-    parser.add_anchor()
+    parser.add_earlier()
     text = (
         "let people decide: take the pairs of answers, RUN's and the baseline's, that decide its "
         "gates with `evidence: audited`; with --accept put verdicts into --adjudications first "
@@ -302,7 +292,7 @@ def _parser() -> Parser:
     )
     parser.add_argument("--until-decided", action="store_true", help=text)
     for option, (text, default) in _NUMBERS.items():
-        how: Any = {"metavar": "S" if option == "--seed" else "N", "type": whole_number}
+        how: Any = {"metavar": "S" if option == "--seed" else "N", "type": runs.whole_number}
         how["default"] = default if isinstance(default, int) else None
         parser.add_argument(option, **how, help=f"{text} (default: {default})")
     return parser

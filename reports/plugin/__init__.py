@@ -163,9 +163,8 @@ def _plan(config: pytest.Config, options: ours.RunOptions, files: list[Path]) ->
             options, plan = rejudge.planned(files, options, labelled)
     if options.until_decided:
         if options.gates_off:
-            raise UsageError(
-                "--until-decided: nothing is decided with --gates off; leave one of them out"
-            )
+            what = "--until-decided: nothing is decided with --gates off; leave one of them out"
+            raise UsageError(what)
         from reports.plugin.early_stopping import in_sequence  # noqa: PLC0415  # brings numpy along
 
         plan = in_sequence(plan, paired=bool(options.baseline or options.anchor))

@@ -19,7 +19,7 @@ from evaluators.core import QAError
 from evaluators.output import plural
 from reports.plugin import results
 from reports.plugin.calibrator import JudgeWait, find_labelled
-from reports.plugin.head_start import EARLY, may_end_early, takes_everything
+from reports.plugin.head_start import EARLY, ENDING, takes_everything
 from reports.plugin.options import RunOptions, check_collected, shares
 from reports.plugin.progress import Progress, ProgressDisplay
 from reports.plugin.run import EngineRun
@@ -69,7 +69,9 @@ class Controller:
         self._run = EngineRun(options, plan, labelled, calling=calling)
         if calling:  # start the engine's process, before anything here has a thread
             store = self.outcome_store if self._distributed else None
-            ahead = options.until_decided or not may_end_early(config)
+            # Where the last tests may be left out, little is asked ahead of the tests.
+            may_end_early = any(getattr(config.option, name, None) for name in ENDING)
+            ahead = options.until_decided or not may_end_early
             arrivals = self._run.open(store, config.stash.get(EARLY, None), ahead=ahead)
             config.add_cleanup(self._run.host.stop)
             if not self._distributed:

@@ -14,18 +14,8 @@ import pytest
 from cases.dataset import Dataset, Plan, clusters_in
 from cases.tasks import make_tasks
 from evaluators.core import Outcome, Reply
-from evaluators.judges.forecast import (
-    BYTES_PER_TOKEN,
-    CACHEABLE_TOKENS,
-    REPLY_TOKENS,
-    Call,
-    Forecast,
-    Kept,
-    Prefixes,
-    calls_ahead,
-    known_outcome,
-    make_forecast,
-)
+from evaluators.judges import forecast as costs
+from evaluators.judges.forecast import Forecast, Kept
 from evaluators.ledger import Ledger
 from evaluators.ledger.sqlite import exists
 from evaluators.models.spec import Spec
@@ -49,14 +39,11 @@ T = TypeVar("T")
 Shares = list[tuple[float, dict[str, float]]]
 """Shares of pairs that may differ, each with the share of items asked of each slice."""
 
-NO_CALLS = Forecast()
 REPLIES_PER_QUERY = 1_000
 EXTRAS = (
     "extra metrics: as many calls as they usually take; what they ask depends on the replies, and "
     "the steps of a geval_ metric are asked once for all items"
 )
-
-
 BATCHED = (
     f"in batches the most counts {VERDICT_TOKENS} tokens a verdict, unless max_tokens in the "
     "models file says otherwise"
@@ -74,7 +61,7 @@ class DryRun:
         self._tasks = make_tasks(plan.items.values(), models.model, models.judges, adjudications)
         self._specs = models.specs
         today = datetime.now(UTC).date()
-        self._prefixes: Prefixes | None = None if options.batch else set()
+        self._prefixes: costs.Prefixes | None = None if options.batch else set()
         prices = ((text, pricing_of(spec, today)) for text, spec in self._specs.items())
         self._prices = {text: one and one.way(batch=options.batch) for text, one in prices}
 
@@ -98,7 +85,7 @@ class DryRun:
         for name, forecast in forecasts.items():
             yield from plan_lines(name, items[name], forecast)
             if shares and name in shares[0][1]:
-                yield sequence_line(items, {name: forecast}, shares)
+                yield sequence_line(items, {name: forecast}, shares, Forecast())
         labelled = find_labelled(self._options, self._plan, root)
         is_on = self._options.calibration != 0
         calibrator = Calibrator.of(self._plan, labelled, self._judge, is_on=is_on)
@@ -122,13 +109,13 @@ class DryRun:
         yield from totals(sum(forecasts.values(), judged), odds)
 
     def _forecasts(self, tasks: Sequence[Task]) -> dict[str, Forecast]:
-        async def calls(recorded: Kept) -> list[list[Call]]:
-            return [await calls_ahead(task, recorded) for task in tasks]
+        async def calls(recorded: Kept) -> list[list[costs.Call]]:
+            return [await costs.calls_ahead(task, recorded) for task in tasks]
 
         found: dict[str, Forecast] = {}
         for task, ahead in zip(tasks, self._with_ledger(calls), strict=True):
             name = f"{task.case.dataset}:{task.case.language}"
-            forecast = make_forecast(ahead, self._specs, self._prices, self._prefixes)
+            forecast = costs.make_forecast(ahead, self._specs, self._prices, self._prefixes)
             found[name] = found.get(name, Forecast()) + forecast
         return found
 
@@ -189,7 +176,7 @@ class DryRun:
 
         async def outcomes(wanted: Sequence[str], recorded: Kept) -> dict[str, Outcome]:
             tasks = (self._tasks[key] for key in wanted)
-            return {task.key: await known_outcome(task, recorded) for task in tasks}
+            return {task.key: await costs.known_outcome(task, recorded) for task in tasks}
 
         def known(wanted: Sequence[str]) -> dict[str, Outcome]:
             return self._with_ledger(partial(outcomes, wanted))
@@ -256,15 +243,15 @@ def totals(whole: Forecast, odds: Sequence[str]) -> Iterator[str]:
 
 
 def sequence_line(
-    items: Counter[str], forecasts: dict[str, Forecast], shares: Shares, fixed: Forecast = NO_CALLS
+    items: Counter[str], forecasts: dict[str, Forecast], shares: Shares, fixed: Forecast
 ) -> str:
     """Return items and cost of slices that stop early, and of all; ``fixed`` calls come on top."""
-    costs = {name: one.known for name, one in forecasts.items()}
     unpriced = None in (fixed.cost, *(one.cost for one in forecasts.values()))
     asked, paid = [], []
     for _, parts in (*shares, (0.0, {})):
         asked.append(f"{sum(parts.get(name, 1.0) * items[name] for name in forecasts):,.0f}")
-        known = sum(parts.get(name, 1.0) * cost for name, cost in costs.items()) + fixed.known
+        known = fixed.known
+        known += sum(parts.get(name, 1.0) * one.known for name, one in forecasts.items())
         paid.append(part_of_cost(known) if unpriced else money(known))
     whole, less = f"{asked.pop()}, {paid.pop()}", f", {listed(dict.fromkeys(paid))}"
     differ = listed(f"{100 * share:.2g}" for share, _ in shares)
@@ -279,14 +266,12 @@ def assumptions(specs: Mapping[str, Spec], prices: Mapping[str, Pricing | None])
     if not specs:
         return
     yield (
-        f"estimate: {BYTES_PER_TOKEN:g} bytes of text a token, {REPLY_TOKENS} tokens a reply, no "
-        "retries; judge calls of answers not recorded yet: an upper bound; with caching: one call "
-        f"writes a rubric of {CACHEABLE_TOKENS:,} tokens and more to the provider's cache, the "
-        "others read it"
+        f"estimate: {costs.BYTES_PER_TOKEN:g} bytes of text a token, {costs.REPLY_TOKENS} tokens a "
+        "reply, no retries; judge calls of answers not recorded yet: an upper bound; with caching: "
+        f"one call writes a rubric of {costs.CACHEABLE_TOKENS:,} tokens and more to the provider's "
+        "cache, the others read it"
     )
-    sources = [f"{text} from {pricing.source}" for text, pricing in prices.items() if pricing]
-    if sources:
+    if sources := [f"{text} from {one.source}" for text, one in prices.items() if one]:
         yield f"prices: {', '.join(sources)}"
-    unknown = [text for text, pricing in prices.items() if pricing is None]
-    if unknown:
+    if unknown := [text for text, pricing in prices.items() if pricing is None]:
         yield f"price unknown: {', '.join(unknown)}; give prices in a models file (--models)"

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cases.dataset import Dataset, Plan, PlannedItem, Slice, Threshold
+from cases.dataset import Plan, PlannedItem
 from evaluators.core import Outcome, UsageError
 from evaluators.runtime.engine import stopped
 from evaluators.statistics.betting import Evidence
@@ -21,11 +21,6 @@ from reports.verdict.assemble import ReportInputs, sequences
 FEWEST = 16  # items of a queue in hand at its beginning
 
 
-def _gates(dataset: Dataset, slice_: Slice, *, paired: bool) -> list[Threshold]:
-    every = (*slice_.thresholds, *dataset.pooled)
-    return [one for one in every if paired or not one.paired]
-
-
 def stoppable(plan: Plan, *, paired: bool) -> dict[str, str]:
     """Return the slices whose gates are all sequential, each with its queue.
 
@@ -35,7 +30,8 @@ def stoppable(plan: Plan, *, paired: bool) -> dict[str, str]:
     for dataset in plan.datasets:
         pooled = any(paired and one.evidence == SEQUENTIAL for one in dataset.pooled)
         for one in dataset.slices.values():
-            gates = _gates(dataset, one, paired=paired)
+            every = (*one.thresholds, *dataset.pooled)
+            gates = [gate for gate in every if paired or not gate.paired]
             if gates and all(gate.evidence == SEQUENTIAL for gate in gates):
                 found[one.name] = dataset.name if pooled else one.name
     return found
@@ -49,10 +45,8 @@ def in_sequence(plan: Plan, *, paired: bool) -> Plan:
     queues = stoppable(plan, paired=paired)
     if not any(item.slice.name in queues for item in plan.items.values()):
         without = "" if paired else " or give --baseline=RUN for those on a change"
-        raise UsageError(
-            "--until-decided: no slice has gates with `evidence: sequential` alone; declare them "
-            f"(drop: {{max: 0.05, evidence: sequential}}){without}"
-        )
+        what = "no slice has gates with `evidence: sequential` alone; declare them (drop: "
+        raise UsageError(f"--until-decided: {what}{{max: 0.05, evidence: sequential}}){without}")
     by_queue: dict[str, list[PlannedItem]] = defaultdict(list)
     for item in plan.items.values():
         by_queue[queues.get(item.slice.name, item.slice.name)].append(item)

@@ -98,8 +98,3 @@ def _is_collected(home: Path, folders: Collection[Path], config: pytest.Config) 
     modules = (one for one in home.glob("*.py") if matches(one.name, "python_files"))
     has_test = any(one.is_file() and b"mark.qa" in one.read_bytes() for one in modules)
     return bool(above) and has_test
-
-
-def may_end_early(config: pytest.Config) -> bool:
-    """Whether the last tests may be left out: then little is asked ahead of the tests."""
-    return any(getattr(config.option, name, None) for name in ENDING)

@@ -348,10 +348,9 @@ def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path
     found = sorted(file for file in every if not is_left_out(file.parent, paths))
     for file in found:
         if not file.is_relative_to(root.resolve()):
-            raise UsageError(
-                f"rootdir is {root}, but {file} lies outside it: an option's path stood as a word "
-                "of its own; write --option=PATH, or give --rootdir"
-            )
+            what = "an option's path stood as a word of its own"
+            advice = "write --option=PATH, or give --rootdir"
+            raise UsageError(f"rootdir is {root}, but {file} lies outside it: {what}; {advice}")
     return found
 
 

@@ -36,10 +36,8 @@ def planned(
     plan, before = make_plan(files, options.choice, labelled), _answers(earlier)
     there = {item.slice.name for item in plan.items.values()}
     if lost := sorted({f"{one.dataset}:{one.language}" for one in earlier.records} - there):
-        raise UsageError(
-            f"{earlier.path} also has answers of {', '.join(lost)}; name the paths of all its data "
-            "sets, as no part of a run may be chosen"
-        )
+        what = "name the paths of all its data sets, as no part of a run may be chosen"
+        raise UsageError(f"{earlier.path} also has answers of {', '.join(lost)}; {what}")
     items = {
         key: replace(item, case=replace(item.case, recorded=old.answer if old else None))
         for key, item in plan.items.items()

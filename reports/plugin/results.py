@@ -121,7 +121,6 @@ def rerun_settings(config: pytest.Config) -> tuple[str, ...]:
 def refuse_reruns(config: pytest.Config) -> None:
     """Raise UsageError if failing items would be run again: a miss is a finding."""
     if found := rerun_settings(config):
-        raise UsageError(
-            f"{', '.join(found)}: a miss is a finding and is not run again until it passes; a call "
-            "that fails is retried anyway. Leave it out (PYTEST_ADDOPTS too), or give --gates off"
-        )
+        what = "a miss is a finding and is not run again until it passes; a call that fails is "
+        what += "retried anyway. Leave it out (PYTEST_ADDOPTS too), or give --gates off"
+        raise UsageError(f"{', '.join(found)}: {what}")

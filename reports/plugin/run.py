@@ -241,10 +241,8 @@ def _check(
     for one in judges.members:
         same = answering and one.model and address(answering) == address(judging[one.model])
         if same and not options.allow_self_judge:
-            raise UsageError(
-                f"--judge {one.name} is the model under test; name another judge, "
-                "or give --allow-self-judge"
-            )
+            what = "is the model under test; name another judge, or give --allow-self-judge"
+            raise UsageError(f"--judge {one.name} {what}")
 
 
 def adjudications_of(options: RunOptions, plan: Plan) -> Adjudications:

@@ -54,17 +54,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     given = metafunc.config.stash.get(WORKER_INPUT, None)
     folder = metafunc.definition.path.parent
     if given is None:
-        raise pytest.Collector.CollectError(
-            f"qa marker: no dataset.yaml under {folder}; write one next to this module, with kind, "
-            "rubric and languages"
-        )
+        advice = "write one next to this module, with kind, rubric and languages"
+        what = f"qa marker: no dataset.yaml under {folder}; {advice}"
+        raise pytest.Collector.CollectError(what)
     name = marker.args[0] if marker.args else folder.name
     dataset = next((one for one in given.plan.datasets if one.name == name), None)
     if dataset is None:
         known = ", ".join(one.name for one in given.plan.datasets)
-        raise pytest.Collector.CollectError(
-            f"qa marker: no dataset {name!r} among those found ({known}); name one of them"
-        )
+        what = f"qa marker: no dataset {name!r} among those found ({known}); name one of them"
+        raise pytest.Collector.CollectError(what)
     marks = {one: (getattr(pytest.mark, name), getattr(pytest.mark, one)) for one in dataset.slices}
     items = given.plan.tests(dataset)
     cases = [pytest.param(one, id=one.key, marks=marks[one.slice.language]) for one in items]
@@ -191,9 +189,8 @@ class WorkerHooks:
             try:
                 path.write_bytes(pickle.dumps(self._given, pickle.HIGHEST_PROTOCOL))
             except OSError as error:
-                raise pytest.UsageError(
-                    f"{path}: the plan cannot be written ({error.strerror}); free space there"
-                ) from None
+                what = f"{path}: the plan cannot be written ({error.strerror}); free space there"
+                raise pytest.UsageError(what) from None
         node.workerinput[INPUT_KEY] = str(path)
 
     @pytest.hookimpl(wrapper=True)
