@@ -186,14 +186,9 @@ def test_classes_out_of_balance_are_told(kind: str, labels: list[str | None], to
 
 def yes_or_no(count: int, write: Callable[[int, str], str]) -> Subject:
     labels = [YES if n % 2 else NO for n in range(count)]
-    rows = [
-        item(n + 1, write(n, label), label=label, context=f"p{n}") for n, label in enumerate(labels)
-    ]
+    told = ((n, label, write(n, label)) for n, label in enumerate(labels))
+    rows = [item(n + 1, text, label=label, context=f"p{n}") for n, label, text in told]
     return subject(*rows, kind="yes_no")
-
-
-def neutral(n: int, _: str) -> str:
-    return f"Is {NOUNS[n // 2]} here?"
 
 
 def test_a_word_that_means_yes_is_told_with_its_share() -> None:
@@ -206,15 +201,13 @@ def test_a_word_that_means_yes_is_told_with_its_share() -> None:
     message = said(cue_words, yes_or_no(200, write))
     assert "means yes: that rule alone answers 60% right, above 58%" in message
     assert message.startswith("the word 'more' in a question")
-    assert not found(cue_words, yes_or_no(200, neutral))
+    assert not found(cue_words, yes_or_no(200, lambda n, _: f"Is {NOUNS[n // 2]} here?"))
     assert not found(cue_words, yes_or_no(149, lambda _, label: f"Is it {label}?"))
 
 
 def test_the_share_of_a_rule_is_balanced() -> None:
     """Nine yes for every no is another check's finding, not that of every rare word."""
-    rows = [
-        item(n, f"Is {NOUNS[n]} here?", label=NO if n % 10 == 0 else YES) for n in range(1, 201)
-    ]
+    rows = [item(n, f"Is {NOUNS[n]} here?", label=YES if n % 10 else NO) for n in range(1, 201)]
     assert not found(cue_words, subject(*rows, kind="yes_no"))
     assert not found(cue_words, subject(*(replace(row, label=YES) for row in rows), kind="yes_no"))
 
@@ -232,15 +225,12 @@ def test_words_that_answer_together_are_told() -> None:
     assert "answer 100% right, above 58%: 200 of 200 items, most surely rows" in message
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_words_by_chance_answer_nothing(seed: int) -> None:
+def test_words_by_chance_answer_nothing() -> None:
     """Answers drawn by lot follow from no words."""
-    lots = random.Random(seed)  # no secret
-
-    def write(_: int, __: str) -> str:
-        return f"Is {' '.join(lots.sample(NOUNS[:40], 6))}?"
-
-    assert not found(closed_book, yes_or_no(200, write))
+    for seed in range(5):
+        draw = random.Random(seed).sample  # no secret
+        own = yes_or_no(200, lambda *_, draw=draw: f"Is {' '.join(draw(NOUNS[:40], 6))}?")
+        assert not found(closed_book, own)
 
 
 def test_twins_teach_nothing_about_each_other() -> None:
@@ -297,9 +287,8 @@ def test_a_slice_that_its_own_answers_pass_cannot_see_a_loss(kind: str) -> None:
     assert found(too_easy, answered(20, 0, kind)) == [("warning", 0)]
     assert not found(too_easy, answered(19, 1, kind))
     assert not found(too_easy, answered(19, 0, kind))
-    assert "cannot see a loss: recorded answers are right in 98% of 40" in said(
-        too_easy, answered(39, 1, kind)
-    )
+    message = said(too_easy, answered(39, 1, kind))
+    assert "cannot see a loss: recorded answers are right in 98% of 40" in message
     assert not found(too_easy, answered(30, 0, "judged"))
 
 
@@ -350,22 +339,13 @@ def test_a_language_without_gates_is_a_warning() -> None:
     assert "'bg' has no gates" in note.message
 
 
-@pytest.mark.parametrize(
-    ("items", "rule", "told"),
-    [
-        (34, Threshold(measure="drop", max=0.1, evidence="confident"), "takes 35"),
-        (35, Threshold(measure="drop", max=0.1, evidence="confident"), ""),
-        (34, Threshold(measure="drop", max=0.1), ""),
-        (34, Threshold(measure="drop", max=0.0, evidence="confident"), "no number of items"),
-        (34, Threshold(measure="drop", max=1.0, evidence="confident"), ""),
-        (34, Threshold(measure="correct", max=0.1, evidence="confident"), ""),
-    ],
-)
-def test_a_margin_too_narrow_is_told(items: int, rule: Threshold, told: str) -> None:
+@tabled("items", "rule", "told")
+def test_a_margin_too_narrow_is_told(items: int, rule: dict[str, Any], told: str) -> None:
     """Of a language's own drop gate, and of one that pools the languages."""
-    own = list(narrow_margins(*dataset_of(with_rules("en", items, rule))))
+    bar = Threshold(**{"measure": "drop", "evidence": "confident", **rule})
+    own = list(narrow_margins(*dataset_of(with_rules("en", items, bar))))
     halves = with_rules("en", items // 2), with_rules("bg", items - items // 2)
-    pooled = list(narrow_margins(*dataset_of(*halves, pooled=(rule,))))
+    pooled = list(narrow_margins(*dataset_of(*halves, pooled=(bar,))))
     for notes in (own, pooled):
         assert len(notes) == bool(told)
         assert all(told in note.message for note in notes)

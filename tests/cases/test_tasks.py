@@ -2,36 +2,25 @@
 
 import asyncio
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cases.dataset import PlannedItem, Slice
+from cases.dataset import PlannedItem
 from cases.tasks import make_tasks
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Reply, UsageError, Verdict
 from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
-from evaluators.judges.factory import JudgeFactory
 from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge, RatingJudge
 from evaluators.judges.offline import OverlapRater, YesNoJudge
 from evaluators.kinds import kind_of
-from evaluators.rubric import Prompt, Rubric
 from tests.support.judging import judges
-from tests.support.scripted import Scripted, make_case
+from tests.support.made_records import make_slice
+from tests.support.scripted import PROMPT, Scripted, make_case, make_rubric
 from tests.support.tables import tabled
 
-PROMPT = Prompt(name="answer", language="bg", system="", user="{question}", version="v")
-RUBRIC = Rubric(name="r", language="bg", protocol="tool", system="", user="", version="v")
-SLICE = Slice(
-    dataset="d",
-    language="bg",
-    kind=kind_of("graded"),
-    path=Path("bg.csv"),
-    prompt=PROMPT,
-    rubric=RUBRIC,
-)
+SLICE = make_slice(prompt=PROMPT, rubric=make_rubric())
 MODEL = Scripted(lambda request: Reply(text="x"))
 LEXICAL = judges("lexical")
 ASKING = judges(MODEL.spec, models=[MODEL])
@@ -80,17 +69,15 @@ def test_rules_may_stand_before_a_model() -> None:
         assert isinstance(make_tasks([item(kind, label=label)], None, cascade)["k"].judge, judge)
 
 
-@pytest.mark.parametrize(
-    ("kind", "asked", "by_rules"),
-    [("graded", ChoiceJudge, LexicalJudge), ("rated", RatingJudge, OverlapRater)],
-)
-def test_a_panel_sits_in_each_kind(kind: str, asked: type, by_rules: type) -> None:
+def test_a_panel_sits_in_each_kind() -> None:
     """Every member gives what the slice needs; yes/no needs none of them."""
     panel = judges(MODEL.spec, "lexical", models=[MODEL])
-    (task,) = make_tasks([item(kind)], None, panel).values()
-    assert isinstance(task.judge, PanelJudge)
-    assert [type(one) for one in task.judge.judges] == [asked, by_rules]
-    assert task.judge.rating is (kind == "rated")
+    members = {"graded": [ChoiceJudge, LexicalJudge], "rated": [RatingJudge, OverlapRater]}
+    for kind, types in members.items():
+        judge = make_tasks([item(kind)], None, panel)["k"].judge
+        assert isinstance(judge, PanelJudge)
+        assert [type(one) for one in judge.judges] == types
+        assert judge.rating is (kind == "rated")
     assert isinstance(make_tasks([item("yes_no")], None, panel)["k"].judge, YesNoJudge)
 
 
@@ -122,28 +109,18 @@ def test_a_recorded_answer_is_taken_as_it_is() -> None:
 
 
 @tabled("kind", "label", "verdict", "passes")
-def test_what_passes(
-    kind: str, label: str | None, verdict: dict[str, Any], *, passes: bool
-) -> None:
+def test_what_passes(kind: str, label: str | None, verdict: dict[str, Any], passes: bool) -> None:
     """CORRECT; a rating at the bar; the right word; the given label."""
     one = item(kind, label=label)
     assert make_tasks([one], None, LEXICAL)["k"].passes(one.case, Verdict(**verdict)) is passes
 
 
-@pytest.mark.parametrize(
-    ("changes", "model", "judge", "message"),
-    [
-        ({"prompt": None}, MODEL, LEXICAL, "no answer prompt for 'bg'; add answer.bg.yaml"),
-        ({"rubric": None}, None, ASKING, "d:bg: an LLM judge needs a rubric"),
-    ],
-)
-def test_what_a_choice_needs_is_asked_for(
-    changes: dict[str, object], model: Scripted | None, judge: JudgeFactory, message: str
-) -> None:
+def test_what_a_choice_needs_is_asked_for() -> None:
     """A missing prompt or rubric is named before any call; so is, once, a file without answers."""
     with pytest.raises(UsageError, match=r"no item has a recorded answer.*--model"):
         make_tasks([item("graded", recorded=None)], None, LEXICAL)
     one = item("graded")
-    one = replace(one, slice=replace(one.slice, **changes))  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=message):
-        make_tasks([one], model, judge)
+    with pytest.raises(UsageError, match=r"no answer prompt for 'bg'; add answer.bg.yaml"):
+        make_tasks([replace(one, slice=replace(one.slice, prompt=None))], MODEL, LEXICAL)
+    with pytest.raises(UsageError, match="d:bg: an LLM judge needs a rubric"):
+        make_tasks([replace(one, slice=replace(one.slice, rubric=None))], None, ASKING)

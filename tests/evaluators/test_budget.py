@@ -19,7 +19,6 @@ from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.llm import ChoiceJudge, empty_answer_verdict
 from evaluators.ledger import Ledger
 from evaluators.models.spec import Prices, Spec, parse
-from evaluators.rubric import Prompt
 from evaluators.runtime.budget import (
     GENAI_PRICES,
     MODELS_YAML,
@@ -40,7 +39,7 @@ from tests.support.engine_bench import correct
 from tests.support.figures import some
 from tests.support.places import ask
 from tests.support.recorded import row_of
-from tests.support.scripted import Scripted, make_case, make_rubric
+from tests.support.scripted import PROMPT, Scripted, make_case, make_rubric
 from tests.support.tables import tabled
 
 
@@ -326,9 +325,6 @@ def test_calls_in_batches_cost_what_is_published_or_half() -> None:
         named = replace(parse("openai:gpt-4.1", {}), batch={"price": 0.25}, prices=prices)
         pricing = some(pricing_of(named, date(2026, 11, 1)))
         assert pricing.way(batch=True).cost(1000, 1000) == pytest.approx(0.0025)
-
-
-PROMPT = Prompt(name="p", language="bg", version="1", system="", user="{question}")
 
 
 def model(spec: str) -> Scripted:

@@ -19,8 +19,8 @@ from evaluators.runtime.caller import CallSettings, RetryPolicy
 from evaluators.runtime.outcomes import OutcomeReader, Status
 from evaluators.runtime.process import EngineThread
 from evaluators.runtime.schedule import Schedule
-from tests.support.engine_bench import PROMPT, Bench, prompted, task
-from tests.support.scripted import Scripted, ask_for
+from tests.support.engine_bench import Bench, prompted, task
+from tests.support.scripted import PROMPT, Scripted, ask_for
 from tests.support.tables import tabled
 
 

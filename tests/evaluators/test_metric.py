@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import deepeval.metrics
 import pytest
@@ -31,7 +32,7 @@ from evaluators.judges.metric import QUIET, JudgeMetric, JudgeSession, metric_ru
 from evaluators.judges.offline import OverlapRater
 from evaluators.ledger import LedgerError
 from evaluators.replies.readers import Invalid
-from evaluators.rubric import Prompt, encode
+from evaluators.rubric import encode
 from evaluators.runtime.caller import CallSettings
 from evaluators.runtime.engine import Task
 from evaluators.text import request_key
@@ -42,7 +43,7 @@ from tests.support.declaring import declared as loaded
 from tests.support.fixtures import Patch
 from tests.support.loopback import MARK, Answer, Loopback, Seen, loopback, plausible, reply
 from tests.support.made_records import make_slice
-from tests.support.scripted import Scripted, ask_for, complete, make_case
+from tests.support.scripted import PROMPT, Scripted, ask_for, complete, make_case
 from tests.support.tables import kept, tabled
 
 SAID_IN_CLAIMS = "provided actual AI output"
@@ -154,23 +155,14 @@ def test_the_second_reply_may_be_readable() -> None:
     assert [request.attempt for request in requests] == [0, 1, 0, 1]
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        core.TransientError("overload", "busy: maximum context length"),
-        core.StoppedError("budget", "used up"),
-        core.JudgeError("unreadable"),
-    ],
-)
-def test_a_call_that_fails_fails_as_itself(error: Exception) -> None:
+def test_a_call_that_fails_fails_as_itself() -> None:
     """deepeval wraps some errors in its own; ours come out as they were."""
-
-    def handler(request: core.Request) -> core.Reply:
-        raise error
-
-    with pytest.raises(type(error)) as caught:
-        measured(FAITHFUL, handler)
-    assert caught.value is error
+    stopped = core.StoppedError("budget", "used up")
+    busy = core.TransientError("overload", "busy: maximum context length")
+    for error in (busy, stopped, core.JudgeError("unreadable")):
+        with pytest.raises(type(error)) as caught:
+            measured(FAITHFUL, Mock(side_effect=error))
+        assert caught.value is error
 
 
 def test_errors_of_deepeval_are_told_in_one_line() -> None:
@@ -178,12 +170,8 @@ def test_errors_of_deepeval_are_told_in_one_line() -> None:
     with pytest.raises(core.JudgeError, match="'actual_output' cannot be empty") as empty:
         measured(FAITHFUL, answer="")
     assert empty.value.kind == "not_measurable"
-
-    def handler(request: core.Request) -> core.Reply:
-        raise ZeroDivisionError("a\nb")
-
     with pytest.raises(core.JudgeError, match=r"^faithfulness: ZeroDivisionError: a b$") as other:
-        measured(FAITHFUL, handler)
+        measured(FAITHFUL, Mock(side_effect=ZeroDivisionError("a\nb")))
     assert other.value.kind == "metric_failed"
 
 
@@ -266,23 +254,17 @@ def test_scores_of_rules() -> None:
         metric.measure(case(gold=None))
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: JudgeMetric("opnai:x"), "did you mean 'openai'"),
-        (lambda: JudgeMetric(rubric="none"), "not known"),
-        (lambda: JudgeSession("openai:x"), "OPENAI_API_KEY"),
-        (
-            lambda: JudgeSession("openai:x@http://127.0.0.1:9/v1", CallSettings(max_cost=1.0)),
-            "no price is known",
-        ),
-    ],
-)
-def test_wrong_choices(make: Callable[[], object], message: str, monkeypatch: Patch) -> None:
-    """Before any test case is measured."""
+def test_wrong_choices(monkeypatch: Patch) -> None:
+    """Are told before any test case is measured."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(core.UsageError, match=message):
-        make()
+    with pytest.raises(core.UsageError, match="did you mean 'openai'"):
+        JudgeMetric("opnai:x")
+    with pytest.raises(core.UsageError, match="not known"):
+        JudgeMetric(rubric="none")
+    with pytest.raises(core.UsageError, match="OPENAI_API_KEY"):
+        JudgeSession("openai:x")
+    with pytest.raises(core.UsageError, match="no price is known"):
+        JudgeSession("openai:x@http://127.0.0.1:9/v1", CallSettings(max_cost=1.0))
 
 
 def test_a_call_is_kept(judge: JudgeSession, server: Loopback, tmp_path: Path) -> None:
@@ -406,18 +388,14 @@ addopts = -p no:deepeval -p no:asyncio -p no:repeat -p no:rerunfailures -p no:an
 """
 
 
-def unreadable_where_broken(seen: Seen) -> Answer:
-    """Return a plausible reply, but one without any verdict where the answer asks for it."""
-    if "[[broken=yes]]" in seen.prompt:
-        return plausible(lambda asked, name, schema: "?")(seen)
-    return plausible()(seen)
-
-
 @pytest.mark.slow
 def test_assert_test_and_evaluate_take_our_metrics(pytester: pytest.Pytester) -> None:
     """One run of a host's tests: scores as promised, every call made once, an error is no score.
     Row F27 of the fault matrix."""
-    with loopback(handler=unreadable_where_broken) as server:
+    broken = plausible(lambda asked, name, schema: "?")  # no verdict where the answer asks for that
+    with loopback(
+        handler=lambda seen: (broken if "[[broken=yes]]" in seen.prompt else plausible())(seen)
+    ) as server:
         pytester.makefile(".ini", pytest=INI)
         pytester.makepyfile(test_host=HOST.format(judge=f"openai:j@{server.url}/v1"))
         pytester.runpytest_subprocess().assert_outcomes(passed=5)
@@ -505,10 +483,7 @@ class Fixed:
 
 
 def taken(*fixed: MetricRunner) -> MetricResults:
-    async def ask(model: object, request: object) -> core.Reply:
-        return core.Reply(text="x")
-
-    return asyncio.run(measure_all(fixed, make_case(), "so", ask))
+    return asyncio.run(measure_all(fixed, make_case(), "so", complete))
 
 
 def test_a_measure_that_fails_fails_alone() -> None:
@@ -559,8 +534,7 @@ def test_calls_of_a_measure_are_foreseen() -> None:
     both = dict.fromkeys(keys, core.Reply())
     assert [call.kept for call in ahead(RecordedAnswer(), both)] == [True, True]
     assert ahead(RecordedAnswer(), both, recorded=None) == []
-    prompt = Prompt(name="p", language="bg", version="1", system="", user="{question}")
-    asked = PromptedAnswer(model=Scripted(lambda request: core.Reply()), prompt=prompt)
+    asked = PromptedAnswer(model=Scripted(lambda request: core.Reply()), prompt=PROMPT)
     assert len(ahead(asked, {})) == 1 + 3
 
 
@@ -621,8 +595,7 @@ def test_measures_are_taken_gated_and_kept(project: Project) -> None:
     found = slice_["measures"]["faithfulness"]
     assert (found["value"], found["n"]) == (pytest.approx(2 / 3), 3)
     assert 0 <= found["low"] < 2 / 3 < found["high"] <= 1
-    states = {gate["measure"]: gate["state"] for gate in project.report()["gates"]}
-    assert states == {"faithfulness": "PASS", "geval_basis": "PASS"}
+    assert project.gate_states() == {"faithfulness": "PASS", "geval_basis": "PASS"}
     assert project.report()["tokens"] > 0
 
 
@@ -651,8 +624,7 @@ def test_a_measure_fails_its_gate_or_leaves_it_open(project: Project) -> None:
     assert open_["reason"] == "faithfulness could not be taken of 1 item; see the notes"
     assert gates["bg", "geval_basis"]["state"] == "PASS"
     assert {record["outcome"] for record in project.records()} == {"passed"}
-    notes = "\n".join(project.report()["notes"])
-    assert "faithfulness: 1 item not measured: judge_unreadable: anthropic:j@" in notes
+    assert "faithfulness: 1 item not measured: judge_unreadable: anthropic:j@" in project.notes()
 
 
 @pytest.mark.usefixtures("unset")
@@ -660,9 +632,9 @@ def test_rules_take_no_measures(project: Project) -> None:
     """The offline judge has no model to ask: the report says so, and the gates stay open."""
     law(project, {"en": [""]})
     assert project.run_in_process("qa").ret == 6
-    notes = project.report()["notes"]
-    assert "law:en: faithfulness, geval_basis not measured: --judge lexical asks no model" in notes
-    assert {gate["state"] for gate in project.report()["gates"]} == {"INCONCLUSIVE"}
+    said = "law:en: faithfulness, geval_basis not measured: --judge lexical asks no model"
+    assert said in project.notes()
+    assert {*project.gate_states().values()} == {"INCONCLUSIVE"}
 
 
 @pytest.mark.usefixtures("unset")

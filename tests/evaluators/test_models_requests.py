@@ -13,11 +13,11 @@ from evaluators.answerers import PromptedAnswer
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, parse, require_key
-from evaluators.rubric import Prompt
 from evaluators.text import Key
 from tests.support.fixtures import Patch
 from tests.support.loopback import Answer, Loopback, Seen, completion, loopback, reply, response
 from tests.support.model_calls import SECRET, TOOL, ask, asked, both, spec_of
+from tests.support.scripted import PROMPT, complete, make_case
 from tests.support.tables import kept, tabled
 
 
@@ -210,26 +210,17 @@ def test_an_incomplete_response_is_an_error_and_no_answer(text: str) -> None:
         incomplete = {"incomplete_details": {"reason": "max_output_tokens"}}
         return Answer(body=response(seen, text) | {"status": "incomplete"} | incomplete)
 
-    async def put(model: core.Model, request: core.Request) -> core.Reply:
-        return await model.complete(request)
-
     async def answer(spec: Spec) -> str:
         model = connect(spec, Key(SECRET))
         asking = PromptedAnswer(model=model, prompt=PROMPT)
         try:
-            return await asking.answer(CASE, 1, put)
+            return await asking.answer(make_case(), 1, complete)
         finally:
             await model.close()
 
     with loopback(handler=handle) as server, pytest.raises(core.CallError) as caught:
         asyncio.run(answer(spec_of("openai-responses", server)))
     assert caught.value.kind == "cut"
-
-
-PROMPT = Prompt(name="answer", language="en", version="1", system="", user="{question}")
-CASE = core.Case(
-    id="1", dataset="d", language="en", row=1, question="Capital of Bulgaria?", golds=("Sofia",)
-)
 
 
 OPENAI = "https://models.invalid/v1"
@@ -311,8 +302,7 @@ def test_a_proxy_that_cannot_be_one(monkeypatch: Patch, value: str) -> None:
 def test_nobody_listens_at_the_proxy(monkeypatch: Patch) -> None:
     """A proxy that is not there is like a server that is not there (F18)."""
     with loopback() as proxy:
-        address = proxy.url
-    monkeypatch.setenv("HTTPS_PROXY", address)
+        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
     with pytest.raises(core.CallError, match="no connection") as caught:
         called()
     assert caught.value.kind == "unreachable"

@@ -84,14 +84,12 @@ def test_base_urls_that_are_never_called(address: str, problem: str) -> None:
     assert problem in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("scheme", "said"), [("https", "no user or password"), ("ftp", "not a model's name")]
-)
-def test_a_password_in_a_url_is_refused_and_not_shown(scheme: str, said: str) -> None:
+def test_a_password_in_a_url_is_refused_and_not_shown() -> None:
     """No message repeats it, not even where the whole URL was taken for a name."""
-    with pytest.raises(UsageError, match=said) as caught:
-        parse(f"openai:m@{scheme}://joe:hunter2@h.example/v1", {})
-    assert "hunter2" not in str(caught.value)
+    for scheme, said in (("https", "no user or password"), ("ftp", "not a model's name")):
+        with pytest.raises(UsageError, match=said) as caught:
+            parse(f"openai:m@{scheme}://joe:hunter2@h.example/v1", {})
+        assert "hunter2" not in str(caught.value)
 
 
 @tabled("address", "form")
@@ -165,9 +163,8 @@ def test_every_field_is_read(tmp_path: Path) -> None:
 
 def test_the_size_and_price_of_a_batch_are_read(tmp_path: Path) -> None:
     """What an entry says of batches wins over the provider's terms; the rest stays the latter's."""
-    spec = load_catalogue(entries(tmp_path, f"{HEAD}  batch: {{calls: 5, megabytes: 1.5}}\n"))[
-        "mine"
-    ]
+    path = entries(tmp_path, f"{HEAD}  batch: {{calls: 5, megabytes: 1.5}}\n")
+    spec = load_catalogue(path)["mine"]
     terms, own = spec.batching, PROVIDERS["openai"].batching
     assert terms is not None
     assert own is not None
@@ -326,14 +323,12 @@ def test_the_longest_named_address_counts(monkeypatch: Patch) -> None:
         require_key(parse("openai:m@https://third.example.org/v1", {}), names)
 
 
-@pytest.mark.parametrize(
-    "text", ["NAME", "https://x.example", "https://x.example=sk-secret-1", "=A"]
-)
-def test_another_form_is_refused_and_no_key_shown(text: str) -> None:
+def test_another_form_is_refused_and_no_key_shown() -> None:
     """Whoever writes the key itself after the equals sign does not see it again."""
-    with pytest.raises(UsageError) as caught:
-        read_key_names([text])
-    assert "sk-secret-1" not in str(caught.value)
+    for text in ("NAME", "https://x.example", "https://x.example=sk-secret-1", "=A"):
+        with pytest.raises(UsageError) as caught:
+            read_key_names([text])
+        assert "sk-secret-1" not in str(caught.value)
 
 
 @given(st.text(max_size=40), st.text(max_size=20))
@@ -360,18 +355,17 @@ def test_a_key_shows_stars() -> None:
 
 @tabled("secret")
 def test_key_shapes_are_masked(secret: str) -> None:
-    """Every common shape is masked, in a sentence too."""
+    """Every common shape is masked, in a sentence too; masking eats no ordinary words."""
     shown = mask(f"Incorrect key: {secret}, sorry.")
     assert "***" in shown
     assert secret.removeprefix("Bearer ").removeprefix("https://").split("@")[0] not in shown
-
-
-@pytest.mark.parametrize(
-    "text", ["sk-learning is fun", "Bearer certificates", "https://h.example/a@b", "the risk-based"]
-)
-def test_words_are_left_alone(text: str) -> None:
-    """Masking eats no ordinary words."""
-    assert mask(text) == text
+    for text in (
+        "sk-learning is fun",
+        "Bearer certificates",
+        "https://h.example/a@b",
+        "risk-based",
+    ):
+        assert mask(text) == text
 
 
 @settings(max_examples=40)

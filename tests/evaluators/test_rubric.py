@@ -3,9 +3,11 @@
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from cases.config import load_dataset
 from cases.loading import load_cases
 from evaluators.answerers import answer_messages
-from evaluators.core import GRADES, Case, Message, UsageError
+from evaluators.core import GRADES, Message, UsageError
 from evaluators.judges.llm import judge_messages
 from evaluators.rubric import (
     ANSWER_BYTES,
@@ -33,26 +35,24 @@ from evaluators.text import INVISIBLE, UNSAFE, escaped, sendable
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, run_of
 from tests.support.samples import rendered
-from tests.support.scripted import make_case
+from tests.support.scripted import make_case, make_rubric
 from tests.support.tables import kept, tabled
 
 RUBRIC = kept(__file__, "rubric")
 PROMPT = 'name: answer\nlanguage: be\nversion: "1"\nuser: "{passage} {question} {a}"\n'
 
 
+Writer = Callable[..., Path]
+"""Writes a text to the file of this name, and returns its path."""
+
+
 @pytest.fixture
-def write(tmp_path: Path) -> "Writer":
-    return Writer(tmp_path)
+def write(tmp_path: Path) -> Writer:
+    def write(text: str, name: str = "short.bg.yaml") -> Path:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return tmp_path / name
 
-
-class Writer:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __call__(self, text: str, name: str = "short.bg.yaml") -> Path:
-        path = self.folder / name
-        path.write_text(text, encoding="utf-8")
-        return path
+    return write
 
 
 def test_a_rubric_is_read_with_its_examples_in_place(write: Writer) -> None:
@@ -62,11 +62,8 @@ def test_a_rubric_is_read_with_its_examples_in_place(write: Writer) -> None:
     assert re.fullmatch(r"short\.bg@3#[0-9a-f]{12}", rubric.version)
     assert rubric.scores == {"CORRECT": 1.0, "INCORRECT": 0.0, "NOT_ATTEMPTED": 0.5}
     asked, reply = rubric.system.removeprefix("Сравни. ").splitlines()
-    assert json.loads(asked) == {
-        "question": "Кой?",
-        "target": "{target}",
-        "predicted_answer": "той\nтя",
-    }
+    shown = {"question": "Кой?", "target": "{target}", "predicted_answer": "той\nтя"}
+    assert json.loads(asked) == shown
     assert json.loads(reply) == {"reason": "Друго име.", "grade": "INCORRECT"}
     assert places(rubric.system) == []
 
@@ -149,15 +146,12 @@ def test_an_answer_prompt_may_be_plain_text(write: Writer) -> None:
         load_prompt(write("{context}", "own.txt"), "hu")
 
 
-@pytest.mark.parametrize("name", ["mine.txt", "mine.BG.txt", "bg.txt", "mine.bg.md"])
-def test_a_template_of_no_declared_language_is_refused(write: Writer, name: str) -> None:
-    """A language is never guessed."""
-    with pytest.raises(UsageError, match="language not declared"):
-        load_template(write("{question}{target}{predicted_answer}", name), "bg")
-
-
 def test_a_template_of_another_language_or_without_a_place_is_refused(write: Writer) -> None:
-    """A Bulgarian file is never graded by a Polish template; both shapes need the same places."""
+    """A Bulgarian file is never graded by a Polish template; both shapes need the same places. A
+    language is never guessed."""
+    for name in ("mine.txt", "mine.BG.txt", "bg.txt", "mine.bg.md"):
+        with pytest.raises(UsageError, match="language not declared"):
+            load_template(write("{question}{target}{predicted_answer}", name), "bg")
     path = write("{question} {answer} {prediction}", "mine.pl.txt")
     with pytest.raises(UsageError, match=r"mine\.pl\.txt: 'mine' is .*'pl'.*'bg'"):
         load_template(path, "bg")
@@ -167,13 +161,10 @@ def test_a_template_of_another_language_or_without_a_place_is_refused(write: Wri
         load_template(write("{question}{target}", "mine.bg.txt"), "bg")
 
 
-def judged(answer: str, **changes: object) -> str:
+def judged(answer: str, **changes: Any) -> str:
     user = "[BEGIN]\nQ: {question} {context}\nT: {target}\nP: {predicted_answer}\n[END]"
-    rubric = Rubric(
-        name="r", language="bg", protocol="tool", system="", user=user, version="r.bg@1#0"
-    )
-    case: Case = replace(make_case(), **changes)  # type: ignore[arg-type]
-    (message,) = judge_messages(rubric, case, answer)
+    rubric = make_rubric(system="", user=user)
+    (message,) = judge_messages(rubric, make_case(**changes), answer)
     return message.content
 
 
@@ -218,10 +209,8 @@ def test_a_long_answer_is_cut_with_a_mark(unit: str) -> None:
     size = len(unit.encode("utf-8", "surrogatepass"))
     assert shortened(unit * (ANSWER_BYTES // size)) == unit * (ANSWER_BYTES // size)
     cut = shortened(unit * (ANSWER_BYTES + 1))
-    assert (
-        cut
-        == unit * (ANSWER_BYTES // size) + f" [... cut: {(ANSWER_BYTES + 1) * size:,} bytes in all]"
-    )
+    mark = f" [... cut: {(ANSWER_BYTES + 1) * size:,} bytes in all]"
+    assert cut == unit * (ANSWER_BYTES // size) + mark
     sendable(cut).encode("utf-8")
 
 

@@ -11,7 +11,6 @@ from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.ledger import Ledger, LedgerError
 from evaluators.models import connect
 from evaluators.models.spec import Spec
-from evaluators.rubric import Prompt
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from evaluators.runtime.engine import Engine, Job, Task
@@ -19,7 +18,7 @@ from evaluators.runtime.outcomes import InMemoryOutcomes, OutcomeStore, OutcomeW
 from evaluators.runtime.process import EngineProcess
 from evaluators.runtime.schedule import UNLIMITED, Schedule
 from evaluators.text import Key
-from tests.support.scripted import Scripted, make_case
+from tests.support.scripted import PROMPT, Scripted, make_case
 
 SECRET = "sk-test-0123456789abcdef"
 
@@ -102,9 +101,6 @@ def pid_of(running: EngineProcess) -> int:
     pid = running._process.pid
     assert pid is not None
     return pid
-
-
-PROMPT = Prompt(name="answer", language="bg", system="", user="{question}", version="answer.bg@1")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaluators.core import Case, Limits, Message, Model, Reply, Request
-from evaluators.rubric import Protocol, Rubric
+from evaluators.rubric import Prompt, Protocol, Rubric
+
+PROMPT = Prompt(name="answer", language="bg", system="", user="{question}", version="answer.bg@1")
 
 
 @dataclass
