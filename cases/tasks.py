@@ -35,9 +35,10 @@ def make_tasks(
         slice_ = part[0].slice
         answerer = _answerer(slice_, model, recorded=name in recorded)
         style: Style = "rated" if slice_.rates or name in rated else "graded"
+        answered = slice_.kind.answered  # only a recorded answer is judged again
         by_repeat = {
             repeat: _judge(slice_, style, repeat, judges, adjudications)
-            for repeat in dict.fromkeys(map(_judging_repeat, part))
+            for repeat in dict.fromkeys(1 if answered else item.repeat for item in part)
         }
         passes = partial(slice_.kind.passes, passing=slice_.passing, pass_bar=slice_.pass_bar)
         extras = metric_runners(slice_, [item.case for item in part], judges.first_model)
@@ -47,16 +48,11 @@ def make_tasks(
                 case=item.case,
                 repeat=item.repeat,
                 answerer=answerer,
-                judge=by_repeat[_judging_repeat(item)],
+                judge=by_repeat[1 if answered else item.repeat],
                 passes=passes,
                 metric_runners=extras,
             )
     return {item.key: tasks[item.key] for item in items}
-
-
-def _judging_repeat(item: PlannedItem) -> int:
-    """Return which time an answer is judged: only a recorded one is judged again."""
-    return 1 if item.slice.kind.answered else item.repeat
 
 
 def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> Answerer:
@@ -89,13 +85,9 @@ def _judge(
     if slice_.kind.words:
         judge = YesNoJudge(yes=(slice_.yes,), no=(slice_.no,))
     else:
-        place = Place(
-            style=style,
-            rubric=slice_.rubric,
-            repeat=repeat,
-            audited=slice_.kind.answered,  # labels test a judge better than an audit does
-            name=slice_.name,
-        )
+        audited = slice_.kind.answered  # labels test a judge better than an audit does
+        rubric, name = slice_.rubric, slice_.name
+        place = Place(style=style, rubric=rubric, repeat=repeat, audited=audited, name=name)
         judge = judges.build(place)
     if adjudications and slice_.kind.answered:
         labels = slice_.kind.labels(slice_.labels)

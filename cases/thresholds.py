@@ -164,28 +164,27 @@ def read_metrics(holder: Settings, kind: Kind) -> tuple[MetricSpec, ...]:
     metrics = holder.part(METRICS_KEY)
     if metrics.values and not kind.answered:
         raise holder.problem(METRICS_KEY, f"not for kind {kind}: no model answers; take it out")
-    return tuple(_metric(metrics, name) for name in metrics.values)
-
-
-def _metric(metrics: Settings, name: str) -> MetricSpec:
-    part = metrics.part(name)
-    if name in METRICS:
-        part.check_keys(BAR_KEYS)
-        return MetricSpec(name=name)
-    if not _GEVAL_NAME.fullmatch(name):
-        known = [*METRICS, f"{GEVAL}NAME (with criteria of your own)"]
-        raise metrics.problem(name, f"no metric; {hint(name, known)}")
-    part.check_keys(GEVAL_KEYS)
-    criteria, steps, fields = part.text("criteria"), part.words("steps"), part.words(FIELDS_KEY)
-    if not criteria and not steps:
-        raise metrics.problem(name, "give criteria, in words, or steps, as a list")
-    if not fields:
-        what = f"missing; name what of an item is shown: {', '.join(FIELDS)}"
-        raise part.problem(FIELDS_KEY, what)
-    for field in fields:
-        if field not in FIELDS:
-            raise part.problem(FIELDS_KEY, f"{field!r}: {hint(field, FIELDS)}")
-    return MetricSpec(name=name, criteria=criteria, steps=steps, fields=fields)
+    found = []
+    for name in metrics.values:
+        part = metrics.part(name)
+        if name in METRICS:
+            part.check_keys(BAR_KEYS)
+            found.append(MetricSpec(name=name))
+            continue
+        if not _GEVAL_NAME.fullmatch(name):
+            known = [*METRICS, f"{GEVAL}NAME (with criteria of your own)"]
+            raise metrics.problem(name, f"no metric; {hint(name, known)}")
+        part.check_keys(GEVAL_KEYS)
+        criteria, steps, fields = part.text("criteria"), part.words("steps"), part.words(FIELDS_KEY)
+        if not criteria and not steps:
+            raise metrics.problem(name, "give criteria, in words, or steps, as a list")
+        if not fields:
+            what = f"missing; name what of an item is shown: {', '.join(FIELDS)}"
+            raise part.problem(FIELDS_KEY, what)
+        if odd := next((field for field in fields if field not in FIELDS), ""):
+            raise part.problem(FIELDS_KEY, f"{odd!r}: {hint(odd, FIELDS)}")
+        found.append(MetricSpec(name=name, criteria=criteria, steps=steps, fields=fields))
+    return tuple(found)
 
 
 def read_checks(settings: Settings, kind: Kind) -> tuple[CheckSpec, ...]:

@@ -187,21 +187,21 @@ class ProbeStep(BuildStep):
 
     def work(self, items: Sequence[DraftItem], calls: ModelCalls) -> list[DraftItem]:
         """Return the items, dropped if both know them; the second gets what the first knew."""
-        if not self.values["probe"]:
-            return list(items)
-        found = list(items)
-        for role in self.models:
-            missed = {i.id for i in found if any(said != i.answer for said in i.probe.values())}
-            asked = [item for item in found if item.state == "kept" and item.id not in missed]
+        found = {item.id: item for item in items}
+        for role in self.models if self.values["probe"] else ():
+            asked = [
+                item
+                for item in found.values()
+                if item.state == "kept" and {item.answer, *item.probe.values()} == {item.answer}
+            ]
             probe = partial(self._probed, asked)
-            said = {item.id: item for item in calls.run(self.name, self.spec(role), probe)}
-            found = [said.get(item.id, item) for item in found]
-        names = ", ".join(str(self.values[role]).partition("@")[0] for role in self.models)
+            found |= {item.id: item for item in calls.run(self.name, self.spec(role), probe)}
+        names = ", ".join(str(self.values.get(one)).partition("@")[0] for one in self.models)
         return [
             item.dropped(KNOWN, f"answered right without its text by {names}")
             if item.state == "kept" and {*item.probe.values()} == {item.answer}
             else item
-            for item in found
+            for item in found.values()
         ]
 
     async def _probed(

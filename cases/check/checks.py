@@ -3,7 +3,6 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from difflib import SequenceMatcher
@@ -12,13 +11,13 @@ from pathlib import Path
 from cases.check import item_checks
 from cases.check.item_checks import BUNDLED, Finding, Subject, error, rows_listed, warning
 from cases.config import FILE, load_dataset, with_items
-from cases.dataset import Dataset, Slice, Threshold, clusters_in
+from cases.dataset import Dataset, Slice, clusters_in
 from evaluators.core import GRADES, NO, UNANSWERED, YES, Case, UsageError, Verdict
 from evaluators.judges.lexical.judge import grade
 from evaluators.judges.offline import rate
 from evaluators.languages import words
 from evaluators.output import plural
-from evaluators.reading import load_settings
+from evaluators.reading import NUMBER, load_settings
 from evaluators.replies.readers import Invalid, read_yes_no
 from evaluators.statistics.paired import smallest_n
 from evaluators.text import hint, shown
@@ -82,12 +81,11 @@ def cue_words(subject: Subject) -> Iterator[Finding]:
     share = (1 + abs(gaps[best])) / 2
     if share > BAR:
         said = "yes" if gaps[best] > 0 else "no"
-        message = (
-            f"the word {shown(best)} in a question means {said}: that rule alone answers "
-            f"{share:.0%} right, above {BAR:.0%} ({counts[best, YES]} yes, {counts[best, NO]} no); "
-            "reword questions or add twins with the other answer"
+        what = f"the word {shown(best)} in a question means {said}: that rule alone answers "
+        what += (
+            f"{share:.0%} right, above {BAR:.0%} ({counts[best, YES]} yes, {counts[best, NO]} no)"
         )
-        yield warning(0, message)
+        yield warning(0, f"{what}; reword questions or add twins with the other answer")
 
 
 def closed_book(subject: Subject) -> Iterator[Finding]:
@@ -96,15 +94,11 @@ def closed_book(subject: Subject) -> Iterator[Finding]:
     if len(items) < FEWEST_FOR_CUES:
         return
     odds = _log_odds(subject.slice_, items)
-    hits: dict[str, list[bool]] = {YES: [], NO: []}
-    right = []
-    for case, _ in items:
-        hit = (odds[case.row] > 0) == (case.label == YES)
-        hits[str(case.label)].append(hit)
-        right += [case.row] if hit else []
-    share = sum(sum(own) / len(own) for own in hits.values()) / 2
+    totals = Counter(case.label for case, _ in items)
+    right = [case for case, _ in items if (odds[case.row] > 0) == (case.label == YES)]
+    share = sum(1 / totals[case.label] for case in right) / 2
     if share > max(BAR, 0.5 + SURE * 0.5 / math.sqrt(len(items))):
-        surest = sorted(right, key=lambda row: -abs(odds[row]))
+        surest = sorted((case.row for case in right), key=lambda row: -abs(odds[row]))
         what = f"the words of the questions alone answer {share:.0%} right, above {BAR:.0%}: "
         seen = f"{len(right)} of {len(items)} items, most surely rows {rows_listed(surest, 10)}; "
         yield warning(0, f"{what}{seen}reword those or add twins with the other answer")
@@ -198,11 +192,11 @@ def too_easy(subject: Subject) -> Iterator[Finding]:
     given = {case.row: text for case in subject.cases if (text := _value(case, DIFFICULTY))}
     known = []
     for row, text in given.items():
-        with suppress(ValueError):
-            if 0 <= float(text) <= 1:
-                known.append(float(text))
-                continue
-        yield error(row, f"{DIFFICULTY!r} is {shown(text)}; write a share right, from 0 to 1")
+        share = float(text) if NUMBER.fullmatch(text) else -1.0
+        if 0 <= share <= 1:
+            known.append(share)
+        else:
+            yield error(row, f"{DIFFICULTY!r} is {shown(text)}; write a share right, from 0 to 1")
     who = f"published models are right, by the mean {DIFFICULTY!r},"
     if not known:
         who = "recorded answers are right"
@@ -230,11 +224,8 @@ def old_difficulty(subjects: Mapping[str, Subject], measured: date | None) -> It
     if not rows or (measured and (today - measured).days <= A_YEAR):
         return
     since = f"is of {measured}, more than 12 months ago" if measured else "has no date"
-    yield warning(
-        0,
-        f"{DIFFICULTY!r} of {rows:,} rows {since}: it does not tell what today's models know; ask "
-        f"them, then write 'check: {{{DIFFICULTY_DATE}: {today}}}'",
-    )
+    what = f"{DIFFICULTY!r} of {rows:,} rows {since}: it does not tell what today's models know"
+    yield warning(0, f"{what}; ask them, then write 'check: {{{DIFFICULTY_DATE}: {today}}}'")
 
 
 def ungated(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Finding]:
@@ -252,23 +243,18 @@ def narrow_margins(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterato
         if code in dataset.slices
         for case in own.cases
     )
-    for code, some in clusters.items():
-        for threshold in dataset.slices[code].thresholds:
-            yield from _too_narrow(f"{dataset.name}:{code}", threshold, len(some))
-    for threshold in dataset.pooled:
-        yield from _too_narrow(f"{dataset.name}:*", threshold, len(set().union(*clusters.values())))
-
-
-def _too_narrow(where: str, threshold: Threshold, count: int) -> Iterator[Finding]:
-    margin, change = threshold.max or 0.0, threshold.measure
-    if not threshold.of_share or threshold.evidence != "confident" or margin >= 1:
-        return
-    if margin == 0:
-        yield warning(0, f"{where}: no number of items can show a {change} of 0; give a margin")
-    elif count < smallest_n(margin):
-        found = plural(count, "independent item")
-        advice = f"it takes {smallest_n(margin):,}, or widen the margin"
-        yield warning(0, f"{where}: {found} can never show a {change} below {margin:g}; {advice}")
+    gates = [(code, dataset.slices[code].thresholds, len(some)) for code, some in clusters.items()]
+    gates.append(("*", dataset.pooled, len(set().union(*clusters.values()))))
+    for code, threshold, count in ((code, one, n) for code, some, n in gates for one in some):
+        margin, change, where = threshold.max or 0.0, threshold.measure, f"{dataset.name}:{code}"
+        if not threshold.of_share or threshold.evidence != "confident" or margin >= 1:
+            continue
+        if margin == 0:
+            yield warning(0, f"{where}: no number of items can show a {change} of 0; give a margin")
+        elif count < smallest_n(margin):
+            what = f"{plural(count, 'independent item')} can never show a {change} below {margin:g}"
+            advice = f"it takes {smallest_n(margin):,}, or widen the margin"
+            yield warning(0, f"{where}: {what}; {advice}")
 
 
 SLICE_CHECKS: Mapping[str, Callable[[Subject], Iterable[Finding]]] = {
