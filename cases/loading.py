@@ -5,8 +5,8 @@ A file of labelled answers may have its columns under many names: they are found
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from cases.dataset import Slice
@@ -41,6 +41,7 @@ RATER = re.compile(r"((?:label|rater|annotator|human|rating|score)_?)(\d{1,3})",
 MISREAD = ("problem", "answers", "predicted_answers")
 """Other names of the standard columns: they would count twice."""
 STANDARD = frozenset({"question", "answer", "predicted_answer", "label"})
+Columns = Mapping[str, str]
 
 
 def load_cases(slice_: Slice) -> list[Case]:
@@ -237,20 +238,11 @@ def case_digest(
     return digest(parts if judged is None else [*parts, judged])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelColumns:
-    """Which columns of a file hold what; ``label`` is empty where the raters' are the labels."""
+def find_columns(table: Table, reading: LabelReading) -> dict[str, str]:
+    """Return a file's columns by the standard ones, by ``label_1`` and so on, and ``language``.
 
-    question: str
-    gold: str
-    answer: str
-    label: str
-    raters: tuple[str, ...]
-    language: str
-
-
-def find_columns(table: Table, reading: LabelReading) -> LabelColumns:
-    """Return the columns of a file. Raises UsageError for one that is missing."""
+    ``label`` is empty where the raters' are the labels. Raises UsageError for a missing column.
+    """
     plain = {normal(name).replace("-", "_"): name for name in table.names}
 
     def first(names: Sequence[str]) -> str:
@@ -269,15 +261,15 @@ def find_columns(table: Table, reading: LabelReading) -> LabelColumns:
         label = needed([reading.column])
     else:
         label = first(LABEL) if raters else needed(LABEL)
-    gold = needed(GOLD)
-    return LabelColumns(
-        question=needed(QUESTION),
-        gold=gold,
-        answer=needed([name for name in ANSWER if name != gold]),
-        label=label,
-        raters=tuple(name for name in raters if name != label),
-        language=first(LANGUAGE_COLUMNS),
-    )
+    gold, others = needed(GOLD), (name for name in raters if name != label)
+    return {
+        "question": needed(QUESTION),
+        "answer": gold,
+        "predicted_answer": needed([name for name in ANSWER if name != gold]),
+        "label": label,
+        **{f"label_{number}": name for number, name in enumerate(others, 1)},
+        "language": first(LANGUAGE_COLUMNS),
+    }
 
 
 def as_judged(table: Table, slice_: Slice) -> Table:
@@ -285,29 +277,20 @@ def as_judged(table: Table, slice_: Slice) -> Table:
     reading, language = slice_.label_reading, slice_.language
     if reading == LabelReading() and table.names.keys() >= STANDARD:
         return table
-    columns = find_columns(table, reading)
-    rows = [
-        row for row in table.records if language_of(row, columns, reading, language) == language
-    ]
+    names = find_columns(table, reading)
+    rows = [row for row in table.records if language_of(row, names, reading, language) == language]
     if not rows:
         raise problem(table.path, 1, f"no row is in language {language!r}")
-    names = {
-        "question": columns.question,
-        "answer": columns.gold,
-        "predicted_answer": columns.answer,
-        "label": columns.label,
-        **{f"label_{number}": name for number, name in enumerate(columns.raters, 1)},
-    }
+    spoken = names.pop("language")
     # An id that several answers have is that of their question.
     shared = (one for one in ("id", "qid")
               if len({str(row.values.get(one)) for row in rows}) < len(rows))  # fmt: skip
-    gone = {*names, *names.values(), *MISREAD, *shared, columns.language}
+    gone = {*names, *names.values(), *MISREAD, *shared, spoken}
     kept = [one for one in table.names if one not in gone and not OWN_RATER.fullmatch(one)]
-    given = ["label", *(f"label_{number}" for number in range(1, len(columns.raters) + 1))]
     reader: Callable[[str], str | float] = partial(read_grade, labels=slice_.labels)
     if slice_.rates:
         reader = (reading.scale or Scale()).place
-    found = [_labels(table, row, columns, reader) for row in rows]
+    found = [_labels(table, row, names, reader) for row in rows]
     if reading.two_way or any(NOT_CORRECT in some for some in found):
         two_way = ("", TIED, *TWO_WAY)
         found = [[one if one in two_way else NOT_CORRECT for one in some] for some in found]
@@ -315,25 +298,29 @@ def as_judged(table: Table, slice_: Slice) -> Table:
     for row, labels in zip(rows, found, strict=True):
         values = {name: row.values[name] for name in kept if name in row.values}
         values |= {name: row.values.get(column) for name, column in names.items()}
-        records.append(replace(row, values=values | dict(zip(given, labels, strict=True))))
+        records.append(replace(row, values=values | dict(zip(_given(names), labels, strict=True))))
     spelt = {name: table.names.get(column, column) for name, column in names.items()}
     return replace(table, names={one: table.names[one] for one in kept} | spelt, records=records)
 
 
-def language_of(row: TableRow, columns: LabelColumns, reading: LabelReading, usual: str) -> str:
+def language_of(row: TableRow, names: Columns, reading: LabelReading, usual: str) -> str:
     """Return the code of a row's language."""
-    said = str(row.values.get(columns.language) or "") if columns.language else ""
+    said = str(row.values.get(names["language"]) or "")
     return (normal(said) or reading.language or usual).replace("_", "-")
 
 
-def label_texts(table: Table, columns: LabelColumns) -> set[str]:
+def _given(names: Columns) -> list[str]:
+    return [one for one in names if one == "label" or OWN_RATER.fullmatch(one)]
+
+
+def label_texts(table: Table, names: Columns) -> set[str]:
     """Return the different labels in a file, as they stand there."""
-    names = [name for name in (columns.label, *columns.raters) if name]
-    return {_text(table, row, name) for row in table.records for name in names} - {""}
+    columns = filter(None, map(names.get, _given(names)))
+    return {_text(table, row, name) for name in columns for row in table.records} - {""}
 
 
 def _labels(
-    table: Table, row: TableRow, columns: LabelColumns, reader: Callable[[str], str | float]
+    table: Table, row: TableRow, names: Columns, reader: Callable[[str], str | float]
 ) -> list[str]:
     """Return the label of a row, and then what each rater said, empty for nothing."""
 
@@ -343,11 +330,12 @@ def _labels(
         except ValueError as error:
             raise table.problem(row, column, str(error)) from None
 
-    raters = [read(name) if _text(table, row, name) else "" for name in columns.raters]
+    column, *others = (names[one] for one in _given(names))
+    raters = [read(name) if _text(table, row, name) else "" for name in others]
     given = [one for one in raters if one != ""]
-    if not columns.label and not given:
-        raise table.problem(row, columns.raters[0], "no rater has a label in this row")
-    label = read(columns.label) if columns.label else agreed(given)
+    if not column and not given:
+        raise table.problem(row, others[0], "no rater has a label in this row")
+    label = read(column) if column else agreed(given)
     return [str(round(one)) if isinstance(one, float) else one for one in (label, *raters)]
 
 
