@@ -146,9 +146,8 @@ class Generator:
 
 def own_message(template: str, values: Mapping[str, str]) -> tuple[Message, ...]:
     """Return a user's own template with each value as JSON, so that none looks like the prompt."""
-    text = OWN_PLACE.sub(
-        lambda match: encode(values[match[1]]) if match[1] in values else "", template
-    )
+    shown = {name: encode(text) for name, text in values.items()}
+    text = OWN_PLACE.sub(lambda match: shown.get(match[1], ""), template)
     return (Message(role="user", content=sendable(text)),)
 
 

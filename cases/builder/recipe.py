@@ -146,7 +146,7 @@ class Recipe:
     """The probe's word for not knowing."""
     probe_version: str = ""
     generation: str = ""
-    """The user's own template for generation, empty if there is none."""
+    """The user's own template for generation or ``validation``, empty if there is none."""
     validation: str = ""
     sources: Sequence[SourceGroup] = ()
     build: BuildSettings = field(default_factory=BuildSettings)
@@ -162,10 +162,8 @@ def find_recipe(language: str) -> Path:
     if path.is_file():
         return path
     known = sorted(one.name.split(".")[1] for one in FOLDER.glob(f"{DATASET}.*.yaml"))
-    raise UsageError(
-        f"--language {language!r}: no recipe for {DATASET}; there is {', '.join(known)}; "
-        f"copy one of {FOLDER}, or give your own with --recipe FILE"
-    )
+    what = f"--language {language!r}: no recipe for {DATASET}; there is {', '.join(known)}"
+    raise UsageError(f"{what}; copy one of {FOLDER}, or give your own with --recipe FILE")
 
 
 def load_recipe(path: Path) -> Recipe:
@@ -284,14 +282,10 @@ def _sources(part: Settings) -> tuple[SourceGroup, ...]:
     for name in _names(part):
         one = part.part(name)
         one.check_keys(("from", "licence", "count"), ("from",))
-        groups.append(
-            SourceGroup(
-                name=name,
-                files=tuple(part.path.parent / where for where in one.words("from")),
-                licence=one.text("licence"),
-                count=one.whole("count", 1, 1_000_000) or COUNT,
-            )
-        )
+        files = tuple(part.path.parent / where for where in one.words("from"))
+        count = one.whole("count", 1, 1_000_000) or COUNT
+        licence = one.text("licence")
+        groups.append(SourceGroup(name=name, files=files, licence=licence, count=count))
     return tuple(groups)
 
 

@@ -69,18 +69,16 @@ class Article:
     """Whether the text is MediaWiki markup."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class TextSource:
     """One file or folder of a source group."""
 
-    group: str
+    group: SourceGroup
     path: Path
-    licence: str = ""
-    """The licence of articles that name none themselves."""
 
     def check(self) -> None:
         """Raise UsageError for a file or folder that cannot hold articles."""
-        where = f"sources: {self.group}: {self.path}"
+        where = f"sources: {self.group.name}: {self.path}"
         if not self.path.exists():
             raise UsageError(f"{where}: no such file; give a file or folder")
         if not self.path.is_dir() and not self.path.name.endswith((*DUMPS, *TABLES)):
@@ -94,10 +92,10 @@ class TextSource:
         return self._folder() if self.path.is_dir() else self._table()
 
     def _origin(self, licence: str = "", **values: str) -> Origin:
-        if not (licence := licence or self.licence):
-            advice = f"say `licence` under the recipe's key 'sources: {self.group}'"
+        if not (licence := licence or self.group.licence):
+            advice = f"say `licence` under the recipe's key 'sources: {self.group.name}'"
             raise UsageError(f"{self.path}: names no licence; {advice}")
-        return Origin(group=self.group, source=f"{self.path}", licence=licence, **values)
+        return Origin(group=self.group.name, source=f"{self.path}", licence=licence, **values)
 
     def _table(self) -> Iterator[Article]:
         table = read_table(self.path)
@@ -135,20 +133,18 @@ class TextSource:
                     if count % PAGES_A_LINE == 0:
                         say(f"sample: {self.path.name}: {count:,} pages read")
                     text = last.findtext("{*}text")
-                    if page.findtext("{*}ns") == "0" and page.find("{*}redirect") is None and text:
-                        yield self._dumped(base, page, last, text)
+                    if page.findtext("{*}ns") != "0" or page.find("{*}redirect") is not None:
+                        continue
+                    title, revision = page.findtext("{*}title", ""), last.findtext("{*}id", "")
+                    number, slash = page.findtext("{*}id", ""), base.rfind("/")
+                    url = f"{base[:slash]}/{quote(title.replace(' ', '_'))}" if slash >= 0 else ""
+                    where = self._origin(page=number, title=title, url=url, revision=revision)
+                    if text:
+                        yield Article(origin=where, text=text, is_wiki=True)
         except (SyntaxError, OSError, EOFError, ValueError) as error:
             what = f"{error}".splitlines()[0][:120] if f"{error}" else type(error).__name__
             what = f"{self.path}: not a whole MediaWiki dump ({what}); fetch it again"
             raise UsageError(what) from None
-
-    def _dumped(self, base: str, page: Element, last: Element, text: str) -> Article:
-        title, number = page.findtext("{*}title", ""), page.findtext("{*}id", "")
-        folder, slash, _ = base.rpartition("/")  # the base is the address of the main page
-        url = f"{folder}/{quote(title.replace(' ', '_'))}" if slash else ""
-        revision = last.findtext("{*}id", "")
-        origin = self._origin(page=number, title=title, url=url, revision=revision)
-        return Article(origin=origin, text=text, is_wiki=True)
 
 
 def _pages(file: IO[bytes]) -> Iterator[tuple[str, Element, Element]]:
@@ -160,7 +156,7 @@ def _pages(file: IO[bytes]) -> Iterator[tuple[str, Element, Element]]:
         name = element.tag.rpartition("}")[2]
         if event == "start":
             continue
-        if name == "siteinfo":
+        if name == "siteinfo":  # whose base is the address of the main page
             base = element.findtext("{*}base", "")
         elif name == "revision":
             last.clear()  # of a page's whole history one revision at a time is kept
@@ -319,9 +315,8 @@ class SampleStep(BuildStep):
                 "sources: {news: {from: articles.jsonl, licence: CC0, count: 500}}"
             )
         if not self.build.folder.record(self.name):
-            for group in recipe.sources:
-                for source in _sources(group):
-                    source.check()
+            for group, path in ((one, path) for one in recipe.sources for path in one.files):
+                TextSource(group, path).check()
         return {
             "sources": {one.name: [f"{path}" for path in one.files] for one in recipe.sources},
             "counts": {one.name: one.count for one in recipe.sources},
@@ -336,7 +331,8 @@ class SampleStep(BuildStep):
         build, groups = self.build, self.build.recipe.sources
 
         def read(group: SourceGroup) -> Iterable[Article]:
-            return chain.from_iterable(one.articles(build.say) for one in _sources(group))
+            sources = (TextSource(group, path) for path in group.files)
+            return chain.from_iterable(one.articles(build.say) for one in sources)
 
         more = self.values["oversample"]
         wanted = {one.name: (math.ceil(one.count * more), partial(read, one)) for one in groups}
@@ -348,8 +344,3 @@ class SampleStep(BuildStep):
         paths = [path for group in groups for path in group.files]
         self.values["files"] = {f"{path}": file_hash(path) for path in paths if path.is_file()}
         return items
-
-
-def _sources(group: SourceGroup) -> Iterator[TextSource]:
-    for path in group.files:
-        yield TextSource(group=group.name, path=path, licence=group.licence)

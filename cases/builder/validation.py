@@ -39,15 +39,9 @@ def is_contested(item: DraftItem) -> bool:
 
 
 def _case(item: DraftItem, recipe: Recipe, context: str = "") -> Case:
-    return Case(
-        id=item.id,
-        dataset=DATASET,
-        language=item.language,
-        row=0,
-        question=item.question,
-        golds=(recipe.labels[core.YES], recipe.labels[core.NO]),
-        context=context,
-    )
+    golds = (recipe.labels[core.YES], recipe.labels[core.NO])
+    make = partial(Case, id=item.id, dataset=DATASET, language=item.language, row=0)
+    return make(question=item.question, golds=golds, context=context)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,10 +171,8 @@ class ProbeStep(BuildStep):
         if not recipe.build.probe:
             return {"probe": False}
         if not recipe.probe:
-            raise UsageError(
-                f"{recipe.path}: no key 'probe', the prompt of that step; add it, or say "
-                "`probe: false` under the key 'build'"
-            )
+            what = f"{recipe.path}: no key 'probe', the prompt of that step; add it"
+            raise UsageError(f"{what}, or say `probe: false` under the key 'build'")
         steps = zip(self.models, ("generate", "validate"), strict=True)
         models = {role: self.named(role, step) for role, step in steps}
         return {"probe": True, **models, "recipe": recipe.probe_version}
@@ -208,12 +200,9 @@ class ProbeStep(BuildStep):
         self, items: Sequence[DraftItem], model: Model, calls: StepCalls
     ) -> list[DraftItem]:
         recipe, labels = self.build.recipe, self.build.recipe.labels
+        language, version = recipe.language, f"probe#{recipe.probe_version[:12]}"
         prompt = Prompt(
-            name="probe",
-            language=recipe.language,
-            system="",
-            user=recipe.probe,
-            version=f"probe#{recipe.probe_version[:12]}",
+            name="probe", language=language, system="", user=recipe.probe, version=version
         )
         words = labels[core.YES], labels[core.NO], recipe.unknown
 

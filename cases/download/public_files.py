@@ -23,6 +23,7 @@ from evaluators.text import listed, mask, one_line, shown, without_invisible
 BENCHMARKS = Path(__file__).with_name("benchmarks.yaml")
 LABELLED_SETS = Path(__file__).with_name("labelled_sets.yaml")
 NO_LABEL = ("", "nan")
+Cells = Mapping[str, str | None]
 DATA_FOLDER = Path(".qa/data")
 HEAD = 1024 * 1024
 """Bytes of the beginning in which the names of columns must stand."""
@@ -269,22 +270,22 @@ def bring_to_form(one: LabelledSet, folder: Path) -> LabelledRows:
 
 def labelled_rows(one: LabelledSet, table: Table, golds: Table | None = None) -> LabelledRows:
     """Return a table's answers as a judged data set has them. Raises UsageError with the row."""
-    own = (one.question, *one.answers, *one.answers.values(), *one.raters, *one.leave_out)
-    _check_columns(table, own if golds else (*own, one.gold))
-    elsewhere: dict[str, list[str]] = {}
-    if golds:
-        _check_columns(golds, (one.question, one.gold))
-        for row in golds.records:
-            elsewhere[_cell(golds, row, one.question) or ""] = _forms(one, golds, row)
+    columns = (one.question, *one.answers, *one.answers.values(), *one.raters, *one.leave_out)
+    elsewhere = {
+        cells[one.question] or "": _forms(one, cells)
+        for _, cells in (_cells(golds, (one.question, one.gold)) if golds else ())
+    }
     rows, left_out = list[Mapping[str, object]](), Counter[str]()
-    for row in table.records:
-        question = _cell(table, row, one.question) or ""
-        forms = elsewhere.get(question, []) if golds else _forms(one, table, row)
-        values = ((column, _cell(table, row, column)) for column in one.leave_out)
-        out = next((f"{name} {text}" for name, text in values if text in one.leave_out[name]), "")
+    for row, cells in _cells(table, columns if golds else (*columns, one.gold)):
+        question = cells[one.question] or ""
+        forms = elsewhere.get(question, []) if golds else _forms(one, cells)
+        gone = (
+            f"{name} {cells[name]}" for name, some in one.leave_out.items() if cells[name] in some
+        )
+        out = next(gone, "")
         for column, label_column in one.answers.items():
-            answer = _cell(table, row, column)
-            label = "" if out or answer is None else _label(one, table, row, label_column)
+            answer = cells[column]
+            label = "" if out or answer is None else _label(one, table, row, cells, label_column)
             lacking = {
                 out: bool(out),
                 "no answer": answer is None,
@@ -297,7 +298,7 @@ def labelled_rows(one: LabelledSet, table: Table, golds: Table | None = None) ->
                 continue
             made = {"question": question, "gold": forms, "predicted_answer": answer, "label": label}
             for number, rater in enumerate(one.raters, 1):
-                made[f"label_{number}"] = _label(one, table, row, rater)
+                made[f"label_{number}"] = _label(one, table, row, cells, rater)
             made |= {"language": one.language, "label_source": f"people ({one.name})"}
             rows.append(made)
     if not rows:
@@ -305,8 +306,25 @@ def labelled_rows(one: LabelledSet, table: Table, golds: Table | None = None) ->
     return LabelledRows(tuple(rows), left_out)
 
 
-def _label(one: LabelledSet, table: Table, row: TableRow, column: str) -> str:
-    text = (_cell(table, row, column) or "").strip()
+def _cells(table: Table, columns: Iterable[str]) -> Iterator[tuple[TableRow, Cells]]:
+    """Yield the rows with their texts in these columns. Raises UsageError where there is none."""
+    if missing := [name for name in columns if normal(name) not in table.names]:
+        found = listed(table.names.values())
+        what = f"no column {listed(missing)}; found {found}; fetch the file again"
+        raise problem(table.path, 1, what)
+    for row in table.records:
+        cells: dict[str, str | None] = {}
+        for column in columns:
+            value = row.values.get(normal(column))
+            text = str(value).lower() if isinstance(value, bool) else value
+            if text is not None and not isinstance(text, str):
+                raise table.problem(row, normal(column), f"want text, got {shown(value)}")
+            cells[column] = text if text is None else str(text)
+        yield row, cells
+
+
+def _label(one: LabelledSet, table: Table, row: TableRow, cells: Cells, column: str) -> str:
+    text = (cells[column] or "").strip()
     if text.casefold() in NO_LABEL:
         return ""
     try:
@@ -319,23 +337,7 @@ def _label(one: LabelledSet, table: Table, row: TableRow, column: str) -> str:
     return text
 
 
-def _forms(one: LabelledSet, table: Table, row: TableRow) -> list[str]:
-    text = _cell(table, row, one.gold) or ""
+def _forms(one: LabelledSet, cells: Cells) -> list[str]:
+    text = cells[one.gold] or ""
     forms = text.split(one.separator) if one.separator else [text]
     return list(dict.fromkeys(form.strip() for form in forms if form.strip()))
-
-
-def _check_columns(table: Table, names: Iterable[str]) -> None:
-    if missing := [name for name in names if normal(name) not in table.names]:
-        found = listed(table.names.values())
-        what = f"no column {listed(missing)}; found {found}; fetch the file again"
-        raise problem(table.path, 1, what)
-
-
-def _cell(table: Table, row: TableRow, column: str) -> str | None:
-    value = row.values.get(normal(column))
-    if isinstance(value, bool):
-        return str(value).lower()
-    if value is None or isinstance(value, str):
-        return None if value is None else str(value)
-    raise table.problem(row, normal(column), f"want text, got {shown(value)}")

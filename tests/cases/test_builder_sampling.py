@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.builder import rules, sampling
-from cases.builder.recipe import ParagraphRules, SpellingRules
+from cases.builder.recipe import ParagraphRules, SourceGroup, SpellingRules
 from cases.builder.sampling import (
     Article,
     Sampler,
@@ -48,7 +48,7 @@ MEDIA = ("файл", "катэгорыя")
 
 
 def found(path: Path, licence: str = "CC0") -> list[Article]:
-    source = TextSource(group="news", path=path, licence=licence)
+    source = TextSource(SourceGroup(name="news", files=(path,), licence=licence), path)
     source.check()
     return list(source.articles(lambda _: None))
 
@@ -95,7 +95,8 @@ def test_a_long_dump_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.Monk
     content = dump_xml(pages(3)).replace("</page>", "<revision></revision></page>", 1)
     (tmp_path / "wiki.xml").write_text(content, encoding="utf-8")
     said: list[str] = []
-    source = TextSource(group="news", path=tmp_path / "wiki.xml", licence="CC0")
+    group = SourceGroup(name="news", files=(), licence="CC0")
+    source = TextSource(group, tmp_path / "wiki.xml")
     titles = [article.origin.title for article in source.articles(said.append)]
     assert "Мясцовасць 1" not in titles
     assert said[0] == "sample: wiki.xml: 2 pages read"
