@@ -121,8 +121,8 @@ def _check_script(table: Table, column: str, name: str, layout: Layout) -> None:
     odd = next(char for char in name if not char.isascii())
     what = (
         f"column {shown(name)} is not {SPELLINGS.get(meant, meant)!r}: it holds U+{ord(odd):04X} "
-        f"({unicodedata.name(odd, 'no name')}); retype the name in Latin letters"
     )
+    what += f"({unicodedata.name(odd, 'no name')}); retype the name in Latin letters"
     if table.has_header:
         raise problem(table.path, 1, what)
     raise table.problem(next(r for r in table.records if column in r.values), column, what)
@@ -197,26 +197,22 @@ def rows_of(table: Table, layout: Layout) -> Iterator[ItemRow]:
 def golds_of(row: ItemRow, language: str) -> tuple[str, ...]:
     """Return the gold forms, the main one first, with the tolerance's range. Raises UsageError."""
     main = row.required("gold")
-    found: list[str] = []
-    for column in row.layout.names["gold"]:
-        if column in row.record.values:
-            found += _forms(row, column)
+    columns = (one for one in row.layout.names["gold"] if one in row.record.values)
+    found = [form for column in columns for form in _forms(row, column)]
     column, value = row.find("aliases")
     if isinstance(value, list):
         found += _forms(row, column) if value else []
     elif text := row.string("aliases", "text or a list of texts")[1]:
         found += [row.checked(column, one) for one in text.split(ALIAS_MARK) if one.strip()]
-    for gold in found:
-        try:
+    column = main
+    try:
+        for gold in found:
             check_gold(gold, language)
-        except ValueError as error:
-            raise row.problem(main, str(error)) from None
-    column, reach = row.string("tolerance", "text or a number")
-    if reach is not None and reach.strip():
-        try:
+        column, reach = row.string("tolerance", "text or a number")
+        if reach is not None and reach.strip():
             found.append(with_tolerance(found[0], reach, language))
-        except ValueError as error:
-            raise row.problem(column, str(error)) from None
+    except ValueError as error:
+        raise row.problem(column, str(error)) from None
     return tuple(dict.fromkeys(found))
 
 

@@ -9,10 +9,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from cases.builder.people import agreed, interval_text, verdicts_on
 from cases.builder.recipe import COUNT, DATASET, Recipe
 from cases.builder.steps import STEPS, BuildStep, ModelCalls
-from cases.builder.validation import KNOWN, is_contested
+from cases.builder.validation import KNOWN, agreed, interval_text, is_contested, verdicts_on
 from cases.builder.work_folder import BuildError, DraftItem, Values, kept
 from cases.config import FILE, NAME, load_dataset
 from cases.review.reviews import Agreement

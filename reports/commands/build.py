@@ -11,11 +11,16 @@ from pathlib import Path
 
 from cases.builder.freeze import FreezeStep, prose
 from cases.builder.generation import CheckStep, GenerateStep
-from cases.builder.people import AcceptStep, ReviewStep, interval_text
 from cases.builder.recipe import DATASET, Recipe, find_recipe, load_recipe
 from cases.builder.sampling import DUMPS, SampleStep
 from cases.builder.steps import BY_PEOPLE, Build, BuildStep, run_steps
-from cases.builder.validation import ProbeStep, ValidateStep
+from cases.builder.validation import (
+    AcceptStep,
+    ProbeStep,
+    ReviewStep,
+    ValidateStep,
+    interval_text,
+)
 from cases.builder.work_folder import Values, WorkFolder, locked
 from cases.review.sheet import spreadsheet_text
 from evaluators.command_line import CommandParser

@@ -13,10 +13,17 @@ from hypothesis import strategies as st
 
 from cases.builder import freeze
 from cases.builder.freeze import balanced, datasheet
-from cases.builder.people import ReviewStep, accepted, agreed, assigned, reviewers_of, sheet_of
 from cases.builder.recipe import load_recipe
 from cases.builder.steps import ModelCalls, StepCalls
-from cases.builder.validation import CONTESTED
+from cases.builder.validation import (
+    CONTESTED,
+    ReviewStep,
+    accepted,
+    agreed,
+    assigned,
+    reviewers_of,
+    sheet_of,
+)
 from cases.builder.work_folder import (
     BuildError,
     DraftItem,
