@@ -168,10 +168,9 @@ def _check_cluster(slice_: Slice, cases: Sequence[Case]) -> None:
         return
     if not any(slice_.cluster in case.metadata for case in cases):
         there = listed(dict.fromkeys(name for case in cases for name in case.metadata))
-        raise UsageError(
-            f"{slice_.path}: no item has a field {slice_.cluster!r}, which 'cluster:' of "
-            f"{slice_.dataset} names; add the column, or name one of the file's ({there or 'none'})"
-        )
+        what = f"no item has a field {slice_.cluster!r}, which 'cluster:' of {slice_.dataset} names"
+        advice = f"add the column, or name one of the file's ({there or 'none'})"
+        raise UsageError(f"{slice_.path}: {what}; {advice}")
 
 
 def _check_golds(rows: Sequence[ItemRow], cases: Sequence[Case]) -> None:

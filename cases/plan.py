@@ -106,10 +106,9 @@ def _checked(
             raise UsageError(f"two datasets are named {dataset.name!r}: {both}; rename one folder")
     for option in (*selection.items, *selection.prompts):
         if option.dataset not in known:
-            raise UsageError(
-                f"dataset {option.dataset!r} is not among those found ({', '.join(known)}); "
-                "name a folder that holds it, for instance `pytest cases/`"
-            )
+            what = f"dataset {option.dataset!r} is not among those found ({', '.join(known)})"
+            advice = "name a folder that holds it, for instance `pytest cases/`"
+            raise UsageError(f"{what}; {advice}")
     languages = {language for dataset in datasets for language in dataset.slices}
     languages.update(option.language for option in selection.items)
     for given in selection.languages:
@@ -119,10 +118,10 @@ def _checked(
             raise UsageError(f"--languages: no dataset has {language!r}; there are {there}")
         parts = [one.slices[language] for one in datasets if language in one.slices]
         if split and not any(_split(one, split) for one in parts):
-            raise UsageError(
-                f"--languages: no dataset has a split {given!r}; it is a file such as "
-                f"{language}.{split}.jsonl next to the dataset's own"
+            what = (
+                f"no dataset has a split {given!r}; it is a file such as {language}.{split}.jsonl"
             )
+            raise UsageError(f"--languages: {what} next to the dataset's own")
     return selection
 
 

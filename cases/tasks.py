@@ -58,16 +58,13 @@ def make_tasks(
 def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> Answerer:
     if model is not None and slice_.kind.answered:
         if slice_.prompt is None and not model.limits.takes_case:
-            raise UsageError(
-                f"{slice_.name}: no answer prompt for {slice_.language!r}; add "
-                f"answer.{slice_.language}.yaml next to its dataset.yaml, or give --prompt"
-            )
+            what = f"{slice_.name}: no answer prompt for {slice_.language!r}; add answer."
+            advice = "next to its dataset.yaml, or give --prompt"
+            raise UsageError(f"{what}{slice_.language}.yaml {advice}")
         return PromptedAnswer(model=model, prompt=slice_.prompt, whole=slice_.kind.words)
     if not recorded:
-        raise UsageError(
-            f"{slice_.path}: no item has a recorded answer, so there is nothing to judge; "
-            "name a --model"
-        )
+        what = "no item has a recorded answer, so there is nothing to judge; name a --model"
+        raise UsageError(f"{slice_.path}: {what}")
     return RecordedAnswer()
 
 
@@ -104,10 +101,8 @@ def metric_runners(
     needing = [metric.name for metric in slice_.metrics if metric.needs_context]
     without = [case.id for case in cases if not case.context] if needing else []
     if without:
-        raise UsageError(
-            f"{slice_.path}: metric {needing[0]} reads an item's context, and item "
-            f"{without[0]!r} has none; add it, or take the metric out"
-        )
+        what = f"metric {needing[0]} reads an item's context, and item {without[0]!r} has none"
+        raise UsageError(f"{slice_.path}: {what}; add it, or take the metric out")
     # Loads deepeval: seconds, and only for those who ask for it.
     from evaluators.judges.metric import metric_runners_of  # noqa: PLC0415
 

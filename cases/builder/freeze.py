@@ -162,9 +162,7 @@ def datasheet(
         models.append((role, _code(public(options.get(step, {}).get(role))), *names))
     return filled_template(
         TEMPLATES / "datasheet.md.j2",
-        facts={**facts, "report": report},
-        yes=facts["labels"][YES],
-        no=facts["labels"][NO],
+        facts={**facts, "report": report, "options": options},
         total=len(items),
         balance=balance,
         groups=sorted({key[:2] for key in balance}),
@@ -172,9 +170,7 @@ def datasheet(
         sources=Counter((one.group, Path(one.source).name, one.licence) for one in origins),
         hashes={Path(path).name: sha for path, sha in sample.get("files", {}).items()},
         prose=prose,
-        seed=sample.get("seed"),
         models=models,
-        validate=options.get("validate", {}),
         contested=sum(map(is_contested, items)),
         known=report["steps"]["probe"].get("dropped_why", {}).get(KNOWN, 0) if probed else None,
         recipes={step: made["recipe"] for step, made in options.items() if "recipe" in made},
@@ -182,7 +178,6 @@ def datasheet(
         turned=sum("answer_before" in item.review for item in items),
         reworded=sum("question_before" in item.review for item in items),
         agreement=[_agreement(one) for one in facts["agreement"]],
-        alone=report.get("question_only", {}),
     )
 
 
@@ -190,12 +185,12 @@ def _agreement(one: Agreement) -> Row:
     """Return a row of the table; people are numbered, for the dataset must not name them."""
     names = sorted({name for pair in one.pairs for name in (pair.first, pair.second)})
     number = {name: place for place, name in enumerate(names, 1)}
-    kappas = "; ".join(
+    kappas = [
         f"{number[pair.first]} and {number[pair.second]}: {interval_text(pair.kappa)}"
         for pair in one.pairs
-    )
+    ]
     figures = (interval_text(one.raw), interval_text(one.alpha))
-    return one.group or "all", f"{one.items:,}", *figures, kappas or "–"
+    return one.group or "all", f"{one.items:,}", *figures, "; ".join(kappas) or "–"
 
 
 def public(model: object) -> str:
@@ -241,10 +236,9 @@ class FreezeStep(BuildStep):
         changed(data_files(Path(values["to"]), build.recipe, kept(selected)))
         for group, wanted in sizes.items():
             if counts[group] < wanted // 2 * 2:
-                build.say(
-                    f"freeze: {group}: only {counts[group]} of {wanted} items, half and half; a "
-                    "larger `oversample` in the recipe and another --folder make more"
-                )
+                advice = "a larger `oversample` in the recipe and another --folder make more"
+                what = f"only {counts[group]} of {wanted} items, half and half"
+                build.say(f"freeze: {group}: {what}; {advice}")
         return selected
 
     def finish(self, report: Values) -> None:

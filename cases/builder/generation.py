@@ -72,11 +72,9 @@ class Generator:
                 done += result
             done = [*done[:start], *drop_failed(done[start:])] if self.leave_out else done
             if start + WAVE < len(items) and all(item.state == "dropped" for item in done):
-                raise BuildError(
-                    f"generate: not one of the first {WAVE} texts got a question "
-                    f"({done[-1].reason}: {done[-1].detail}); if the model has no function "
-                    "calls, say `plain: true` under the recipe's key 'build'"
-                )
+                why = f"not one of the first {WAVE} texts got a question ({done[-1].reason}: "
+                advice = "if the model has no function calls, say `plain: true` under the recipe's"
+                raise BuildError(f"generate: {why}{done[-1].detail}); {advice} key 'build'")
         return done
 
     async def _batch(

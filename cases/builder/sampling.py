@@ -99,10 +99,7 @@ class TextSource:
 
     def _table(self) -> Iterator[Article]:
         table = read_table(self.path)
-        columns = {
-            value: next((name for name in names if name in table.names), "")
-            for value, names in COLUMNS.items()
-        }
+        columns = {one: [*filter(table.names.get, names), ""][0] for one, names in COLUMNS.items()}
         if not (column := columns.pop("text")):
             wanted = ", ".join(COLUMNS["text"])
             near = hint("text", table.names.values())
@@ -310,10 +307,8 @@ class SampleStep(BuildStep):
         """Return sources, counts and seed, and the version of the recipe."""
         recipe = self.build.recipe
         if not recipe.sources:
-            raise UsageError(
-                f"build: {recipe.path}: say where texts come from: "
-                "sources: {news: {from: articles.jsonl, licence: CC0, count: 500}}"
-            )
+            example = "sources: {news: {from: articles.jsonl, licence: CC0, count: 500}}"
+            raise UsageError(f"build: {recipe.path}: say where texts come from: {example}")
         if not self.build.folder.record(self.name):
             for group, path in ((one, path) for one in recipe.sources for path in one.files):
                 TextSource(group, path).check()

@@ -143,11 +143,9 @@ class BuildStep(ABC):
         before = {} if self.renewed else folder.options(self.name)
         for name, value in self.values.items() if before else ():
             if before.get(name) != value:
-                raise UsageError(
-                    f"{folder.file(self.name)}: made with another {name} "
-                    f"({before.get(name)!r:.80}, now {value!r:.80}); give the same, take another "
-                    "--folder, or delete that file"
-                )
+                what = f"made with another {name} ({before.get(name)!r:.80}, now {value!r:.80})"
+                advice = "give the same, take another --folder, or delete that file"
+                raise UsageError(f"{folder.file(self.name)}: {what}; {advice}")
 
     @abstractmethod
     def settings(self) -> Values:

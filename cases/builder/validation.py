@@ -126,10 +126,9 @@ def check_pair(generator: Spec, validator: Spec, *, same_provider: bool) -> None
         what = f"--validator {validator.text} is the generator; name a model of another provider"
         raise UsageError(what)
     if generator.base_url == validator.base_url and not same_provider:
-        raise UsageError(
-            f"--validator {validator.text} is of the generator's provider; name a model of another "
-            "one, or say `same_provider: true` under the recipe's key 'build'"
-        )
+        what = f"--validator {validator.text} is of the generator's provider; name a model of"
+        advice = "say `same_provider: true` under the recipe's key 'build'"
+        raise UsageError(f"{what} another one, or {advice}")
 
 
 class ValidateStep(BuildStep):
@@ -194,20 +193,15 @@ class ProbeStep(BuildStep):
         """Return the items, dropped if both know them; the second gets what the first knew."""
         found = {item.id: item for item in items}
         for role in self.models if self.values["probe"] else ():
-            asked = [
-                item
-                for item in found.values()
-                if item.state == "kept" and {item.answer, *item.probe.values()} == {item.answer}
-            ]
+            known = (one for one in found.values() if {*one.probe.values()} <= {one.answer})
+            asked = [item for item in known if item.state == "kept"]
             probe = partial(self._probed, asked)
             found |= {item.id: item for item in calls.run(self.name, self.spec(role), probe)}
         names = ", ".join(str(self.values.get(one)).partition("@")[0] for one in self.models)
-        return [
-            item.dropped(KNOWN, f"answered right without its text by {names}")
-            if item.state == "kept" and {*item.probe.values()} == {item.answer}
-            else item
-            for item in found.values()
-        ]
+        for item in [one for one in found.values() if one.state == "kept"]:
+            if {*item.probe.values()} == {item.answer}:
+                found[item.id] = item.dropped(KNOWN, f"answered right without its text by {names}")
+        return list(found.values())
 
     async def _probed(
         self, items: Sequence[DraftItem], model: Model, calls: StepCalls
@@ -399,10 +393,8 @@ class AcceptStep(BuildStep):
         recipe, unreviewed = self.build.recipe, self.values["unreviewed"]
         paths = [Path(name) for name in self.values["files"]]
         if not paths and not unreviewed and any(map(reviewers_of, items)):
-            raise UsageError(
-                "build: accept: name the files that reviewers sent back, or give --unreviewed to "
-                "go on without them"
-            )
+            what = "build: accept: name the files that reviewers sent back, or give --unreviewed"
+            raise UsageError(f"{what} to go on without them")
         reviews = read_sheets(paths, sheet_of("accept", items).allowed)
         return check_questions(accepted(items, reviews, unreviewed=unreviewed), recipe)
 
@@ -425,7 +417,7 @@ class AcceptStep(BuildStep):
         if disputed:
             sheet = sheet_of(f"{build.recipe.language}-disputes", disputed)
             page, twin = sheets.write_sheet(sheet, build.folder.path / SHEETS)
-            build.say(
-                f"accept: {len(disputed)} items are in dispute; let somebody who has not seen them "
-                f"decide: {page}, {twin.name}; then run accept with that file"
+            what = (
+                f"{len(disputed)} items are in dispute; let somebody who has not seen them decide"
             )
+            build.say(f"accept: {what}: {page}, {twin.name}; then run accept with that file")

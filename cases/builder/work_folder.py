@@ -106,13 +106,11 @@ def drop_failed(items: Sequence[DraftItem]) -> list[DraftItem]:
 
     They stay pending when no call succeeded at all, and where budget, time or user ended the work.
     """
-    some = any(item.state != "pending" for item in items)
-    return [
-        replace(item, state="dropped", reason=f"failed_{item.reason}")
-        if some and item.state == "pending" and item.reason in FAILURES
-        else item
-        for item in items
-    ]
+    done = list(items)
+    for at, item in enumerate(items if any(one.state != "pending" for one in items) else ()):
+        if item.state == "pending" and item.reason in FAILURES:
+            done[at] = replace(item, state="dropped", reason=f"failed_{item.reason}")
+    return done
 
 
 def to_row(item: DraftItem) -> dict[str, object]:

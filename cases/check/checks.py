@@ -108,11 +108,8 @@ def _worded(subject: Subject) -> list[_Worded]:
     """Return yes/no items with the words of their questions; none where one answer is missing."""
     if not subject.slice_.kind.words:
         return []
-    items = [
-        (case, frozenset(word.casefold() for word in words(case.question)))
-        for case in subject.cases
-        if case.label in (YES, NO)
-    ]
+    cases = [case for case in subject.cases if case.label in (YES, NO)]
+    items = [(case, frozenset(map(str.casefold, words(case.question)))) for case in cases]
     return items if len({case.label for case, _ in items}) > 1 else []
 
 
@@ -237,12 +234,8 @@ def ungated(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Findi
 
 def narrow_margins(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterator[Finding]:
     """Find the gates on a change that so few items can never pass, even if no answer changes."""
-    clusters = clusters_in(
-        (own.slice_, case)
-        for code, own in subjects.items()
-        if code in dataset.slices
-        for case in own.cases
-    )
+    mine = [own for code, own in subjects.items() if code in dataset.slices]
+    clusters = clusters_in((own.slice_, case) for own in mine for case in own.cases)
     gates = [(code, dataset.slices[code].thresholds, len(some)) for code, some in clusters.items()]
     gates.append(("*", dataset.pooled, len(set().union(*clusters.values()))))
     for code, threshold, count in ((code, one, n) for code, some, n in gates for one in some):
@@ -388,8 +381,5 @@ def findings(
     checks: Mapping[str, Callable[..., Iterable[Finding]]], file: Path, *subjects: object
 ) -> list[Finding]:
     """Return what these checks find in subjects, with the names of check and file, in no order."""
-    return [
-        replace(finding, check=name, file=file)
-        for name, check in checks.items()
-        for finding in check(*subjects)
-    ]
+    found = ((name, finding) for name, check in checks.items() for finding in check(*subjects))
+    return [replace(finding, check=name, file=file) for name, finding in found]
