@@ -64,11 +64,11 @@ class Threshold:
         """Return whether it guarantees less against a wrong PASS than the gate that it replaces."""
         lower = before.min is not None and (self.min is None or self.min < before.min)
         higher = before.max is not None and (self.max is None or self.max > before.max)
-        proofs = PROOF.get(before.evidence, len(PROOF)), PROOF.get(self.evidence, -1)
-        weaker = before.evidence != self.evidence and proofs[1] < proofs[0]
+        weaker = PROOF.get(self.evidence, -1) < PROOF.get(before.evidence, len(PROOF))
         kinder = before.fail == "zero" != self.fail or self.relative != before.relative
-        fewer = before.evidence == self.evidence and self.share < before.share
-        return lower or higher or weaker or kinder or fewer
+        if before.evidence == self.evidence:
+            weaker = self.share < before.share
+        return lower or higher or weaker or kinder
 
     @property
     def text(self) -> str:

@@ -64,25 +64,32 @@ def load_rows(slice_: Slice) -> list[tuple[ItemRow, Case]]:
     else:  # raters may well see other golds for the same question
         _check_labels(rows, cases)
     _check_cluster(slice_, cases)
+    facts = [case.metadata.get(FACT) for case in cases]
+    count = Counter(fact for fact in facts if isinstance(fact, str))
+    ids = []  # the file's own, or the fact where no other row has it
+    for row, case, fact in zip(rows, cases, facts, strict=True):
+        named = isinstance(fact, str) and count[fact] == 1 and GOOD_ID.fullmatch(fact)
+        ids.append(str(fact) if named and id_of(row) is None else case.id)
+    named_cases = zip(rows, cases, unique(ids), strict=True)
     return [
-        (row, case if case.id == id_ else replace(case, id=id_))
-        for row, case, id_ in zip(rows, cases, unique(_ids(rows, cases)), strict=True)
+        (row, case if case.id == id_ else replace(case, id=id_)) for row, case, id_ in named_cases
     ]
 
 
 def _case(slice_: Slice, row: ItemRow) -> Case:
-    column, value = row.find("context")
-    if "context" in row.layout.required:
-        column = row.required("context")
-    elif value in (None, ""):
-        column = ""
-    context = row.text(column) if column else ""
+    bare = "context" not in row.layout.required and row.find("context")[1] in (None, "")
+    context = "" if bare else row.text(row.required("context"))
     golds, label = _golds_and_label(slice_, row)
     question = row.text(row.required("question"))
     recorded = row.string("recorded")[1]  # as it stands: "" is an empty answer, None is none
     judged = None if slice_.kind.answered else recorded
     hashed = case_digest(question, context, golds, label, judged)
-    given = id_of(row)
+    given, metadata = id_of(row), metadata_of(row)
+    for name in [] if slice_.kind.answered else raters(metadata):
+        if row.record.values[name] in (None, ""):
+            del metadata[name]  # this rater did not see the item
+        else:
+            metadata[name] = _label(row, name, slice_.labels)
     return Case(
         id=hashed[:12] if given is None else given_id(given),
         dataset=slice_.dataset,
@@ -93,7 +100,7 @@ def _case(slice_: Slice, row: ItemRow) -> Case:
         context=context,
         recorded=recorded,
         label=label,
-        metadata=_metadata(slice_, row),
+        metadata=metadata,
         digest=hashed,
     )
 
@@ -130,16 +137,6 @@ def _label(row: ItemRow, column: str, labels: Sequence[str]) -> str:
         return given_label(row.checked(column, str(value)), labels)
     except ValueError as error:
         raise row.problem(column, str(error)) from None
-
-
-def _metadata(slice_: Slice, row: ItemRow) -> dict[str, object]:
-    found = metadata_of(row)
-    for name in [] if slice_.kind.answered else raters(found):
-        if row.record.values[name] in (None, ""):
-            del found[name]  # this rater did not see the item
-        else:
-            found[name] = _label(row, name, slice_.labels)
-    return found
 
 
 def _check_ids(rows: Iterable[ItemRow]) -> None:
@@ -195,15 +192,6 @@ def _check_golds(rows: Sequence[ItemRow], cases: Sequence[Case]) -> None:
 
 def _where(record: TableRow) -> str:
     return f"row {record.row} (line {record.line})"
-
-
-def _ids(rows: Iterable[ItemRow], cases: Sequence[Case]) -> Iterator[str]:
-    """Yield the id of each case: the file's own, or its fact where no other row has that fact."""
-    facts = [case.metadata.get(FACT) for case in cases]
-    count = Counter(fact for fact in facts if isinstance(fact, str))
-    for row, case, fact in zip(rows, cases, facts, strict=True):
-        named = isinstance(fact, str) and count[fact] == 1 and GOOD_ID.fullmatch(fact)
-        yield str(fact) if named and id_of(row) is None else case.id
 
 
 def given_id(given: str) -> str:

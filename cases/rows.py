@@ -240,7 +240,16 @@ def metadata_of(row: ItemRow) -> dict[str, object]:
     """Return the columns that are no field of an item, and the entries of ``metadata``."""
     column, value = row.find("metadata")
     if isinstance(value, str):
-        value = _literal(row, column, value)
+        if len(value) > MAX_LITERAL:
+            what = f"{len(value):,} characters; at most {MAX_LITERAL:,} are read"
+            raise row.problem(column, what)
+        try:  # ``ast.literal_eval`` runs nothing; deep nesting can exhaust it
+            with warnings.catch_warnings():  # an odd escape such as \d is the file's affair
+                warnings.simplefilter("ignore")
+                value = ast.literal_eval(value.strip() or "None")
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            what = f"not a Python literal (nothing is run): {shown(value)}"
+            raise row.problem(column, what) from None
     if value is not None and not isinstance(value, dict):
         what = f"a mapping such as {{'topic': 'Art'}} is needed, not {shown(value)}"
         raise row.problem(column, what)
@@ -249,18 +258,6 @@ def metadata_of(row: ItemRow) -> dict[str, object]:
     others = row.record.values.items()
     used = row.layout.used
     return found | {name: _plain(row, name, one) for name, one in others if name not in used}
-
-
-def _literal(row: ItemRow, column: str, text: str) -> object:
-    """Read a Python literal. ``ast.literal_eval`` runs nothing; deep nesting can exhaust it."""
-    if len(text) > MAX_LITERAL:
-        raise row.problem(column, f"{len(text):,} characters; at most {MAX_LITERAL:,} are read")
-    try:
-        with warnings.catch_warnings():  # an odd escape such as \d is the file's affair
-            warnings.simplefilter("ignore")
-            return ast.literal_eval(text.strip() or "None")
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        raise row.problem(column, f"not a Python literal (nothing is run): {shown(text)}") from None
 
 
 def _plain(row: ItemRow, column: str, value: object, depth: int = 0) -> object:

@@ -160,12 +160,11 @@ class BuildStep(ABC):
 
     def named(self, role: str, step: str = "") -> str:
         """Return the SPEC of a model. Raises UsageError if none was given, now or before."""
-        text: str = self.build.setting(role, step or self.name)
-        if not text:
-            what = "a model of another provider" if role == "validator" else "the model that writes"
-            what = f"name {what}: --{role} provider:NAME"
-            raise UsageError(f"build: {self.name}: {what}, or the recipe's key 'build: {role}'")
-        return text
+        if text := self.build.setting(role, step or self.name):
+            return f"{text}"
+        what = "a model of another provider" if role == "validator" else "the model that writes"
+        what = f"name {what}: --{role} provider:NAME"
+        raise UsageError(f"build: {self.name}: {what}, or the recipe's key 'build: {role}'")
 
     def spec(self, role: str) -> Spec:
         """Return the model of a role."""
@@ -229,14 +228,13 @@ def check_finished(step: str, items: Sequence[DraftItem]) -> None:
     if not pending:
         return
     why = next((item for item in pending if item.reason != "stopped"), pending[0])
+    advice = "run the command again to go on"
     if why.reason in DISPUTED:
         advice = "run accept with that person's file"
     elif step in BY_PEOPLE:
         advice = "run accept with the files that are still out, or with --unreviewed"
-    else:
-        advice = "run the command again to go on"
-        if why.reason in work_folder.FAILURES:
-            advice += "; --leave-out-failed drops what fails every time"
+    elif why.reason in work_folder.FAILURES:
+        advice += "; --leave-out-failed drops what fails every time"
     raise BuildError(f"{step}: {len(pending)} items are not done ({why.detail}); {advice}")
 
 
