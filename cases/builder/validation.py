@@ -404,15 +404,14 @@ class AcceptStep(BuildStep):
         found = agreed(items, build.recipe)
         build.folder.write_json(AGREEMENT, [asdict(one) for one in found])
         for one in found if found[0].items else ():
-            kappas = "".join(
-                f"; kappa of {json.dumps(pair.first, ensure_ascii=False)} and "
-                f"{json.dumps(pair.second, ensure_ascii=False)} {interval_text(pair.kappa)}"
-                for pair in one.pairs
-            )
-            build.say(
+            parts = [
                 f"accept: agreement, {one.group or 'all'}: {one.items} items seen by several, "
-                f"equal verdicts {interval_text(one.raw)}, alpha {interval_text(one.alpha)}{kappas}"
-            )
+                f"equal verdicts {interval_text(one.raw)}, alpha {interval_text(one.alpha)}"
+            ]
+            for pair in one.pairs:
+                names = (json.dumps(name, ensure_ascii=False) for name in (pair.first, pair.second))
+                parts.append(f"kappa of {' and '.join(names)} {interval_text(pair.kappa)}")
+            build.say("; ".join(parts))
         disputed = [item for item in items if item.state == "pending" and item.reason in DISPUTED]
         if disputed:
             sheet = sheet_of(f"{build.recipe.language}-disputes", disputed)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from difflib import SequenceMatcher
+from functools import partial
 from pathlib import Path
 
 from cases.check import item_checks
@@ -71,11 +72,11 @@ def cue_words(subject: Subject) -> Iterator[Finding]:
     items = _worded(subject)
     if len(items) < FEWEST_FOR_CUES:
         return
-    totals = Counter(case.label for case, _ in items)
-    counts = Counter((word, case.label) for case, own in items for word in own)
+    counts = _counts(items)
     gaps = {
-        word: counts[word, YES] / totals[YES] - counts[word, NO] / totals[NO]
-        for word in sorted({word for word, _ in counts})
+        word: counts[word, YES] / counts["", YES] - counts[word, NO] / counts["", NO]
+        for word, _ in counts
+        if word
     }
     best = max(gaps, key=lambda word: (abs(gaps[word]), word))
     share = (1 + abs(gaps[best])) / 2
@@ -251,8 +252,8 @@ def narrow_margins(dataset: Dataset, subjects: Mapping[str, Subject]) -> Iterato
 
 
 SLICE_CHECKS: Mapping[str, Callable[[Subject], Iterable[Finding]]] = {
-    "duplicate": item_checks.duplicates,
-    "conflict": item_checks.conflicts,
+    "duplicate": partial(item_checks.repeats, contradicting=False),
+    "conflict": partial(item_checks.repeats, contradicting=True),
     "leak": item_checks.leaks,
     "id": item_checks.ids,
     "superseded": item_checks.superseded,

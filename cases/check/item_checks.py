@@ -128,24 +128,11 @@ def rows_listed(rows: Iterable[int], most: int = 5) -> str:
     return text if len(numbers) <= most else f"{text} and {len(numbers) - most} more"
 
 
-def duplicates(subject: Subject) -> Iterator[Finding]:
-    """Find the items that ask and expect the same as one before."""
-    for before, case in _repeats(subject, contradicting=False):
-        what = f"the same item as row {before.row}: {shown(case.question)}; keep one"
-        yield error(case.row, what)
+def repeats(subject: Subject, *, contradicting: bool) -> Iterator[Finding]:
+    """Find the items that ask the same as one before, and expect the same or something else.
 
-
-def conflicts(subject: Subject) -> Iterator[Finding]:
-    """Find the items that ask the same as one before and expect something else."""
-    for before, case in _repeats(subject, contradicting=True):
-        mine, other = (one.label or one.expected for one in (case, before))
-        what = f"the same question as row {before.row} has gold {shown(mine)} here and "
-        advice = f"{shown(other)} there; correct one or word the question more exactly"
-        yield error(case.row, what + advice)
-
-
-def _repeats(subject: Subject, *, contradicting: bool) -> Iterator[tuple[Case, Case]]:
-    """Yield the first item with a question (judged: with answer and golds), and each later one."""
+    The same is asked of a judge where answer and golds are the same, too.
+    """
     kind = subject.slice_.kind
     first: dict[tuple[str, ...], Case] = {}
     for case in subject.cases:
@@ -157,8 +144,14 @@ def _repeats(subject: Subject, *, contradicting: bool) -> Iterator[tuple[Case, C
             differs = before.label != case.label
         else:
             differs = {*map(_flat, before.golds)}.isdisjoint(map(_flat, case.golds))
-        if before is not case and differs == contradicting:
-            yield before, case
+        if before is case or differs != contradicting:
+            continue
+        what = f"the same item as row {before.row}: {shown(case.question)}; keep one"
+        if contradicting:
+            mine, other = (shown(one.label or one.expected) for one in (case, before))
+            what = f"the same question as row {before.row} has gold {mine} here and {other} there; "
+            what += "correct one or word the question more exactly"
+        yield error(case.row, what)
 
 
 def _flat(text: str) -> str:
