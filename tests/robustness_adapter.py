@@ -15,13 +15,8 @@ from evaluators.rubric import load_rubric
 from tests.support.robustness_load import load
 
 __all__ = [
-    "build_judge_prompt",
-    "load",
-    "parse_grade",
-    "parse_rating",
-    "parse_yesno",
-    "write_reports",
-]
+    "build_judge_prompt", "load", "parse_grade", "parse_rating", "parse_yesno", "write_reports",
+]  # fmt: skip
 
 RUBRICS = Path(__file__).parents[1] / "evaluators" / "rubrics"
 YES_NO = {

@@ -95,11 +95,9 @@ def decides(steps: Sequence[Any]) -> bool:
 @cache
 def exit_code(script: str, **variables: str) -> int:
     return subprocess.run(
-        ["bash", "-e", "-c", script],
-        env={**os.environ, **variables},
-        capture_output=True,
+        ["bash", "-e", "-c", script], env={**os.environ, **variables}, capture_output=True,
         check=False,
-    ).returncode
+    ).returncode  # fmt: skip
 
 
 def github_runs(jobs: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[dict[str, str]]:
@@ -214,13 +212,10 @@ def test_gitlabs_note(tmp_path: Path, own: int | None, asked: tuple[str, str]) -
     def run() -> "subprocess.CompletedProcess[str]":
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         return subprocess.run(
-            ["bash", "-e", "-c", script],
-            cwd=tmp_path,
-            env={**os.environ, **variables, "PATH": path},
-            capture_output=True,
-            text=True,
+            ["bash", "-e", "-c", script], cwd=tmp_path,
+            env={**os.environ, **variables, "PATH": path}, capture_output=True, text=True,
             check=False,
-        )
+        )  # fmt: skip
 
     with loopback(handler=handle) as server:
         variables["CI_API_V4_URL"] = server.url

@@ -15,12 +15,9 @@ def test_the_kit_finds_no_attack_that_works() -> None:
     """Prompt frames, report files and terminal: nothing found, controls pass (F21)."""
     kit = needs_kit() / "kit.py"
     done = subprocess.run(
-        [sys.executable, kit, "attacks", ADAPTER],
-        capture_output=True,
-        text=True,
-        timeout=300,
+        [sys.executable, kit, "attacks", ADAPTER], capture_output=True, text=True, timeout=300,
         check=False,
-    )
+    )  # fmt: skip
     assert "prompt frame: " in done.stdout, done.stdout + done.stderr  # the kit came to its end
     failed = [line for line in done.stdout.splitlines() if "FAIL" in line]
     # Every < of a slot is escaped as JSON may escape it; the kit wants this one as it stands.
@@ -28,8 +25,7 @@ def test_the_kit_finds_no_attack_that_works() -> None:
 
 
 def test_hostile_answers_each_have_a_case_in_every_xml_file(tmp_path: Path) -> None:
-    """Our own hostile texts: pytest's items.xml and our gates.xml parse and hold them all. Row F19
-    of the fault matrix."""
+    """Our own hostile texts: items.xml of pytest and gates.xml parse and hold them all (F19)."""
     rows = [
         {"id": f"h{n}", "language": "en", "question": f"Question {n}, is it?", "gold": "Sofia",
          "predicted": text, "grade": "INCORRECT"}

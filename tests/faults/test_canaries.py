@@ -82,8 +82,7 @@ def run(project: Project, *arguments: str) -> "subprocess.CompletedProcess[bytes
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
 def test_no_channel_of_a_loud_run_holds_a_key(told: Project, workers: tuple[str, ...]) -> None:
-    """Keys from four places, echoed in answers, errors and verdicts, metrics included. Row F23 of
-    the fault matrix."""
+    """Keys from four places, echoed in answers, errors, verdicts and metrics (F23)."""
     got: set[str] = set()
 
     def hear(handler: object, seen: Seen) -> Answer:
@@ -121,8 +120,7 @@ SLICE = Slice(dataset="simpleqa", language="bg", kind=kind_of("graded"), path=Pa
 
 
 def test_votes_and_metadata_are_masked_and_cut() -> None:
-    """A key in a column of the user's file or in a judge's vote is hidden, as in every report. Row
-    F23 of the fault matrix."""
+    """A key in a column of the user's file or in a judge's vote is hidden (F23)."""
     case = replace(make_case(1), metadata={"note": [f"see {KEY}"], KEY: {"deep": KEY}})
     vote = Vote(judge="j", grade="CORRECT", reason=f"{KEY} {'z' * 50_000}")
     outcome = Outcome(

@@ -260,8 +260,7 @@ def test_no_broken_body_is_an_answer(tmp_path: Path, provider: str) -> None:
     [(401, "", "auth"), (403, "", "auth"), (404, "", "not_found"), (429, QUOTA, "quota")],
 )
 def test_what_stops_a_run(tmp_path: Path, provider: str, status: int, code: str, kind: str) -> None:
-    """One request tells it: one ERROR, the rest MISSING for the same reason, one line for both. Row
-    F13 of the fault matrix."""
+    """One request tells it: one ERROR, the rest MISSING for the same reason (F13)."""
     answer = Answer(status=status, body=error_body("no", code=code))
     outcomes, ended, server = asked(tmp_path, lambda seen: answer, 100, provider, first=100)
     assert (server.count, states(outcomes)) == (1, {"error": 1, "missing": 99})

@@ -91,8 +91,7 @@ def test_wrong_values_are_a_line(command: str, name: str, tmp_path: Path, capsys
 
 
 def test_free_texts_of_a_run_cannot_command_a_log(tmp_path: Path, capsys: Captured) -> None:
-    """What may be any text, a model's name or a note, stands on one line and moves no cursor. Row
-    F22 of the fault matrix."""
+    """What may be any text, as a model's name, stands on one line and moves no cursor (F22)."""
 
     def change(run: dict[str, Any]) -> None:
         run.update(model=FORGED, judge=FORGED, baseline=FORGED)

@@ -98,8 +98,7 @@ class Poisoned(Server):
 @pytest.mark.parametrize("kind", ["server", "connection"])
 @pytest.mark.parametrize(("count", "every"), [(500, 20), (200, 199)])
 def test_failures_of_single_requests_are_no_outage(kind: str, count: int, every: int) -> None:
-    """What fails where others succeed has five tries and is an ERROR; nobody else waits for it. So
-    it is with the last item of a run, while nobody else asks."""
+    """What fails where others succeed has five tries and is an ERROR; nobody waits for it."""
     bad = (count - 1) // every + 1
     server = Poisoned(kind, every)
     ended = asked(server, count)
@@ -209,8 +208,7 @@ class Bucket:
     ("form", "concurrency"), list(zip([*FORMS, *SILENT], cycle((16, 64, 64)), strict=False))
 )
 def test_a_rate_limit_is_used_up_and_hardly_bothered(form: str, concurrency: int) -> None:
-    """5 calls a second: none before its time, 3 % refused, and at most 1.25 times the ideal. Row F9
-    of the fault matrix."""
+    """5 calls a second: none before its time, 3 % refused, at most 1.25 times the ideal (F9)."""
     limit = Bucket({**FORMS, **SILENT}[form])
     ended = asked(Server(refuse=limit), concurrency=concurrency)
     assert (ended.replies, ended.errors) == (CALLS, [])

@@ -38,8 +38,7 @@ def jumping(seconds: float) -> Callable[[], float]:
 
 @pytest.mark.slow
 def test_a_clock_that_jumps_changes_nothing(project: Project, monkeypatch: Patch) -> None:
-    """An hour forth and back (daylight saving): nothing waits, ends early, is lost or paid twice.
-    Row F18 of the fault matrix."""
+    """An hour forth and back: nothing waits, ends early, is lost or paid twice (F18)."""
     project.dataset("capital", {"bg": [None] * 12}, YAML)
     project.write("qa/capital/answer.bg.yaml", PROMPT)
     left = [Answer(status=429, headers={"retry-after": "0.05"}, body=error_body("later"))]

@@ -41,13 +41,9 @@ def started(project: Project, server: Loopback, *options: str) -> "Iterator[subp
     """Start pytest in a process group of its own; at the end none of the group is left."""
     model = f"--model=openai:m@{server.url}/v1"
     process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", model, *options, "qa"],
-        cwd=project.path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+        [sys.executable, "-m", "pytest", model, *options, "qa"], cwd=project.path,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    )  # fmt: skip
     yield process
     process.communicate(timeout=60)
     until(lambda: not alive(process.pid))

@@ -15,11 +15,8 @@ from tests.support.tables import kept, tabled
 REGISTER: str = kept(__file__, "register")
 YAML: str = kept(__file__, "yaml")
 ANSWERS = {
-    "Dear Sir": "formal",
-    "Hello, yours": "mixed",
-    "Hiya mate": "informal",
-    "Madam": "formal",
-}
+    "Dear Sir": "formal", "Hello, yours": "mixed", "Hiya mate": "informal", "Madam": "formal",
+}  # fmt: skip
 RULES: str = kept(__file__, "rules")
 
 

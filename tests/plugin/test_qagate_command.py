@@ -51,13 +51,9 @@ def home(tmp_path: Path) -> Path:
 
 def called(home: Path, installed: dict[str, str], *words: str) -> "CompletedProcess[str]":
     return run(
-        [sys.executable, *words],
-        cwd=home,
-        env=installed,
-        text=True,
-        capture_output=True,
+        [sys.executable, *words], cwd=home, env=installed, text=True, capture_output=True,
         check=False,
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("found", ["1.2.3", None])

@@ -298,13 +298,10 @@ def start(project: Project, *words: str, **variables: str) -> "subprocess.Popen[
     program = "import sys; from reports.plugin.qagate import main; sys.exit(main(sys.argv[1:]))"
     plugins = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", program, "run", "qa", *plugins, *words],
-        cwd=project.path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **variables},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+        [sys.executable, "-P", "-c", program, "run", "qa", *plugins, *words], cwd=project.path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **variables}, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
 
 
 def records(folder: Path) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from reports.plugin.worker import (
     gc_paused,
     read_worker_input,
 )
+from tests.support.figures import some
 from tests.support.projects import Project
 from tests.support.scripted import make_case
 from tests.support.tables import tabled
@@ -81,8 +82,7 @@ def worker_input(plan: Plan, store: Path) -> dict[str, str]:
 
 def test_a_worker_has_the_very_plan_of_the_controller(plan: Plan, tmp_path: Path) -> None:
     """The same items in order, equal in every field; one file for all, or a usage error."""
-    given = read_worker_input(worker_input(plan, tmp_path / "store"))
-    assert given is not None
+    given = some(read_worker_input(worker_input(plan, tmp_path / "store")))
     assert given.plan == plan
     assert list(given.plan.items) == list(plan.items)
     assert [len(given.plan.of(dataset)) for dataset in given.plan.datasets] == [6]

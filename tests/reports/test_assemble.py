@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,27 +14,14 @@ from reports.gates.power import ceiling_notes
 from reports.run.baseline import Baseline
 from reports.run.report import Report
 from reports.verdict.assemble import Facts, assemble
-from tests.support.made_runs import before, facts_dataset
+from tests.support.made_runs import before, facts_dataset, graded_slice
 from tests.support.scripted import make_case
 from tests.support.tables import tabled
 
-RUBRIC = Rubric(name="p", language="bg", protocol="tool", system="", user="", version="p.bg@1#a")
-GRADED = Slice(
-    dataset="simpleqa",
-    language="bg",
-    kind=kind_of("graded"),
-    path=Path("bg.csv"),
-    rubric=RUBRIC,
-    thresholds=(Threshold(measure="correct", min=0.5),),
-)
-JUDGED = Slice(
-    dataset="judges",
-    language="bg",
-    kind=kind_of("judged"),
-    path=Path("bg.csv"),
-    rubric=RUBRIC,
-    floor={"agreement": 0.6},
-)
+RUBRIC = Rubric(name="", language="bg", protocol="tool", system="", user="", version="plain.bg@1#a")
+GRADED = graded_slice("bg", dataset="simpleqa", rubric=RUBRIC)
+KIND = kind_of("judged")
+JUDGED = replace(GRADED, dataset="judges", kind=KIND, thresholds=(), floor={"agreement": 0.6})
 
 
 def dataset(slice_: Slice, **changes: object) -> Dataset:
@@ -56,13 +42,10 @@ def items_of(slice_: Slice, count: int) -> dict[str, PlannedItem]:
 def outcome(key: str, passed: bool, judge: str = "lexical", cost: float | None = 0.0) -> Outcome:
     grade = "CORRECT" if passed else "INCORRECT"
     return Outcome(
-        key=key,
-        state="passed" if passed else "failed",
-        answer="София",
-        verdict=Verdict(grade=grade),
-        judge=judge,
+        key=key, state="passed" if passed else "failed", answer="София",
+        verdict=Verdict(grade=grade), judge=judge,
         usage=Usage(cost=cost, input_tokens=2, output_tokens=1),
-    )
+    )  # fmt: skip
 
 
 def judged(items: dict[str, PlannedItem], agreed: int) -> dict[str, Outcome]:

@@ -24,6 +24,7 @@ from reports.run.record import Record
 from reports.run.run_json import load_report
 from tests.support.auditing import answers, audited, verdicts, with_noise
 from tests.support.declaring import declared, refusal
+from tests.support.figures import some
 from tests.support.made_runs import before, facts_dataset, graded_slice, run_of, written
 
 LANGUAGES = ("en", "bg", "pl", "hu")
@@ -128,9 +129,7 @@ def test_a_judge_that_sees_nothing_cannot_make_a_worse_model_pass() -> None:
     one = truths("c" * 1000, "cccci" * 200, "c" * 1000, "c" * 1000)
     result = gate_of(one).result()
     assert result.state == "FAIL"
-    assert result.audit is not None
-    assert result.audit.judged.value == 0
-    assert result.audit.looked < 400
+    assert (some(result.audit).judged.value, some(result.audit).looked < 400) == (0, True)
     one = truths("c" * 400, "c" * 400)
     assert gate_of(replace(one, blocked="no trust", changed="another judge")).state == "PASS"
     result = gate_of(replace(one, narrow="only a part")).result()

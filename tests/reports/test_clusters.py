@@ -38,13 +38,10 @@ PASSAGE = hashlib.sha256(b"p").hexdigest()
 
 def fact(number: int, language: str, *, right: bool, **fields: object) -> Record:
     return make_record(
-        number,
-        key=f"d-{language}-i{number}",
-        language=language,
-        grade=CORRECT if right else INCORRECT,
-        outcome="passed" if right else "failed",
+        number, key=f"d-{language}-i{number}", language=language,
+        grade=CORRECT if right else INCORRECT, outcome="passed" if right else "failed",
         **{"metadata": {"fact_id": f"F{number}"}, **fields},
-    )
+    )  # fmt: skip
 
 
 def side(slice_: Slice, lost: Sequence[int], items: int = 60, **fields: object) -> PairedSlice:

@@ -30,9 +30,7 @@ DROP = Threshold(measure="drop", max=0.1, evidence="confident")
 def compared(new: str, old: str, **changes: Any) -> Comparison:
     """Return the comparison of two runs over one slice, an item a letter."""
     baseline = run_of(answered(old))
-    found = run_of(answered(new, **changes), baseline=baseline).comparison
-    assert found is not None
-    return found
+    return some(run_of(answered(new, **changes), baseline=baseline).comparison)
 
 
 def only(found: Comparison) -> SliceComparison:
@@ -103,17 +101,15 @@ def test_the_same_answers_twice_are_no_certainty() -> None:
 
 def test_repeats_of_an_item_are_one_observation_to_the_exact_test() -> None:
     """Three broken repeats are one broken item; several languages have one more row."""
-    found = run_of(thrice("iiccc"), baseline=run_of(thrice("ccccc"))).comparison
-    assert found is not None
-    one = only(found)
+    one = only(some(run_of(thrice("iiccc"), baseline=run_of(thrice("ccccc"))).comparison))
     assert (one.broke, one.difference.n, one.odds.n) == (6, 15, 2)
     assert one.p_value == 0.5
     single = only(compared("iiccc", "ccccc"))
     assert one.difference.low == pytest.approx(single.difference.low, abs=0.1)
     dataset = facts_dataset(graded_slice("en"), graded_slice("bg"))
     old = run_of([*answered("ccc"), *answered("ccc", "bg")], dataset)
-    found = run_of([*answered("cci"), *answered("ici", "bg")], dataset, baseline=old).comparison
-    assert found is not None
+    new = run_of([*answered("cci"), *answered("ici", "bg")], dataset, baseline=old)
+    found = some(new.comparison)
     assert [one.name for one in found.slices] == ["facts:en", "facts:bg", "facts:*"]
     assert [one.broke for one in found.slices] == [1, 2, 3]
     assert found.slices[-1].differences["incorrect"].value == pytest.approx(3 / 6)

@@ -45,11 +45,8 @@ MORE = tuple(
     replace(one, dataset="more", key=f"more-{one.row}", metadata={}) for one in answered("c" * 60)
 )
 FLOORS: tuple[dict[str, float], ...] = (
-    {"agreement": 0.6},
-    {"agreement": 0.8},
-    {"kappa": 0.4},
-    {"youden": 0.3},
-)
+    {"agreement": 0.6}, {"agreement": 0.8}, {"kappa": 0.4}, {"youden": 0.3},
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +104,9 @@ class Situation:
         )
         failed = any(one.outcome != "passed" for one in records)
         facts = Facts(
-            model="openai:new",
-            judge=SPEC,
-            session=SessionFacts(pytest_code=int(failed)),
-            provenance={"slices": dict.fromkeys(inputs.whole, ORIGIN)},
-            run={},
-        )
+            model="openai:new", judge=SPEC, session=SessionFacts(pytest_code=int(failed)),
+            provenance={"slices": dict.fromkeys(inputs.whole, ORIGIN)}, run={},
+        )  # fmt: skip
         asked = self._asked(self.old, frozenset())
         baseline = before(run_of(asked, *self._declared()))
         then = (replace(one, seconds=0.5) for one in self._asked(self.old, self.unpaired))
@@ -177,14 +171,12 @@ def situations(draw: st.DrawFn) -> Situation:
     changes = st.lists(st.sampled_from(CHANGES), max_size=2, unique_by=lambda one: one.name)
     pooled = st.lists(st.sampled_from(CHANGES), max_size=1)
     return Situation(
-        new="".join(flips.get(place, letter) for place, letter in enumerate(old)),
-        old=old,
+        new="".join(flips.get(place, letter) for place, letter in enumerate(old)), old=old,
         labels=tuple(draw(st.lists(label, min_size=5, max_size=60))),
-        floor=draw(st.sampled_from(FLOORS)),
-        bars=(draw(st.sampled_from(BARS)),),
+        floor=draw(st.sampled_from(FLOORS)), bars=(draw(st.sampled_from(BARS)),),
         changes=tuple(draw(changes)),
         pooled=tuple(replace(one, pool=True) for one in draw(pooled)),
-    )
+    )  # fmt: skip
 
 
 Loss = Callable[[Situation, int], Situation]

@@ -25,6 +25,7 @@ from reports.metrics.summary import summarise
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration, Corrected
 from reports.run.record import Record
+from tests.support.figures import some
 from tests.support.made_records import graded, make_slice, numbered
 from tests.support.tables import tabled
 
@@ -47,14 +48,10 @@ def measured(records: Sequence[Record], **fields: object) -> Calibration:
     """Return the judge of d:bg as these labelled records show it."""
     summary = summarise(records, JUDGED)
     made = Calibration(
-        dataset="labels",
-        language="bg",
-        measures=summary.measures,
-        graders=("d:bg",),
-        items=len(records),
-        ungraded=summary.counts.ungraded,
+        dataset="labels", language="bg", measures=summary.measures, graders=("d:bg",),
+        items=len(records), ungraded=summary.counts.ungraded,
         separations=separations(gate_inputs(JUDGED, records, summary)),
-    )
+    )  # fmt: skip
     return replace(made, **fields)  # type: ignore[arg-type]
 
 
@@ -99,14 +96,9 @@ def test_a_rate_is_corrected_where_each_class_has_thirty_labels() -> None:
     (note,) = corrected_notes([found])
     assert note.startswith("d:bg: correct 0.571 [")
     assert note.endswith("(sensitivity 0.900, specificity 0.800 over 60 labelled items)")
-    for some in (
-        labelled((27, 2), (60, 240)),
-        labelled((15, 15), (15, 15)),
-        labelled((40, 5), (6, 24), 1),
-    ):
-        assert corrected(graded(60, 40), some) is None
-    written = corrected(graded(60, 40), labels, constructed=60)
-    assert written is not None
+    for counts in (((27, 2), (60, 240)), ((15, 15), (15, 15)), ((40, 5), (6, 24), 1)):
+        assert corrected(graded(60, 40), labelled(*counts)) is None
+    written = some(corrected(graded(60, 40), labels, constructed=60))
     assert written.caution == (
         "60 of the labels are unit tests of the judge, constructed answers: they say nothing "
         "certain about its errors on this run's own"
@@ -115,14 +107,12 @@ def test_a_rate_is_corrected_where_each_class_has_thirty_labels() -> None:
 
 def test_labels_that_do_not_fit_the_answers_correct_nothing() -> None:
     """60 of 60 by a judge that finds 6 in 10 fit no share; J belongs to its bar and language."""
-    found = corrected(graded(60, 0), labelled((24, 16), (1, 39)))
-    assert found is not None
+    found = some(corrected(graded(60, 0), labelled((24, 16), (1, 39))))
     assert (found.correct.value, found.correct.interval) == (None, None)
     (note,) = corrected_notes([found])
     assert note.startswith("d:bg: correct cannot be said once the judge's errors are taken out (s")
     assert note.endswith("; the labels do not fit these answers")
-    weak = corrected(graded(3, 3), labelled((20, 20), (16, 24)))
-    assert weak is not None
+    weak = some(corrected(graded(3, 3), labelled((20, 20), (16, 24))))
     said = "the judge's errors leave nothing to conclude from"
     assert (weak.unfit, weak.correct.value) == (said, None)
     own = measured([], pass_bar=6)

@@ -25,6 +25,7 @@ from reports.run.report import GateResult, Report
 from reports.run.run_json import load_report
 from reports.verdict.recount import rebuilt
 from tests.benchmarks.judge_error import is_shown_within
+from tests.support.figures import some
 from tests.support.made_records import graded, make_dataset, make_record, make_slice
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of, written
 
@@ -58,9 +59,7 @@ def side(
 
 
 def scale(*sides: PairedSlice, measure: str = "") -> JudgeScale:
-    found = judge_scale(sides, measure)
-    assert found is not None
-    return found
+    return some(judge_scale(sides, measure))
 
 
 def test_whose_labels_scale_a_gate() -> None:

@@ -10,6 +10,7 @@ from cases.dataset import Threshold
 from reports.render.writer import write
 from reports.run.report import Decision
 from tests.support.browsing import Browser, Opened, Tab, browser, needs_browser, opened
+from tests.support.figures import some
 from tests.support.hostile import HOSTILE, needs_kit
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.samples import ended, full, gate, record, report
@@ -305,8 +306,7 @@ def test_an_address_leads_to_one_item(opened: Opened, path: Path) -> None:
         tab = opened(path, f"#item-{key}")
         assert tab.page.locator("#items .detail").count() == 1
         assert tab.page.evaluate("document.activeElement.id") == f"item-{key}"
-        box = tab.page.locator("tr.target").bounding_box()
-        assert box is not None
+        box = some(tab.page.locator("tr.target").bounding_box())
         assert 0 <= box["y"] < 900
         tab.page.fill("#search", "nothing like it")
         tab.page.evaluate(f"location.hash = '#item-{key}x'; location.hash = '#item-{key}'")

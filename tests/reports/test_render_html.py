@@ -127,13 +127,9 @@ def test_an_item_carries_all_that_is_known_of_it() -> None:
     """Votes, metadata, extra measures, the person who decided, and what the baseline had."""
     votes = (Vote(judge="a", grade="CORRECT", reason="yes"), Vote(judge="b", error="timeout"))
     made = record(
-        votes=votes,
-        metadata={"topic": "Art", "tags": ["x", 1]},
-        adjudicated_by="Ana",
-        measures={"faith": 0.5, "none": None},
-        score=float("nan"),
-        cost=float("inf"),
-    )
+        votes=votes, metadata={"topic": "Art", "tags": ["x", 1]}, adjudicated_by="Ana",
+        measures={"faith": 0.5, "none": None}, score=float("nan"), cost=float("inf"),
+    )  # fmt: skip
     (item,) = items(html.render(report((made,))))
     assert item["votes"] == [["a", "CORRECT", "yes"], ["b", "", "timeout"]]
     assert item["metadata"] == [["tags", '["x", 1]'], ["topic", "Art"]]

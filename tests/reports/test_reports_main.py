@@ -20,11 +20,10 @@ from reports.run.run_json import load_report
 from reports.verdict.promoted import BASELINES, find_run, with_trend
 from tests.support.fixtures import Captured, Patch
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
-from tests.support.projects import MODULE, Project
+from tests.support.projects import MODULE, ROOT, Project
 from tests.support.recorded import fill
 from tests.support.samples import rendered
 from tests.support.tables import kept, tabled
-from tests.test_architecture import HEAVY, ROOT
 
 DROP = Threshold(measure="drop", max=0.1, evidence="confident")
 
@@ -161,21 +160,6 @@ def shard(language: str, letters: str, model: str = "openai:new") -> Report:
     return run_of(answered(letters, language), dataset, model=model)
 
 
-def test_shards_of_real_sessions_make_one_run(project: Project) -> None:
-    """Two sessions of a language each, merged: run.json is that of one session over both."""
-    project.dataset("capital", {"en": ["Sofia", "Varna"], "bg": ["Sofia", None]})
-    for languages in ("en", "bg", "en,bg"):
-        project.run_in_process("qa", f"--languages={languages}", f"--report-dir={languages}")
-    folders = [str(project.path / name) for name in ("en", "bg")]
-    assert main(["merge", *folders, "--to", str(project.path / "all")]) == 6
-    whole, both = (
-        json.loads((project.path / name / "run.json").read_text(encoding="utf-8"))
-        for name in ("all", "en,bg")
-    )
-    assert whole.pop("run") != both.pop("run")
-    assert whole == both
-
-
 def test_shards_of_two_baselines_need_to_say(old: Path, tmp_path: Path, capsys: Captured) -> None:
     """The error names both."""
     runs = []
@@ -188,16 +172,6 @@ def test_shards_of_two_baselines_need_to_say(old: Path, tmp_path: Path, capsys: 
     assert "compared with a and b; say which" in capsys.readouterr().err
     assert main(["merge", *runs, f"--baseline={old}", "--to", str(tmp_path / "out")]) == 6
     assert "the baseline has 100% of facts:en's items" in capsys.readouterr().out
-
-
-def test_importing_reports_loads_nothing_heavy() -> None:
-    """Neither the package nor its commands' table pays for pandas, scipy or an SDK."""
-    code = "import reports, reports.__main__, sys, json; print(json.dumps(sorted(sys.modules)))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    loaded = json.loads(done.stdout)
-    assert set(loaded).isdisjoint({*HEAVY, "pytest", "jinja2"})
 
 
 def test_the_module_runs_in_any_locale(old: Path) -> None:

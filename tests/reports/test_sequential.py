@@ -286,8 +286,7 @@ def test_figures_of_a_stopped_run_hold_at_any_look() -> None:
     assert some(correct.interval)[0] < some(wilson.interval)[0]
     assert part.measures["f_score"].interval is None
     assert full.measures["f_score"].interval is not None
-    assert cut.comparison is not None
-    (compared,) = cut.comparison.slices
+    (compared,) = some(cut.comparison).slices
     assert (compared.p_value, compared.detectable) == (None, None)
     assert compared.difference.interval == cut.decision.gates[0].estimate.interval
     assert any("lean to the side of the verdict" in note for note in cut.notes)

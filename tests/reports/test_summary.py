@@ -42,14 +42,9 @@ def test_graded_measures_by_hand() -> None:
     marked = ["premise_corrected", "premise_declined", "premise_accepted"]
     assert [*summary.measures, *marked, "mean_score"] == list(METRICS["graded"])
     assert values(summary) == {
-        "correct": 0.5,
-        "incorrect": 0.3,
-        "not_attempted": 0.2,
-        "attempted": 0.8,
-        "correct_given_attempted": 0.625,
-        "f_score": 10 / 18,
-        "penalised": 0.35,
-    }
+        "correct": 0.5, "incorrect": 0.3, "not_attempted": 0.2, "attempted": 0.8,
+        "correct_given_attempted": 0.625, "f_score": 10 / 18, "penalised": 0.35,
+    }  # fmt: skip
     assert summary.labels == {CORRECT: 5, INCORRECT: 3, NOT_ATTEMPTED: 2}
     assert summary.confusion == ()
     measures = summarise(graded(5, 3, 2), make_slice()).measures

@@ -32,6 +32,7 @@ from reports.run.transcripts import (
     parts,
 )
 from tests.support.browsing import Browser, Tab, browser, needs_browser
+from tests.support.figures import some
 from tests.support.fixtures import Captured, Patch
 from tests.support.hostile import HOSTILE
 from tests.support.loopback import Answer, Loopback, Seen, good, loopback, reply
@@ -85,14 +86,12 @@ def test_every_call_comes_back_from_ledger_and_file(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l", read_only=True) as opened:
         of_both = of_ledger(opened), of_files([path])
         for source in of_both:
-            assert source is not None
-            calls = calls_of(source, keys_of(records))
+            calls = calls_of(some(source), keys_of(records))
             for text in texts:
                 key, request = asked(text)
                 assert calls[key].request == request
                 assert calls[key].is_exact
-                reply = calls[key].reply
-                assert reply is not None
+                reply = some(calls[key].reply)
                 assert (reply.text, reply.calls[0].arguments) == (
                     f"re {text}", f'{{"reason": "{text}"}}'
                 )  # fmt: skip
@@ -104,26 +103,20 @@ def test_the_same_calls_are_the_same_bytes(tmp_path: Path) -> None:
     records = fill(tmp_path / "l", ["one", "two", "\u202e", KEY])
     path = file_of(tmp_path / "l", records, tmp_path / "run")
     again = file_of(tmp_path / "l", records[::-1], tmp_path / "again")
-    source = of_files([path])
-    assert source is not None
+    source = some(of_files([path]))
     assert path.read_bytes() == again.read_bytes()
     assert b"".join(packed(source(keys_of(records)))) == path.read_bytes()
     records = fill(tmp_path / "l", [KEY])
     path = file_of(tmp_path / "l", records, tmp_path / "run")
-    source = of_files([path])
     assert KEY not in gzip.decompress(path.read_bytes()).decode()
-    assert source is not None
-    (call,) = calls_of(source, keys_of(records)).values()
-    assert call.request is not None
-    assert call.request.messages[1].content == "[key masked]"
+    (call,) = calls_of(some(of_files([path])), keys_of(records)).values()
+    assert some(call.request).messages[1].content == "[key masked]"
     assert not call.is_exact
     records = fill(tmp_path / "old", ["one"], documents=False)
-    source = of_files([file_of(tmp_path / "old", records, tmp_path / "run")])
-    assert source is not None
+    source = some(of_files([file_of(tmp_path / "old", records, tmp_path / "run")]))
     (call,) = calls_of(source, keys_of(records)).values()
     assert (call.request, call.spec) == (None, "m")
-    assert call.reply is not None
-    assert call.reply.text == "re one"
+    assert some(call.reply).text == "re one"
 
 
 def test_pruning_takes_prompts_with_their_replies(tmp_path: Path) -> None:
@@ -178,8 +171,7 @@ def test_a_forged_prompt_in_the_ledger_is_not_shown(
     with Ledger(place, read_only=True) as opened:
         (call,) = calls_of(of_ledger(opened), keys_of(records)).values()
     assert ("sent", "not kept (damaged)") in parts(call)
-    assert call.reply is not None
-    assert call.reply.text == "re one"
+    assert some(call.reply).text == "re one"
 
 
 def test_a_prompt_needs_a_signature(place: Place, monkeypatch: Patch) -> None:
@@ -277,8 +269,7 @@ def test_every_flipped_character_gives_what_was_kept_or_nothing(
 def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
     """Whoever wrote it, and whatever is wrong with it: one line, no traceback."""
     (tmp_path / TRANSCRIPTS).write_bytes(content)
-    source = of_files([tmp_path / TRANSCRIPTS])
-    assert source is not None
+    source = some(of_files([tmp_path / TRANSCRIPTS]))
     with pytest.raises(UsageError, match=TRANSCRIPTS):
         calls_of(source, ["k"])
 
@@ -298,8 +289,7 @@ def test_a_report_carries_them_and_another_run_takes_them_away(tmp_path: Path) -
     assert (tmp_path / "one" / "report.html").read_bytes() == page
     assert main(["gate", str(tmp_path / "one"), "--to", str(tmp_path / "gated")]) in (0, 6)
     assert (tmp_path / "gated" / TRANSCRIPTS).read_bytes() == before
-    merged = of_files([tmp_path / name / TRANSCRIPTS for name in ("one", "two")])
-    assert merged is not None
+    merged = some(of_files([tmp_path / name / TRANSCRIPTS for name in ("one", "two")]))
     assert set(calls_of(merged, keys_of(records))) == set(keys_of(records))
     write(report(), tmp_path / "one")
     assert not (tmp_path / "one" / TRANSCRIPTS).exists()
@@ -422,8 +412,7 @@ def run(project: Project, served: Loopback, *options: str, workers: int = 0) -> 
 
 
 def calls(project: Project) -> dict[str, list[SentCall]]:
-    source = of_files([project.out / TRANSCRIPTS])
-    assert source is not None
+    source = some(of_files([project.out / TRANSCRIPTS]))
     return {
         record.id: list(calls_of(source, record.calls).values())
         for record in load_report(project.out).records
@@ -431,8 +420,7 @@ def calls(project: Project) -> dict[str, list[SentCall]]:
 
 
 def prompt_of(call: SentCall) -> str:
-    assert call.request is not None
-    return "\n".join(message.content for message in call.request.messages)
+    return "\n".join(message.content for message in some(call.request).messages)
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])

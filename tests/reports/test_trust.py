@@ -310,13 +310,10 @@ MODEL = "openai:judge"
 
 def known(**changes: object) -> Calibration:
     made = Calibration(
-        dataset="labels",
-        language="bg",
-        measures={"agreement": Estimate(value=0.9, low=0.8, high=0.95, n=50)},
-        graders=("d:bg",),
-        source="session",
-        trusted=True,
-    )
+        dataset="labels", language="bg",
+        measures={"agreement": Estimate(value=0.9, low=0.8, high=0.95, n=50)}, graders=("d:bg",),
+        source="session", trusted=True,
+    )  # fmt: skip
     return replace(made, **changes)  # type: ignore[arg-type]
 
 

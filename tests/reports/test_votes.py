@@ -57,9 +57,7 @@ def settled(*second: str, asked: int = 0) -> list[Record]:
 
 
 def audited(*second: str, asked: int = 0) -> RulesAudit:
-    found = audit(of_slice(settled(*second, asked=asked)), CASCADE)
-    assert found is not None
-    return found
+    return some(audit(of_slice(settled(*second, asked=asked)), CASCADE))
 
 
 def test_an_audit_of_repeats_is_clustered() -> None:
@@ -71,8 +69,7 @@ def test_an_audit_of_repeats_is_clustered() -> None:
     ]
     widths = []
     for part in (records, again):
-        found = audit(of_slice(part), CASCADE)
-        assert found is not None
+        found = some(audit(of_slice(part), CASCADE))
         assert found.disagreement.value == 0.25
         low, high = some(found.disagreement.interval)
         widths.append(high - low)
@@ -100,12 +97,10 @@ def test_only_a_cascade_is_audited(judge: str) -> None:
 
 
 ROWS = (
-    (CORRECT, CORRECT, CORRECT),
-    (CORRECT, INCORRECT, INCORRECT),
-    (NOT_ATTEMPTED, NOT_ATTEMPTED, ""),
-    (INCORRECT, INCORRECT, INCORRECT),
+    (CORRECT, CORRECT, CORRECT), (CORRECT, INCORRECT, INCORRECT),
+    (NOT_ATTEMPTED, NOT_ATTEMPTED, ""), (INCORRECT, INCORRECT, INCORRECT),
     (CORRECT, INCORRECT, NOT_ATTEMPTED),
-)
+)  # fmt: skip
 
 
 def test_a_panels_agreement() -> None:
