@@ -72,7 +72,7 @@ BY_KIND = {one.kind: one for one in differences.situations((0.9,)) if "as before
 @pytest.mark.parametrize("kind", BY_KIND)
 def test_differences_hold_and_gates_are_rarely_wrong(kind: str) -> None:
     """Nine in ten intervals hold at 60 pairs; half the margin fails where FAIL means zero."""
-    rounds = 150
+    rounds = 250
     found = differences.rates(BY_KIND[kind], differences.SIZES[0], rounds)
     assert found.keys() <= METRICS[kind].keys()
     for name, one in found.items():
@@ -202,10 +202,10 @@ def test_the_odds_are_those_of_the_runs_drawn(name: str, monkeypatch: pytest.Mon
 @pytest.mark.slow
 def test_bundled_gates_rarely_fail_a_model_that_did_not_change() -> None:
     """At most 5 % FAIL with a tenth of the items differing; the rest pass or stay open."""
-    found = operating.failures(operating.bundled(), 0.1, 0.0, runs=40)
+    found = operating.failures(operating.bundled(), 0.1, 0.0, runs=25)
     assert found.get("exit 1", 0.0) <= 0.05
     assert found.get("exit 0", 0.0) + found.get("exit 6", 0.0) >= 0.95
-    worse = operating.failures(operating.bundled(), 0.1, 0.2, runs=10)
+    worse = operating.failures(operating.bundled(), 0.1, 0.2, runs=5)
     assert worse["exit 1"] == 1
 
 
@@ -240,7 +240,7 @@ def test_paired_gates_of_each_bundled_slice_pass_a_model_that_did_not_change() -
             name = (dataset.name, language)
             records = [one for one in run.records if (one.dataset, one.language) == name]
             alone = operating.made_run((own,), tuple(records))
-            odds = Simulation(alone.inputs, operating.FACTS, alone.baseline).odds(0.2, runs=60)
+            odds = Simulation(alone.inputs, operating.FACTS, alone.baseline).odds(0.2, runs=40)
             assert odds.codes.get(0, 0.0) >= 0.91, slice_.name
             asked.add(slice_.name)
     assert len(asked) == 18  # five of simpleqa, its hard part and smoke each, two of boolq, eba
