@@ -35,7 +35,7 @@ from evaluators.models.adapter import BatchStatus
 from evaluators.models.api import BatchedModel
 from evaluators.runtime.budget import BATCH, money, part_of_cost
 from evaluators.runtime.caller import Caller, Detour, Meter, Sender
-from evaluators.runtime.limits import NEVER
+from evaluators.runtime.server import NEVER
 from evaluators.text import digest
 
 ROUNDS = 3  # waves that one request may be part of

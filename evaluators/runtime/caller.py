@@ -26,8 +26,8 @@ from evaluators.core import (
 )
 from evaluators.ledger import Ledger, LedgerError, PaidReply
 from evaluators.runtime.budget import Budget
-from evaluators.runtime.limits import NEVER, Admission, ModelQueue
-from evaluators.runtime.server import LONGEST_WAIT_S, RATE_LIMIT
+from evaluators.runtime.limits import Admission, ModelQueue
+from evaluators.runtime.server import LONGEST_WAIT_S, NEVER, RATE_LIMIT
 from evaluators.text import documents_of, fresh_key, request_key
 
 T = TypeVar("T")

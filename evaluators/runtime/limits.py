@@ -9,20 +9,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from evaluators.core import (
-    CallError,
-    FatalError,
-    Limits,
-    Model,
-    RefusedError,
-    Reply,
-    Request,
-    StoppedError,
-)
+from evaluators import core
+from evaluators.core import CallError, FatalError, RefusedError, StoppedError
 from evaluators.output import plural
-from evaluators.runtime.server import BURST_S, RATE_LIMIT, TOKEN_BURST_S, ServerState, TokenBucket
+from evaluators.runtime.server import BURST_S, NEVER, RATE_LIMIT, ServerState, TokenBucket
 
-NEVER = float("inf")
+TOKEN_BURST_S = 2.0  # of a tokens limit; so many seconds' worth may go at once
 BAD_REQUEST = frozenset({"bad_request", "target_failed"})
 FEWEST_ALIKE = 3  # calls, if a run has no more, that say so much
 REFUSED_ALIKE = 7  # first calls refused in the same words, after which no call would succeed
@@ -40,39 +32,33 @@ class TokenLimit:
         self.bucket = bucket
         self._per_character = TOKENS_PER_CHARACTER
         self._reply: float = longest or USUAL_REPLY_TOKENS
-        self._has_learned = False
+        self._weight = 1.0  # of the next reply in what is learned
 
-    def estimate(self, request: Request) -> float:
+    def estimate(self, request: core.Request) -> float:
         """Return how many tokens a request and its reply will probably take."""
         longest = request.parameters.get("max_tokens")
         reply = self._reply
         if isinstance(longest, int):
-            reply = min(reply, longest) if self._has_learned else longest
+            reply = min(reply, longest) if self._weight < 1 else longest
         return _characters(request) * self._per_character + reply
 
-    def correct(self, estimate: float, request: Request, reply: Reply) -> None:
+    def correct(self, estimate: float, request: core.Request, reply: core.Reply) -> None:
         """Replace the estimate of a call by what it took, and learn for the next ones."""
-        if not reply.input_tokens:  # the server does not count: the estimate stays
-            return
-        self.bucket.give_back(estimate - reply.input_tokens - reply.output_tokens)
-        weight = LATEST_WEIGHT if self._has_learned else 1.0
-        ratio = reply.input_tokens / max(1, _characters(request))
-        self._per_character += weight * (ratio - self._per_character)
-        self._reply += weight * (reply.output_tokens - self._reply)
-        self._has_learned = True
+        if reply.input_tokens:  # else the server does not count: the estimate stays
+            unused = estimate - reply.input_tokens - reply.output_tokens
+            self.bucket.empty_at -= unused / self.bucket.rate
+            ratio = reply.input_tokens / max(1, _characters(request))
+            self._per_character += self._weight * (ratio - self._per_character)
+            self._reply += self._weight * (reply.output_tokens - self._reply)
+            self._weight = LATEST_WEIGHT
 
 
-def _characters(request: Request) -> int:
+def _characters(request: core.Request) -> int:
     return sum(len(message.content) for message in request.messages)
 
 
-@dataclass(slots=True, kw_only=True)
-class WaitingCall:
-    """A call that is not let in yet."""
-
-    future: asyncio.Future[float]
-    size: float
-    """Its estimate in tokens."""
+WaitingCalls = deque[tuple[asyncio.Future[float], float]]
+"""Calls that are not let in yet, with their estimates in tokens."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -81,10 +67,11 @@ class ModelQueue:
 
     spec: str
     server: ServerState
-    limits: Limits
+    limits: core.Limits
     room: int
     """The most calls that may be in flight to this model."""
-    rpm: TokenBucket | None
+    buckets: tuple[TokenBucket, ...]
+    """Its own requests a minute, and the run's."""
     tpm: TokenLimit | None
     in_flight: int = 0
     proven: bool = False
@@ -94,10 +81,9 @@ class ModelQueue:
     """What the model said to the first calls that it refused, before it answered any."""
     hopeless: FatalError | None = None
     """Why no call will succeed, if all were refused alike so far."""
-    urgent: deque[WaitingCall] = field(default_factory=deque)
+    urgent: WaitingCalls = field(default_factory=deque)
     """Calls that continue an item. They go first: a run cut short has then judged its answers."""
-    waiting: deque[WaitingCall] = field(default_factory=deque)
-
+    waiting: WaitingCalls = field(default_factory=deque)
     strays: int = 0
     """Errors that concern all calls, since the latest success."""
 
@@ -109,9 +95,8 @@ class ModelQueue:
         """
         if isinstance(error, FatalError):
             self.strays += 1
-            if not self.answered or self.strays >= STRAYS:
-                return error
-            return CallError(error.kind, str(error))
+            is_stray = self.answered and self.strays < STRAYS
+            return CallError(error.kind, str(error)) if is_stray else error
         if self.answered or error.kind not in BAD_REQUEST:
             return error
         self.refusals.append(_OWN_WORDS.sub("", str(error)))
@@ -126,9 +111,8 @@ class ModelQueue:
 
     def learn(self, error: BaseException | None) -> None:
         """Note how a call ended; ``error`` None is a success."""
-        self.answered = self.answered or error is None
-        self.hopeless = None if self.answered else self.hopeless
-        self.strays = 0 if error is None else self.strays
+        if error is None:
+            self.answered, self.hopeless, self.strays = True, None, 0
         is_doubtful = isinstance(error, RefusedError) and 0 < len(self.refusals) < REFUSED_ALIKE
         self.proven = self.proven or not is_doubtful
 
@@ -139,8 +123,8 @@ class Admission:
     def __init__(self, concurrency: int, rpm: int | None, random: Callable[[], float]) -> None:
         self.in_flight = 0
         self._concurrency = concurrency
-        self._rpm_limit = rpm
-        self._rpm: TokenBucket | None = None
+        self._rpm = rpm
+        self._of_run: tuple[TokenBucket, ...] = ()
         self._random = random
         self._servers: dict[str, ServerState] = {}
         self._queues: dict[str, ModelQueue] = {}
@@ -157,34 +141,34 @@ class Admission:
     @property
     def limit(self) -> int:
         """How many calls may be in flight now."""
-        widths = sum(server.window.size for server in list(self._servers.values()))
-        return min(self._concurrency, widths) if widths else self._concurrency
+        rooms = sum(server.room for server in list(self._servers.values()))
+        return min(self._concurrency, rooms or self._concurrency)
 
     def describe(self, now: float) -> str:
         """Return in a few words what calls wait for; empty if nothing is held back."""
         return "; ".join(filter(None, (one.describe(now) for one in list(self._servers.values()))))
 
-    def queue(self, model: Model) -> ModelQueue:
+    def queue(self, model: core.Model) -> ModelQueue:
         """Return the queue of a model."""
         if model.spec in self._queues:
             return self._queues[model.spec]
-        limits, now = model.limits, asyncio.get_running_loop().time()
-        if self._rpm_limit is not None and self._rpm is None:
-            self._rpm = TokenBucket.per_minute(self._rpm_limit, BURST_S, now)
+        limits, most, now = model.limits, self._concurrency, asyncio.get_running_loop().time()
+        if self._rpm is not None and not self._of_run:
+            self._of_run = (TokenBucket(self._rpm / 60, BURST_S, now),)
         if limits.host not in self._servers:
-            state = limits.host, self._concurrency, self._random, limits.item_deadline
+            state = limits.host, most, self._random, limits.item_deadline
             self._servers[limits.host] = ServerState(*state)
-        rpm = None if limits.rpm is None else TokenBucket.per_minute(limits.rpm, BURST_S, now)
+        own = () if limits.rpm is None else (TokenBucket(limits.rpm / 60, BURST_S, now),)
         tpm = None
         if limits.tpm is not None:
-            bucket = TokenBucket.per_minute(limits.tpm, TOKEN_BURST_S, now)
+            bucket = TokenBucket(limits.tpm / 60, TOKEN_BURST_S, now)
             tpm = TokenLimit(bucket, limits.max_tokens)
         self._queues[model.spec] = queue = ModelQueue(
             spec=model.spec,
             server=self._servers[limits.host],
             limits=limits,
-            room=min(limits.concurrency or self._concurrency, self._concurrency),
-            rpm=rpm,
+            room=min(limits.concurrency or most, most),
+            buckets=own + self._of_run,
             tpm=tpm,
         )
         self._turns.append(queue)
@@ -207,7 +191,7 @@ class Admission:
             self._start(queue, size, now)
             return now
         future: asyncio.Future[float] = loop.create_future()
-        (calls.appendleft if first else calls.append)(WaitingCall(future=future, size=size))
+        (calls.appendleft if first else calls.append)((future, size))
         self.pump()
         try:
             async with asyncio.timeout_at(None if until == NEVER else until):
@@ -222,10 +206,10 @@ class Admission:
         self, queue: ModelQueue, started: float, error: BaseException | None, failed: float | None
     ) -> bool:
         """Count a call as ended; see ``ServerState.end`` for the arguments and the result."""
-        now = asyncio.get_running_loop().time()
         queue.learn(error)
         queue.in_flight -= 1
         self.in_flight -= 1
+        now = asyncio.get_running_loop().time()
         is_to_blame = queue.server.end(error, started, now, failed)
         self.pump()
         return is_to_blame
@@ -249,20 +233,18 @@ class Admission:
         delay = min(delays)
         self._alarm = None if delay == NEVER else loop.call_at(now + delay, self.pump)
 
-    def _let_in(self, queue: ModelQueue, calls: deque[WaitingCall], now: float) -> float:
+    def _let_in(self, queue: ModelQueue, calls: WaitingCalls, now: float) -> float:
         """Let in calls to a model; return the seconds until the next of them may go."""
         while calls:
-            first = calls[0]
-            if not first.future.done():
-                barred = self._barred(queue, now)
-                delay = self._delay(queue, first.size, now) if barred is None else 0.0
-                if delay > 0:
+            future, size = calls[0]
+            if not future.done():
+                if (barred := self._barred(queue, now)) is not None:
+                    future.set_exception(barred)
+                elif (delay := self._delay(queue, size, now)) > 0:
                     return delay
-                if barred is None:
-                    self._start(queue, first.size, now)
-                    first.future.set_result(now)
                 else:
-                    first.future.set_exception(barred)
+                    self._start(queue, size, now)
+                    future.set_result(now)
             calls.popleft()
         return NEVER
 
@@ -277,11 +259,10 @@ class Admission:
     def _delay(self, queue: ModelQueue, size: float, now: float) -> float:
         """Return the seconds until a call may go; infinite until another one has ended."""
         room = queue.room if queue.proven else 1
-        full = self.in_flight >= self._concurrency or queue.in_flight >= room
-        if full or queue.server.window.is_full:
+        if self.in_flight >= self._concurrency or queue.in_flight >= room:
             return NEVER
         delay = queue.server.wait(now)
-        for bucket in filter(None, (queue.rpm, self._rpm)):
+        for bucket in queue.buckets:
             delay = max(delay, bucket.wait(now))
         return delay if queue.tpm is None else max(delay, queue.tpm.bucket.wait(now, size))
 
@@ -289,7 +270,7 @@ class Admission:
         self.in_flight += 1
         queue.in_flight += 1
         queue.server.start(now)
-        for bucket in filter(None, (queue.rpm, self._rpm)):
+        for bucket in queue.buckets:
             bucket.take(now)
         if queue.tpm is not None:
             queue.tpm.bucket.take(now, size)

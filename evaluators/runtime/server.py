@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 
 from evaluators.core import CallError, FatalError, TransientError
 
+NEVER = float("inf")
 BURST_S = 0.05  # of a requests limit; so many seconds' worth may go at once
-TOKEN_BURST_S = 2.0  # the same for a tokens limit
-
 FIRST_RATE = 2.0  # requests a second, at least, after the first refusal
 SEARCH_GROWTH = 1.0  # of the rate a second, between the first refusal and the second
 RECOVERY_GROWTH = 0.05  # after that, back to just below the rate last refused
@@ -30,10 +29,9 @@ LONGEST_WAIT_S = 120.0  # a server that asks for a longer pause is not waited fo
 PAUSE_SPREAD = 0.2  # a pause is lengthened by up to this share: other clients heard it too
 FAILURES_TO_OPEN = 5  # failures in a row that open the circuit
 CALLS_TO_OPEN = 3  # different calls that must have failed, so that one bad request opens nothing
-FIRST_PROBE_S = 1.0  # before the first probe; later ones wait PROBE_S and a share of the outage
-PROBE_S = 1.25
+FIRST_PROBE_S = 1.0  # before the first probe; later ones also wait a share of the outage
 PROBE_SHARE = 0.25
-LONGEST_PROBE_S = 9.5
+LONGEST_PROBE_S = 7.9
 NEVER_REACHED_S = 10.0  # after which a server that no call ever reached is given up
 NEVER_ANSWERED_S = 90.0  # the same for a server that was reached but never answered
 ANNOUNCED_REFUSALS = 2  # refusals in a row after which an announced pause proved too short
@@ -45,8 +43,6 @@ START_SHARE = 0.25
 RATE_LIMIT = "rate_limit"
 OVERLOADED = "overloaded"
 UNREACHABLE = "unreachable"
-BUSY = frozenset({OVERLOADED, RATE_LIMIT})
-"""Kinds by which a server says that it will answer later."""
 OUTAGES = frozenset({OVERLOADED, UNREACHABLE, "server", "connection"})
 """Kinds that mean an outage when all calls end with them."""
 WITHOUT_REPLY = frozenset({"timeout", "connection"})
@@ -62,40 +58,25 @@ FAILURE_WORDS: Mapping[str, str] = {
 
 
 class TokenBucket:
-    """Holds at most ``burst`` and gains ``rate`` a second; unlike aiolimiter's it may owe."""
+    """Gains ``rate`` a second, at most ``seconds`` worth; unlike aiolimiter's it may owe."""
 
-    def __init__(self, rate: float, burst: float, now: float) -> None:
+    def __init__(self, rate: float, seconds: float, now: float, least: float = 1.0) -> None:
         self.rate = rate
-        self._burst = burst
-        self._level = burst
-        self._at = now
-
-    @classmethod
-    def per_minute(cls, count: float, seconds: float, now: float) -> "TokenBucket":
-        """Return a bucket for ``count`` a minute that lets ``seconds`` worth go at once."""
-        rate = count / 60
-        return cls(rate, max(1.0, rate * seconds), now)
+        self._burst = max(least, rate * seconds)
+        self.empty_at = now - self._burst / rate
+        """When it was empty, had it only gained since; later than now if it owes."""
 
     def wait(self, now: float, amount: float = 1.0) -> float:
         """Return the seconds until this amount, at most a full bucket, may be taken."""
-        self._fill(now)
-        lacking = min(amount, self._burst) - self._level
+        level = min(self._burst, (now - self.empty_at) * self.rate)
+        lacking = min(amount, self._burst) - level
         # A full bucket may lack the last bit of a float: no timer could ever end that wait.
-        return lacking / self.rate + max(0.0, self._at - now) if lacking > 1e-6 else 0.0
+        return lacking / self.rate if lacking > 1e-6 else 0.0
 
     def take(self, now: float, amount: float = 1.0) -> None:
         """Take an amount, even if it is not there."""
-        self._fill(now)
-        self._level -= amount
-
-    def give_back(self, amount: float) -> None:
-        """Correct an earlier ``take``; a negative amount takes more."""
-        self._level = min(self._burst, self._level + amount)
-
-    def _fill(self, now: float) -> None:
-        if now > self._at:
-            self._level = min(self._burst, self._level + (now - self._at) * self.rate)
-            self._at = now
+        full_since = now - self._burst / self.rate
+        self.empty_at = max(self.empty_at, full_since) + amount / self.rate
 
 
 class Pace:
@@ -112,101 +93,115 @@ class Pace:
     """
 
     def __init__(self) -> None:
-        self._bucket: TokenBucket | None = None
+        self.bucket: TokenBucket | None = None
         self._refusals = 0
         self._share = SHARE_AT_FIRST  # of the latest calls, how many were refused
         self._weight = 1 / LATEST_CALLS  # of one call in it
         self._alone = 0  # calls granted since the last refusal of any kind
         self._easings = 0
-        self._eased_at = float("-inf")
+        self._eased_at = -NEVER
         self._eased_from = 0.0  # the rate before the first of the easings
         self._calm_since = 0.0
         self._granted = 0
-        self._since: float | None = None
+        self._since = NEVER
         self._before = (0, 0.0)  # calls granted, and since when, at the last refusal
-        self._refused_at = float("-inf")
-        self._refused_rate = float("inf")  # none is known
+        self._refused_at = -NEVER
+        self._refused_rate = NEVER  # none is known
         self._grown_at = 0.0
         self._held_back = False
         self._was_down = False
         self._has_granted = False
 
-    @property
-    def rate(self) -> float | None:
-        """Requests a second; None while nothing limits them."""
-        return self._bucket.rate if self._bucket else None
-
     def wait(self, now: float) -> float:
         """Return the seconds until the next request may go."""
-        if self._bucket is None:
-            return 0.0
-        delay = self._bucket.wait(now)
+        delay = 0.0 if self.bucket is None else self.bucket.wait(now)
         self._held_back = self._held_back or delay > 0
         return delay
 
-    def take(self, now: float, in_flight: int = 1) -> None:
+    def take(self, now: float, in_flight: int) -> None:
         """Count a request that goes now, as one of ``in_flight``."""
         self._weight = 1 / max(LATEST_CALLS, in_flight)
         self._share *= 1 - self._weight
-        self._since = now if self._since is None else self._since
-        if self._bucket is None:
+        self._since = min(self._since, now)
+        if self.bucket is None:
             return
+        rate, growth = self.bucket.rate, SEARCH_GROWTH
         # A rate that holds nobody back was not tried: it does not grow.
         if self._held_back and now > self._grown_at:
-            growth = self._growth(self._bucket.rate, now)
-            self._bucket.rate *= 1 + growth * min(1.0, now - self._grown_at)
+            if self._refusals > 1:
+                is_near = rate >= NEAR_REFUSED * self._refused_rate
+                back = OUTAGE_GROWTH if self._was_down else RECOVERY_GROWTH
+                calm = 1 + ((now - self._calm_since) / CALM_S) ** 2
+                # At a low rate a second holds few requests: each of them counts, not each second.
+                share = min(1.0, rate / SLOW_RATE)
+                growth = min(growth, (PROBING_GROWTH if is_near else back) * share * calm)
+            self.bucket.rate *= 1 + growth * min(1.0, now - self._grown_at)
         self._held_back = False
         self._grown_at = now
-        self._bucket.take(now)
+        self.bucket.take(now)
 
     def grant(self, started: float) -> None:
         """Count a request that was answered."""
-        if started > self._refused_at:
+        if started <= self._refused_at:
+            self._before = self._before[0] + 1, self._before[1]
+        else:
             self._granted += 1
             self._alone += 1
             if not self._has_granted:  # the server was down until now and has shown no rate
-                self._bucket, self._refusals = None, 0
-        else:
-            self._before = self._before[0] + 1, self._before[1]
+                self.bucket, self._refusals = None, 0
         self._has_granted = True
 
     def is_single(self, started: float, now: float, *, announced: bool) -> bool:
-        """Count a refusal; return whether it is a single one, which calls for no pause of ours."""
+        """Count a refusal; return whether it is a single one, which calls for no pause of ours.
+
+        Such a one lowers the rate a little, or raises it where that has not helped several times.
+        """
+        bucket = self.bucket
         if started <= self._refused_at:
             return False
         self._share += self._weight
         alone, self._alone = self._alone, 0
-        if self._bucket is None:
+        if bucket is None:
             return self._share <= (ANNOUNCED_SHARE if announced else SINGLE_SHARE)
         if started <= self._eased_at:
             return True
-        if alone >= SINGLE_GRANTS and self._share <= SINGLE_SHARE:
-            self._ease(self._bucket, now)
+        if alone < SINGLE_GRANTS or self._share > SINGLE_SHARE:
+            if self._eased_at > self._refused_at and self._refused_rate < NEVER:
+                bucket.rate = max(bucket.rate, self._refused_rate)  # it was no single one
+            return False
+        if not (self._easings and bucket.rate <= EASED_LOWER * self._refused_rate < NEVER):
+            self._easings, self._eased_from = 0, bucket.rate
+        if self._easings < EASINGS:
+            self._easings += 1
+            self._refused_rate = bucket.rate
+            bucket.rate *= DECREASE_FACTOR
+            self._calm_since = self._eased_at = now
             return True
-        if self._eased_at > self._refused_at and self._refused_rate < float("inf"):
-            self._bucket.rate = max(self._bucket.rate, self._refused_rate)  # it was no single one
-        return False
+        self._easings, self._refused_rate = 0, NEVER
+        bucket.rate = 2 * self._eased_from
+        if bucket.rate > FASTEST_RATE:
+            self.bucket, self._share = None, 0.0
+        return True
 
     def refuse(self, started: float, now: float, resume: float) -> bool:
         """Slow down after a refusal, until ``resume``; False if it started before the last one."""
         if started <= self._refused_at:
             return False
-        untried = self._bucket is not None and not self._granted
-        stretch = self._granted, now if self._since is None else self._since
-        granted, since = self._before if untried else stretch
+        untried = self.bucket is not None and not self._granted
+        granted, since = self._before if untried else (self._granted, self._since)
         average = granted / max(resume - since, 1.0)
-        if self._bucket is None:
+        if self.bucket is None:
             rate = max(average, FIRST_RATE)
         elif untried:
             # A server that has granted nothing at all is down: it has not shown any rate.
-            rate = min(self._bucket.rate, average) if granted else self._bucket.rate
+            rate = min(self.bucket.rate, average) if granted else self.bucket.rate
         else:
-            self._refused_rate = self._bucket.rate
-            least = max(average, self._bucket.rate / 2)
-            rate = min(DECREASE_FACTOR * self._bucket.rate, least)
+            self._refused_rate = self.bucket.rate
+            least = max(average, self.bucket.rate / 2)
+            rate = min(DECREASE_FACTOR * self.bucket.rate, least)
         # Where no pause has helped, the server may count by windows: a new one begins with these.
-        at_once = min(WINDOW_BURST, granted) if untried and rate < 1 else 0
-        self._bucket = TokenBucket(rate, max(1.0, rate * BURST_S, at_once), resume)
+        at_once = min(WINDOW_BURST, granted) if untried and rate < 1 else 1
+        self.bucket = TokenBucket(rate, BURST_S, resume, max(1, at_once))
         self._refusals += not untried
         self._was_down = untried
         self._share = SHARE_AT_FIRST
@@ -216,75 +211,13 @@ class Pace:
         self._refused_at = now
         return True
 
-    def _ease(self, bucket: TokenBucket, now: float) -> None:
-        """Lower the rate a little, or raise it where that has not helped several times."""
-        if not (self._easings and bucket.rate <= EASED_LOWER * self._refused_rate < float("inf")):
-            self._easings, self._eased_from = 0, bucket.rate
-        if self._easings < EASINGS:
-            self._easings += 1
-            self._refused_rate = bucket.rate
-            bucket.rate *= DECREASE_FACTOR
-            self._calm_since = self._eased_at = now
-            return
-        self._easings, self._refused_rate = 0, float("inf")
-        bucket.rate = 2 * self._eased_from
-        if bucket.rate > FASTEST_RATE:
-            self._bucket, self._share = None, 0.0
-
-    def _growth(self, rate: float, now: float) -> float:
-        """Return the growth of a rate, as a share of it in a second."""
-        if self._refusals == 1:
-            return SEARCH_GROWTH
-        # At a low rate a second holds few requests: then each of them counts, not each second.
-        share = min(1.0, rate / SLOW_RATE)
-        is_near = rate >= NEAR_REFUSED * self._refused_rate
-        calm = (now - self._calm_since) / CALM_S
-        back = OUTAGE_GROWTH if self._was_down else RECOVERY_GROWTH
-        return min(SEARCH_GROWTH, (PROBING_GROWTH if is_near else back) * share * (1 + calm**2))
-
-
-class CongestionWindow:
-    """How many calls may be in flight to one server, at most ``maximum``.
-
-    It works like TCP (RFC 5681): it doubles each round trip until the first congestion and grows
-    by a step each round trip after that. One congestion cuts it once, however many calls report it.
-    """
-
-    def __init__(self, maximum: int) -> None:
-        self.maximum = maximum
-        self.in_flight = 0
-        self._size = float(min(maximum, max(SMALLEST_START, int(maximum * START_SHARE))))
-        self._step = max(1.0, maximum / 16)
-        self.is_doubling = True
-        self._cut_at = float("-inf")
-
-    @property
-    def size(self) -> int:
-        """How many calls may be in flight now."""
-        return int(self._size)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether another call has to wait until one ends."""
-        return self.in_flight >= int(self._size)
-
-    def widen(self) -> None:
-        """Count a success; call this while the successful call is still in flight."""
-        # Only a window that was used up can have been too small.
-        if self._size < self.maximum and self.in_flight >= int(self._size) - 1:
-            step = 1.0 if self.is_doubling else self._step / self._size
-            self._size = min(float(self.maximum), self._size + step)
-
-    def cut(self, factor: float, started: float, now: float) -> None:
-        """Shrink after a refusal, unless the refused call started before the last cut."""
-        if started > self._cut_at:
-            self._size = max(1.0, self._size * factor)
-            self.is_doubling = False
-            self._cut_at = now
-
 
 class ServerState:
     """One server as all calls of a run see it: a window, a pace, pauses and a circuit breaker.
+
+    The window, at most ``maximum`` calls in flight, works like TCP's (RFC 5681): it doubles each
+    round trip until the first congestion and grows by a step each round trip after that. One
+    congestion cuts it once, however many calls report it.
 
     The circuit opens at the fifth failure in a row. While it is open, or while every call is
     refused, one call at a time goes as a probe, until one succeeds. The server is given up once it
@@ -295,25 +228,32 @@ class ServerState:
         self, name: str, maximum: int, random: Callable[[], float], give_up_after: float
     ) -> None:
         self.name = name
-        self.window = CongestionWindow(maximum)
+        self.in_flight = 0
         self.given_up: FatalError | None = None
         self._random = random
         self._give_up_after = give_up_after
+        self._maximum = maximum
+        self._window = float(min(maximum, max(SMALLEST_START, int(maximum * START_SHARE))))
+        self._is_doubling = True
+        self._cut_at = -NEVER
         self._pace = Pace()
-        self._resume = float("-inf")  # no call goes before this
-        self._announced = float("-inf")  # until when the server asked to be left alone
+        self._resume = -NEVER  # no call goes before this
+        self._announced = -NEVER  # until when the server asked to be left alone
         self._probe: float | None = None  # when the probe in flight started
         self._probe_failed = False
         self._refusals = 0  # 429s in a row, without a success in between
         self._failures = 0  # other failures in a row
         self._failed_calls = 0  # that these were of
-        # With one call in flight only one more can fail.
-        self._calls_to_open = min(CALLS_TO_OPEN, maximum + 1)
         self._opened_at: float | None = None  # when the circuit opened
         self._failure = ""  # the latest kind of FAILURE_WORDS
         self._failing_since: float | None = None
         self._was_reached = False
-        self._answered_last = float("-inf")  # when the latest call that it answered started
+        self._answered_last = -NEVER  # when the latest call that it answered started
+
+    @property
+    def room(self) -> int:
+        """How many calls may be in flight now."""
+        return int(self._window)
 
     @property
     def is_probing(self) -> bool:
@@ -321,10 +261,12 @@ class ServerState:
         return self._opened_at is not None or self._refusals > 1
 
     def wait(self, now: float) -> float:
-        """Return the seconds until a call may go; infinite while a probe is in flight."""
+        """Return the seconds until a call may go; infinite until another one has ended."""
+        if self.in_flight >= int(self._window):
+            return NEVER
         if now < self._resume:
             return self._resume - now
-        return float("inf") if self._probe is not None else self._pace.wait(now)
+        return NEVER if self._probe is not None else self._pace.wait(now)
 
     def too_long(self, now: float) -> str:
         """Return the reason not to wait for this server at all; empty if there is none."""
@@ -338,10 +280,10 @@ class ServerState:
 
     def start(self, now: float) -> None:
         """Count a call that goes now."""
-        self.window.in_flight += 1
+        self.in_flight += 1
         if self.is_probing:
             self._probe = now
-        self._pace.take(now, self.window.in_flight)
+        self._pace.take(now, self.in_flight)
 
     def end(
         self, error: BaseException | None, started: float, now: float, failed_at: float | None
@@ -351,41 +293,43 @@ class ServerState:
         ``error`` None is a success. ``failed_at`` is when the call failed for the first time, None
         if it had not. A call that fails while the server answers later ones is itself to blame.
         """
-        was_probe = started == self._probe
+        was_probe, was_open = started == self._probe, self._opened_at is not None
         self._probe = None if was_probe else self._probe
-        is_own = failed_at is not None and self._answered_last > failed_at
-        is_transient = isinstance(error, TransientError)
-        if isinstance(error, TransientError) and not (is_own and error.kind in OUTAGES):
-            self._fail(error, started, now, is_probe=was_probe, again=failed_at is not None)
-        elif error is None or (isinstance(error, CallError) and not is_transient):
-            self._succeed(started)
-        elif was_probe:  # it ended without a word of the server
-            self._wait_for_probe(now, 1.0)
-        self.window.in_flight -= 1
         kind = getattr(error, "kind", "")
+        is_own = failed_at is not None and self._answered_last > failed_at
+        if not isinstance(error, TransientError):
+            if error is None or isinstance(error, CallError):
+                self._succeed(started)
+        elif not (is_own and kind in OUTAGES):
+            self._fail(error, started, now, again=failed_at is not None)
+        if self._opened_at is not None and (was_probe or not was_open):
+            self._probe_failed = was_open
+            self._pause(_probe_pause(now - self._opened_at), now)
+        self.in_flight -= 1
         is_down = kind in OUTAGES and self._opened_at is not None
         return not is_own if kind == RATE_LIMIT else is_down
 
     def describe(self, now: float) -> str:
         """Return in a few words why calls to this server wait; empty if they do not."""
-        since = self._failing_since
+        since, bucket = self._failing_since, self._pace.bucket
         if since is not None and self.is_probing:
             return f"{self.name} {FAILURE_WORDS[self._failure]} for {now - since:.0f} s, probing"
         if self._resume > now:
             return f"{self.name} paused {self._resume - now:.0f} s"
-        rate = self._pace.rate
-        return "" if rate is None else f"{self.name} at {rate:.1f} calls/s"
+        return "" if bucket is None else f"{self.name} at {bucket.rate:.1f} calls/s"
 
     def _succeed(self, started: float) -> None:
         self._was_reached = True
         self._answered_last = max(self._answered_last, started)
         self._failing_since = None
-        was_down = self._refusals > 1
-        self._refusals = 0
+        was_down, self._refusals = self._refusals > 1, 0
         self._pace.grant(started)
-        self.window.widen()
+        # Only a window that was used up can have been too small.
+        if self._window < self._maximum and self.in_flight >= int(self._window) - 1:
+            step = 1.0 if self._is_doubling else max(1.0, self._maximum / 16) / self._window
+            self._window = min(float(self._maximum), self._window + step)
         if self._close(started) or was_down:
-            self.window.is_doubling = True  # it is back from an outage
+            self._is_doubling = True  # it is back from an outage
 
     def _close(self, started: float) -> bool:
         """Close the circuit; return whether that ends an outage in which a probe failed.
@@ -399,80 +343,61 @@ class ServerState:
         self._opened_at = self._probe = None
         return had_failed
 
-    def _fail(
-        self, error: TransientError, started: float, now: float, *, is_probe: bool, again: bool
-    ) -> None:
+    def _fail(self, error: TransientError, started: float, now: float, *, again: bool) -> None:
         kind, seconds = error.kind, error.retry_after or 0.0
-        reached = self._was_reached or kind not in (UNREACHABLE, *WITHOUT_REPLY)
+        self._was_reached = self._was_reached or kind not in (UNREACHABLE, *WITHOUT_REPLY)
+        since = now if self._failing_since is None else self._failing_since
         if kind in FAILURE_WORDS:
-            self._failure = kind
-            self._failing_since = now if self._failing_since is None else self._failing_since
-        if kind == OVERLOADED and self._opened_at is None:
-            self.window.cut(OVERLOAD_CUT, started, now)
+            self._failure, self._failing_since = kind, since
         if kind in OUTAGES:
+            if kind == OVERLOADED and self._opened_at is None:
+                self._cut(OVERLOAD_CUT, started, now)
             self._failures += 1
             self._failed_calls += kind in (OVERLOADED, UNREACHABLE) or not again
-            many = self._failures >= FAILURES_TO_OPEN and self._failed_calls >= self._calls_to_open
-            unknown = kind == UNREACHABLE and not reached  # one failure is enough
-            self._open(now, is_down=many or unknown, is_probe=is_probe)
+            # With one call in flight only one more can fail.
+            calls = min(CALLS_TO_OPEN, self._maximum + 1)
+            many = self._failures >= FAILURES_TO_OPEN and self._failed_calls >= calls
+            unknown = kind == UNREACHABLE and not self._was_reached  # one failure is enough
+            if self._opened_at is None and (many or unknown):
+                self._opened_at = now
         elif kind not in WITHOUT_REPLY:
             self._close(started)
-        elif is_probe:
-            self._wait_for_probe(now, 1.0)
-        self._was_reached = reached
-        if kind == RATE_LIMIT and not self._pace.is_single(started, now, announced=seconds > 0):
-            self._refuse(seconds, started, now)
+        if kind != RATE_LIMIT or self._pace.is_single(started, now, announced=seconds > 0):
+            self._pause(seconds, now)
         else:
-            self._pause(seconds, seconds, now)
-        self._give_up_if_silent(error, now)
+            if not self._refusals:
+                self._cut(RATE_CUT, started, now)
+            if not seconds or self._refusals >= ANNOUNCED_REFUSALS:
+                seconds = max(seconds, _probe_pause(now - since))
+            self._pause(seconds, now)
+            self._refusals += self._pace.refuse(started, now, self._resume)
+        self._give_up_if_silent(error, now - since)
 
-    def _open(self, now: float, *, is_down: bool, is_probe: bool) -> None:
-        if self._opened_at is None and is_down:
-            self._opened_at = now
-        elif self._opened_at is None or not is_probe:
-            return
-        else:
-            self._probe_failed = True
-        self._wait_for_probe(now, 1 + PAUSE_SPREAD * self._random())
+    def _cut(self, factor: float, started: float, now: float) -> None:
+        """Shrink the window, unless the failed call started before the last cut."""
+        if started > self._cut_at:
+            self._window = max(1.0, self._window * factor)
+            self._is_doubling = False
+            self._cut_at = now
 
-    def _wait_for_probe(self, now: float, spread: float) -> None:
-        if self._opened_at is not None:
-            self._resume = max(self._resume, now + probe_pause(now - self._opened_at) * spread)
-
-    def _refuse(self, announced: float, started: float, now: float) -> None:
-        seconds = announced
-        if not announced or self._refusals >= ANNOUNCED_REFUSALS:
-            since = now if self._failing_since is None else self._failing_since
-            seconds = max(announced, probe_pause(now - since))
-        if not self._refusals:
-            self.window.cut(RATE_CUT, started, now)
-        self._pause(seconds, announced, now)
-        self._refusals += self._pace.refuse(started, now, self._resume)
-
-    def _pause(self, seconds: float, announced: float, now: float) -> None:
+    def _pause(self, seconds: float, now: float) -> None:
         if now + seconds > max(now, self._announced):
             self._announced = now + seconds
-            longest = max(LONGEST_PROBE_S, announced * (1 + PAUSE_SPREAD))
-            pause = min(longest, seconds * (1 + PAUSE_SPREAD * self._random()))
+            pause = seconds * (1 + PAUSE_SPREAD * self._random())
             self._resume = max(self._resume, now + pause)
 
-    def _give_up_if_silent(self, error: TransientError, now: float) -> None:
-        if error.kind not in FAILURE_WORDS or self._failing_since is None:
-            return
-        patience = self._give_up_after
-        if error.kind == UNREACHABLE and not self._was_reached:
-            patience = NEVER_REACHED_S
-        elif self._answered_last == float("-inf") and error.kind not in BUSY:
-            patience = NEVER_ANSWERED_S
-        silent = now - self._failing_since
-        if silent >= min(self._give_up_after, patience):
-            reached = self._was_reached or error.kind != UNREACHABLE
+    def _give_up_if_silent(self, error: TransientError, silent: float) -> None:
+        patience, reached = self._give_up_after, self._was_reached or error.kind != UNREACHABLE
+        if not reached:
+            patience = min(patience, NEVER_REACHED_S)
+        elif self._answered_last == -NEVER and error.kind not in (OVERLOADED, RATE_LIMIT):
+            patience = min(patience, NEVER_ANSWERED_S)
+        if error.kind in FAILURE_WORDS and silent >= patience:
             what = "has given no reply" if reached else "could not be reached"
             why = f"{self.name} {what} for {silent:.0f} s; no more calls are made to it: {error}"
             self.given_up = FatalError(error.kind, why)
 
 
-def probe_pause(seconds: float) -> float:
+def _probe_pause(seconds: float) -> float:
     """Return the pause before the next probe of a server that has been down for these seconds."""
-    pause = max(FIRST_PROBE_S, min(seconds, PROBE_S + PROBE_SHARE * seconds))
-    return min(LONGEST_PROBE_S / (1 + PAUSE_SPREAD), pause)
+    return min(LONGEST_PROBE_S, FIRST_PROBE_S + PROBE_SHARE * seconds)

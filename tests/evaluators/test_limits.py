@@ -451,7 +451,7 @@ def test_one_request_too_large_for_the_minute_is_that_item_s_error() -> None:
 
 def test_an_estimate_learns_from_replies() -> None:
     """First characters and the longest reply, then what replies took; a server may not count."""
-    tokens = TokenLimit(TokenBucket.per_minute(6000, 2.0, 0.0), 500)
+    tokens = TokenLimit(TokenBucket(100, 2.0, 0.0), 500)
     request = ask_for("x" * 400)
     assert tokens.estimate(request) == 400 / 4 + 500
     tokens.correct(600, request, core.Reply(text="uncounted"))
@@ -461,7 +461,7 @@ def test_an_estimate_learns_from_replies() -> None:
     short = ask_for("x" * 400)
     limited = type(short)(messages=short.messages, parameters={"max_tokens": 10})
     assert tokens.estimate(limited) == 210
-    assert TokenLimit(TokenBucket.per_minute(6000, 2.0, 0.0), None).estimate(limited) == 110
+    assert TokenLimit(TokenBucket(100, 2.0, 0.0), None).estimate(limited) == 110
 
 
 def test_a_host_says_what_it_waits_for() -> None:
