@@ -10,20 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from evaluators.core import (
-    Ask,
-    CallError,
-    FatalError,
-    Model,
-    Place,
-    Price,
-    RefusedError,
-    Reply,
-    Request,
-    StoppedError,
-    TransientError,
-    Usage,
-)
+from evaluators import core
+from evaluators.core import CallError, Model, Reply, Request, StoppedError, TransientError
 from evaluators.ledger import Ledger, LedgerError, PaidReply
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.limits import Admission, ModelQueue
@@ -31,7 +19,8 @@ from evaluators.runtime.server import LONGEST_WAIT_S, NEVER, RATE_LIMIT
 from evaluators.text import documents_of, fresh_key, request_key
 
 T = TypeVar("T")
-Fetched = tuple[Reply, int]  # with the number of requests sent for it
+Fetched = tuple[Reply, int]
+"""A reply with the number of requests sent for it."""
 
 ITEM_DEADLINE = "item_deadline"
 DEADLINE = "deadline"
@@ -72,7 +61,7 @@ class RetryPolicy:
 class CallSettings:
     """How models are asked: the ledger that keeps every call, and what is allowed at most."""
 
-    ledger: Place = Path(".qa/ledger.sqlite3")
+    ledger: core.Place = Path(".qa/ledger.sqlite3")
     concurrency: int = 16
     """Calls in flight."""
     rpm: int | None = None
@@ -102,11 +91,15 @@ class ItemClock:
 
 
 @dataclass(slots=True)
-class _Tries:
+class _Call:
+    queue: ModelQueue
+    model: Model
+    request: Request
+    item: ItemClock
     failed_at: float | None = None  # for the first time
-    count: int = 0
-    refused: int = 0  # failures for which the server was to blame
-    failures: Counter[str] = field(default_factory=Counter)  # the others, by kind
+    tries: int = 0
+    refused: int = 0  # tries for which the server was to blame
+    failures: Counter[str] = field(default_factory=Counter)  # of the others, by kind
     server_is_to_blame: bool = False
 
 
@@ -118,6 +111,7 @@ class Sender:
         self.retried: Counter[str] = Counter()  # after which failures, by kind
         self.stops: dict[str, str] = {}  # why calls are no longer made, by kind
         self.admission = Admission(settings.concurrency, settings.rpm, settings.random)
+        self.halt = self.admission.halt  # starts no further call; calls in flight go on
         self.budget = budget
         self._settings = settings
         self.end = NEVER  # when the run's time is used up, by the loop's clock
@@ -126,10 +120,6 @@ class Sender:
         """Start the run's clock unless it is running."""
         if self._settings.deadline is not None and self.end == NEVER:
             self.end = asyncio.get_running_loop().time() + self._settings.deadline
-
-    def halt(self, error: StoppedError) -> None:
-        """Start no further call; calls in flight go on."""
-        self.admission.halt(error)
 
     async def before_the_end(self, awaited: Awaitable[T], grace: float = 0.0) -> T:
         """Return what is awaited; StoppedError ``grace`` seconds after the run's time is up."""
@@ -162,83 +152,84 @@ class Sender:
 
     async def send(self, model: Model, request: Request, item: ItemClock) -> Reply:
         """Return the reply, after several tries if need be; StoppedError if it was never sent."""
-        queue, tries = self.admission.queue(model), _Tries()
+        call = _Call(self.admission.queue(model), model, request, item)
         while True:
             try:
-                return await self._try(queue, model, request, item, tries)
+                return await self._try(call)
             except TransientError as error:
                 failure = error
-            tries.count += 1
-            tries.refused += tries.server_is_to_blame
-            tries.failures[failure.kind] += not tries.server_is_to_blame
-            if self._settings.retry.is_last(failure, tries.failures):
-                if tries.count > 1:
-                    failure.args = (f"{failure} (tried {tries.count} times)",)
+            call.tries += 1
+            call.refused += call.server_is_to_blame
+            call.failures[failure.kind] += not call.server_is_to_blame
+            if self._settings.retry.is_last(failure, call.failures):
+                if call.tries > 1:
+                    failure.args = (f"{failure} (tried {call.tries} times)",)
                 raise failure
             now = asyncio.get_running_loop().time()
-            tries.failed_at = now if tries.failed_at is None else tries.failed_at
+            call.failed_at = now if call.failed_at is None else call.failed_at
             self.retried[failure.kind] += 1
             pause = 0.0
-            if not tries.server_is_to_blame and failure.kind != RATE_LIMIT:
-                pause = self._settings.retry.pause(tries.count, failure, self._settings.random())
+            if not call.server_is_to_blame and failure.kind != RATE_LIMIT:
+                pause = self._settings.retry.pause(call.tries, failure, self._settings.random())
             await asyncio.sleep(max(0.0, min(pause, item.until - now, self.end - now)))
 
-    async def _try(
-        self, queue: ModelQueue, model: Model, request: Request, item: ItemClock, tries: _Tries
-    ) -> Reply:
+    async def _try(self, call: _Call) -> Reply:
         # What an item still needs goes before new items. Not so a call that has just failed: a
         # server that answers others must not be tried with that call alone.
-        urgent = item.until != NEVER and tries.failed_at is None
+        queue, item = call.queue, call.item
+        urgent = item.until != NEVER and call.failed_at is None
         reply = None
-        reserved = await self.reserve(model, request, urgent=urgent)
+        reserved = await self.reserve(call.model, call.request, urgent=urgent)
         try:
             until = min(item.until, self.end)
             if until <= asyncio.get_running_loop().time():
                 raise TimeoutError
-            size = 0.0 if queue.tpm is None else queue.tpm.estimate(request)
-            first = 0 < tries.refused <= PROBES
+            size = 0.0 if queue.tpm is None else queue.tpm.estimate(call.request)
+            first = 0 < call.refused <= PROBES
             try:
                 started = await self.admission.enter(queue, size, until, urgent=urgent, first=first)
-            except FatalError as error:
+            except core.FatalError as error:
                 self.stops.setdefault(error.kind, str(error))
-                if tries.failed_at is not None:
+                if call.failed_at is not None:
                     raise
                 raise StoppedError(error.kind, str(error)) from None
             item.until = min(item.until, started + queue.limits.item_deadline)
-            reply = await self._complete(queue, model, request, (started, item, tries))
+            reply = await self._complete(call, started)
             if queue.tpm is not None:
-                queue.tpm.correct(size, request, reply)
+                queue.tpm.correct(size, call.request, reply)
             return reply
         except TimeoutError:
-            raise self._overdue(queue) from None
+            now = asyncio.get_running_loop().time()
+            if now >= self.end:
+                raise self._time_is_up() from None
+            what = f"the {queue.limits.item_deadline:g} s of this item are used up"
+            waits = self.admission.describe(now)
+            what += f" ({waits})" if waits else ""
+            raise CallError(ITEM_DEADLINE, f"{queue.spec}: {what}") from None
         finally:
-            self.settle(reserved, model.spec, reply)
+            self.settle(reserved, queue.spec, reply)
 
-    async def _complete(
-        self, queue: ModelQueue, model: Model, request: Request, at: tuple[float, ItemClock, _Tries]
-    ) -> Reply:
-        started, item, tries = at
-        end = min(item.until, self.end + DEADLINE_GRACE_S)
+    async def _complete(self, call: _Call, started: float) -> Reply:
+        end = min(call.item.until, self.end + DEADLINE_GRACE_S)
         self.requests += 1
         failure: BaseException | None = None
-        is_first = started + queue.limits.deadline <= end  # the model's own deadline
+        is_first = started + call.queue.limits.deadline <= end  # the model's own deadline
         try:
             async with nullcontext() if is_first else asyncio.timeout_at(end):
-                return await model.complete(request)
-        except (RefusedError, FatalError) as error:
-            failure = queue.judged(error)
+                return await call.model.complete(call.request)
+        except (core.RefusedError, core.FatalError) as error:
+            failure = call.queue.judged(error)
             raise failure from None
         except BaseException as error:
             failure = error
             raise
         finally:
-            if isinstance(failure, FatalError):
+            if isinstance(failure, core.FatalError):
                 # Only the user can mend it, and no answer could be judged meanwhile.
                 self.stops.setdefault(failure.kind, str(failure))
                 self.halt(StoppedError(failure.kind, str(failure)))
-            tries.server_is_to_blame = self.admission.leave(
-                queue, started, failure, tries.failed_at
-            )
+            leave = self.admission.leave
+            call.server_is_to_blame = leave(call.queue, started, failure, call.failed_at)
 
     def _time_is_up(self) -> StoppedError:
         waits = self.admission.describe(asyncio.get_running_loop().time())
@@ -247,29 +238,18 @@ class Sender:
         self.stops.setdefault(DEADLINE, message)
         return StoppedError(DEADLINE, message)
 
-    def _overdue(self, queue: ModelQueue) -> CallError:
-        now = asyncio.get_running_loop().time()
-        if now >= self.end:
-            return self._time_is_up()
-        waits = self.admission.describe(now)
-        return CallError(
-            ITEM_DEADLINE,
-            f"{queue.spec}: the {queue.limits.item_deadline:g} s of this item are used up"
-            + (f" ({waits})" if waits else ""),
-        )
-
 
 @dataclass(slots=True)
 class Meter:
     """Adds up what the replies for one item took. Each item has its own."""
 
-    price: Price
-    usage: Usage = field(default_factory=Usage)
+    price: core.Price
+    usage: core.Usage = field(default_factory=core.Usage)
     models: dict[str, str] = field(default_factory=dict)
     """The names that providers returned, by the SPEC of the model that was asked."""
     phase: int = 0
     """0 while the item is answered, 1 from then on."""
-    answering: Usage = field(default_factory=Usage)
+    answering: core.Usage = field(default_factory=core.Usage)
     """What the answer alone took."""
     clock: ItemClock = field(default_factory=ItemClock)
     waiting: int = 0
@@ -296,7 +276,7 @@ class Meter:
     def add(self, model: Model, reply: Reply, *, sent: int, earlier: bool, imported: bool) -> None:
         """Count one reply, for which this run ``sent`` requests or that it found in the ledger."""
         cost = self.price(model.spec, reply)
-        self.usage += Usage(
+        self.usage += core.Usage(
             input_tokens=reply.input_tokens,
             output_tokens=reply.output_tokens,
             seconds=reply.seconds,
@@ -345,7 +325,7 @@ class Caller:
         self,
         ledger: Ledger,
         settings: CallSettings,
-        price: Price,
+        price: core.Price,
         budget: Budget | None = None,
         find_detour: "Callable[[Caller], Detour | None] | None" = None,
     ) -> None:
@@ -384,15 +364,27 @@ class Caller:
         await self.detour.close()
         await self.ledger.flush()
 
-    def metered(self, meter: Meter) -> Ask:
+    def metered(self, meter: Meter) -> core.Ask:
         """Return an ``ask`` that adds every reply to this meter."""
         return partial(self._reply, meter)
 
     async def _reply(self, meter: Meter, model: Model, request: Request) -> Reply:
         key = fresh_key(request_key(model.identity, request), self._settings.fresh)
         meter.waiting += 1
+        sent = 0
         try:
-            reply, sent = await self._ask(model, request, key, meter)
+            if (kept := await self.ledger.find(key)) is not None:
+                reply = kept
+            elif self._settings.replay or meter.kept_only:
+                meter.missed, kind = True, "not_in_ledger"
+                raise CallError(kind, f"{model.spec}: this request is not in the ledger (--replay)")
+            elif (task := self._under_way.get(key)) is not None:
+                reply, _ = await asyncio.shield(task)
+            else:
+                task = asyncio.create_task(self._fetch(model, request, key, meter))
+                self._under_way[key] = task
+                task.add_done_callback(lambda _: self._under_way.pop(key, None))
+                reply, sent = await task
         except CallError as error:
             if not isinstance(error, StoppedError):
                 meter.note(key, model, request)
@@ -403,22 +395,6 @@ class Caller:
         imported = (earlier := self.ledger.is_earlier(key)) and self.ledger.is_imported(key)
         meter.add(model, reply, sent=sent, earlier=earlier, imported=imported)
         return reply
-
-    async def _ask(self, model: Model, request: Request, key: str, meter: Meter) -> Fetched:
-        kept = await self.ledger.find(key)
-        if kept is not None:
-            return kept, 0
-        if self._settings.replay or meter.kept_only:
-            meter.missed, kind = True, "not_in_ledger"
-            raise CallError(kind, f"{model.spec}: this request is not in the ledger (--replay)")
-        task = self._under_way.get(key)
-        if task is not None:
-            reply, _ = await asyncio.shield(task)
-            return reply, 0
-        task = asyncio.create_task(self._fetch(model, request, key, meter))
-        self._under_way[key] = task
-        task.add_done_callback(lambda _: self._under_way.pop(key, None))
-        return await task
 
     async def _fetch(self, model: Model, request: Request, key: str, meter: Meter) -> Fetched:
         keeps, fresh = self._settings.transcripts, self._settings.fresh

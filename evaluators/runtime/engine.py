@@ -10,20 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from evaluators.core import (
-    Answerer,
-    Ask,
-    CallError,
-    Case,
-    Judge,
-    JudgeError,
-    Model,
-    Outcome,
-    State,
-    StoppedError,
-    UsageError,
-    Verdict,
-)
+from evaluators import core
+from evaluators.core import CallError, Outcome, StoppedError, Verdict
 from evaluators.extra_metrics import MetricResults, MetricRunner, measure_all
 from evaluators.judge_spec import returned_names
 from evaluators.ledger import LedgerError
@@ -68,11 +56,11 @@ class Task:
     """One planned item: its case, who answers and who judges it, and what passes."""
 
     key: str
-    case: Case
+    case: core.Case
     repeat: int
-    answerer: Answerer
-    judge: Judge
-    passes: Callable[[Case, Verdict], bool]
+    answerer: core.Answerer
+    judge: core.Judge
+    passes: Callable[[core.Case, Verdict], bool]
     metric_runners: tuple[MetricRunner, ...] = ()
     """Extra metrics, computed once the answer has a verdict."""
 
@@ -97,7 +85,7 @@ class Engine:
         self._sender = caller.sender
         self._writer = writer
         self._concurrency = concurrency
-        self._stopping = stopping
+        self.stopping = stopping
         self._unneeded: set[str] = set()
         self._ended = asyncio.Condition()
         self._unposted: list[Outcome] = []
@@ -139,12 +127,7 @@ class Engine:
         kind = "stopped"
         self._caller.halt(StoppedError(kind, "the run was stopped before this was asked"))
 
-    def select(self, keys: Collection[str]) -> None:
-        """Note which items are asked at all."""
-        if self._stopping:
-            self._stopping.select(keys)
-
-    async def run(self, schedule: Schedule, models: Sequence[Model] = ()) -> None:
+    async def run(self, schedule: Schedule, models: Sequence[core.Model] = ()) -> None:
         """Work until the schedule hands out no more items; then close the models."""
         self._loop = asyncio.get_running_loop()
         self._caller.open()
@@ -173,7 +156,7 @@ class Engine:
 
     async def _work(self, schedule: Schedule) -> None:
         while (key := await schedule.take()) is not None:
-            if self._stopping and not await self._is_needed(key, self._stopping):
+            if self.stopping and not await self._is_needed(key, self.stopping):
                 continue
             self._sender.begin()
             NOTE_WORK.set(partial(self._note_work, key))
@@ -181,9 +164,9 @@ class Engine:
             with self._caller.detour.item(meter):
                 outcome = await self._answered_and_judged(self._tasks[key], meter)
             self._add(outcome)
-            schedule.done(refused=outcome.kind in BAD_REQUEST and self._stopping is None)
-            if self._stopping:
-                await self._stop_asking(self._stopping.note(outcome), schedule)
+            schedule.done(refused=outcome.kind in BAD_REQUEST and self.stopping is None)
+            if self.stopping:
+                await self._stop_asking(self.stopping.note(outcome), schedule)
             if self.failure:
                 schedule.close()
             # Items that need no call never wait: let the others have their turn.
@@ -231,7 +214,7 @@ class Engine:
         ask = self._caller.metered(meter)
         answer: str | None = None
         verdict: Verdict | None = None
-        state: State = "error"
+        state: core.State = "error"
         kind = message = ""
         try:
             answer = travelling(await task.answerer.answer(task.case, task.repeat, ask))
@@ -242,7 +225,7 @@ class Engine:
         except CallError as error:
             kind, message = error.kind, str(error)
             state = "missing" if isinstance(error, StoppedError) else state
-        except JudgeError as error:
+        except core.JudgeError as error:
             kind, message = error.kind, str(error)
             verdict = Verdict(votes=error.votes) if error.votes else None
         except LedgerError as error:
@@ -267,7 +250,7 @@ class Engine:
             calls=meter.calls,
         )
 
-    async def _measured(self, task: Task, answer: str | None, ask: Ask) -> MetricResults:
+    async def _measured(self, task: Task, answer: str | None, ask: core.Ask) -> MetricResults:
         if answer is None or not task.metric_runners:
             return MetricResults()
         try:
@@ -320,7 +303,7 @@ class Job:
     make: Callable[[OutcomeWriter], Engine]
     """Makes the engine, and is called where it runs: no open file can move there."""
     schedule: Schedule
-    models: Sequence[Model] = ()
+    models: Sequence[core.Model] = ()
     prepare: Callable[[], None] = nothing
     """Loads what the first call will need."""
     store: Path | None = None
@@ -330,10 +313,10 @@ class Job:
         """Return the engine, which tells ``first`` first. Raises UsageError for any failure."""
         try:
             return self.make(first if self.store is None else OutcomeStore(self.store, first))
-        except UsageError:
+        except core.UsageError:
             raise
         except Exception as error:  # noqa: BLE001  # a traceback would help nobody
-            raise UsageError(f"the engine failed: {type(error).__name__}: {error}") from None
+            raise core.UsageError(f"the engine failed: {type(error).__name__}: {error}") from None
 
     def messages(self, engine: Engine) -> Mapping[str, Callable[..., None]]:
         """Return what a running engine may be told, by the names of EngineHandle's methods."""
@@ -343,7 +326,8 @@ class Job:
             self.schedule.close()
 
         def select(keys: Sequence[str], untested: int) -> None:
-            engine.select(keys)
+            if engine.stopping:
+                engine.stopping.select(keys)
             self.schedule.select(keys, untested)
 
         return {
