@@ -10,25 +10,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from evaluators.batches.waves import (
-    FULL,
-    BatchPoller,
-    BatchSettings,
-    Wave,
-    held,
-    still_out,
-    waves_in,
-)
-from evaluators.core import (
-    CallError,
-    FatalError,
-    Model,
-    Reply,
-    Request,
-    StoppedError,
-    TransientError,
-    Usage,
-)
+from evaluators import core
+from evaluators.batches import waves
+from evaluators.core import CallError, FatalError, Reply, Request, StoppedError, TransientError
 from evaluators.ledger import PaidReply
 from evaluators.models import LazyModel
 from evaluators.models.adapter import BatchStatus
@@ -47,13 +31,13 @@ CLAIMED = 100  # calls at a time that are claimed, to see whether another run ma
 NO_RESULT = "no_result"
 PLANNING = digest("batch")
 """A name that is held while a wave is put together: two runs must not do so at once."""
-COLLECT = BatchSettings(wait=0.0)
+COLLECT = waves.BatchSettings(wait=0.0)
 """For a run without --batch: replies of earlier batches are fetched if they are there."""
 
 
-def find_batches(settings: BatchSettings | None, caller: Caller) -> "Batches | None":
+def find_batches(settings: waves.BatchSettings | None, caller: Caller) -> "Batches | None":
     """Return the batches of a run; None if it begins none and the ledger has none open."""
-    if settings is None and not any(one.is_open for one in waves_in(caller.ledger).values()):
+    if settings is None and not any(one.is_open for one in waves.waves_in(caller.ledger).values()):
         return None
     return Batches(caller, settings)
 
@@ -95,7 +79,7 @@ class ParkedCall:
 class LiveWave:
     """A wave that this run waits for, and the calls in it that the run asked for, by key."""
 
-    poller: BatchPoller
+    poller: waves.BatchPoller
     calls: dict[str, ParkedCall] = field(default_factory=dict)
     task: asyncio.Task[None] | None = None
 
@@ -103,18 +87,18 @@ class LiveWave:
 class Batches(Detour):
     """The batches of one run, in one event loop. ``settings`` None begins none."""
 
-    def __init__(self, caller: Caller, settings: BatchSettings | None) -> None:
+    def __init__(self, caller: Caller, settings: waves.BatchSettings | None) -> None:
         self.takes_all = settings is not None
         self._ledger = caller.ledger
         self._sender = caller.sender
         self._price = caller.price
         self._settings = settings or COLLECT
         self._done = self._failed = 0  # calls of this run's batches
-        self._cost = Usage()  # of these
+        self._cost = core.Usage()  # of these
         self._out: dict[str, tuple[int, int, int]] = {}  # by wave: calls, those done and failed
         self._until: float | None = None  # when batches are no longer waited for
-        self._waves: dict[str, Wave] = {}
-        self._of_key: dict[str, Wave] = {}  # open waves by the keys of their calls
+        self._waves: dict[str, waves.Wave] = {}
+        self._of_key: dict[str, waves.Wave] = {}  # open waves by the keys of their calls
         self._loaded_at = float("-inf")
         self._items: dict[int, Meter] = {}
         self._parked: list[ParkedCall] = []
@@ -140,16 +124,16 @@ class Batches(Detour):
             self._stir()
 
     async def reply(
-        self, model: Model, request: Request, row: partial[PaidReply], *, urgent: bool
+        self, model: core.Model, request: Request, row: partial[PaidReply], *, urgent: bool
     ) -> Reply | None:
         """Return the reply once kept; None to call directly. Raises a CallError for no reply."""
         async with self._loading:
             before = self._loaded_at
             if time.monotonic() - before > FRESH_S:
                 # What other runs sent; a database may take its time while calls are in flight.
-                waves = await asyncio.to_thread(waves_in, self._ledger)
+                known = await asyncio.to_thread(waves.waves_in, self._ledger)
                 if self._loaded_at == before:  # else there is later news
-                    self._load(waves)
+                    self._load(known)
         key = str(row.keywords["key"])
         takes = self.takes_all and isinstance(model, LazyModel) and model.has_batches
         if not (takes or key in self._of_key):
@@ -196,8 +180,8 @@ class Batches(Detour):
             f"failed, {queued:,} queued; cost {known} so far"
         )
 
-    def _load(self, waves: dict[str, Wave] | None = None) -> None:
-        self._waves = waves_in(self._ledger) if waves is None else waves
+    def _load(self, known: dict[str, waves.Wave] | None = None) -> None:
+        self._waves = waves.waves_in(self._ledger) if known is None else known
         self._of_key = {key: one for one in self._waves.values() if one.is_open for key in one.keys}
         self._loaded_at = time.monotonic()
 
@@ -208,7 +192,7 @@ class Batches(Detour):
             self._parked.append(call)
         else:
             if wave.id not in self._live:
-                poller = BatchPoller(wave, call.model.batches(), self._ledger, self._settings)
+                poller = waves.BatchPoller(wave, call.model.batches(), self._ledger, self._settings)
                 self._live[wave.id] = live = LiveWave(poller=poller)
                 live.task = self._begin(self._attend(live))
             self._live[wave.id].calls[call.key] = call
@@ -257,15 +241,15 @@ class Batches(Detour):
 
     async def _plan(self, model: BatchedModel, calls: Sequence[ParkedCall]) -> LiveWave | None:
         """Return a wave of the calls that no other run makes; it is in the ledger, and held."""
-        async with self._planning, held(self._ledger, PLANNING):
+        async with self._planning, waves.held(self._ledger, PLANNING):
             self._load()
             free, given, busy = await self._sorted(calls)
             live = None
             if free:
                 keys, now = tuple(call.key for call in free), time.time()
                 name = digest([now, os.getpid(), *keys])
-                wave = Wave(id=name, spec=model.spec, at=now, calls=len(keys), keys=keys)
-                poller = BatchPoller(wave, model, self._ledger, self._settings)
+                wave = waves.Wave(id=name, spec=model.spec, at=now, calls=len(keys), keys=keys)
+                poller = waves.BatchPoller(wave, model, self._ledger, self._settings)
                 live = LiveWave(poller=poller, calls={call.key: call for call in free})
                 self._ledger.store.take([name])  # before any other run can see it
                 await poller.note("planned")
@@ -387,7 +371,7 @@ class Batches(Detour):
         await asyncio.gather(*map(self._ledger.put, rows))
         for key, reply in replies.items():
             cost = self._price(spec, reply)
-            self._cost += Usage(cost=cost, known=cost or 0.0)
+            self._cost += core.Usage(cost=cost, known=cost or 0.0)
             if call := live.calls.get(key):
                 call.end(reply)
             else:
@@ -398,7 +382,7 @@ class Batches(Detour):
         """End a wave's calls with an error; send them again where the provider was only full."""
         same = (one for one in self._live.values() if one.poller.spec == live.poller.spec)
         others = {one.task for one in same if one.task}
-        if isinstance(error, FatalError) and error.kind in FULL and others:
+        if isinstance(error, FatalError) and error.kind in waves.FULL and others:
             await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
             if asyncio.get_running_loop().time() < (self._until or 0.0):
                 for call in live.calls.values():
@@ -427,7 +411,7 @@ class Batches(Detour):
                 self._sender.retried[error.kind] += 1
 
     def _note_left(self) -> str:
-        said = [still_out(self._left, is_on=self.takes_all)] if self._left else []
+        said = [waves.still_out(self._left, is_on=self.takes_all)] if self._left else []
         if self._given_up:
             verb = "call was" if self._given_up == 1 else "calls were"
             what = f"{self._given_up:,} {verb} not answered in {ROUNDS} batches"

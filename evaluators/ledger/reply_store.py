@@ -10,18 +10,8 @@ from pathlib import Path
 from typing import Generic, Self, TypeVar
 
 from evaluators.core import Place, Reply
-from evaluators.ledger.rows import (
-    LedgerError,
-    PaidReply,
-    Signer,
-    Sql,
-    StoredDocument,
-    StoredRow,
-    StoreError,
-    marks,
-    seal,
-    seal_document,
-)
+from evaluators.ledger import rows
+from evaluators.ledger.rows import LedgerError, Sql, StoredRow, StoreError
 from evaluators.ledger.sqlite import Store, open_store
 from evaluators.ledger.upkeep import save_unkept, take_unkept
 from evaluators.output import plural
@@ -44,7 +34,7 @@ _SET_ASIDE = (
 )
 
 
-_Change = tuple[str, StoredRow | StoredDocument, Sequence[StoredDocument]]
+_Change = tuple[str, StoredRow | rows.StoredDocument, Sequence[rows.StoredDocument]]
 """A statement to commit with its values, and the documents to keep with it."""
 
 
@@ -56,7 +46,7 @@ class Ledger:
     ) -> None:
         self.path = path
         self._clock = clock
-        self._signer = Signer()
+        self._signer = rows.Signer()
         self.store: Store = open_store(path, read_only=read_only)
         self._read_only = read_only
         self._bad: set[str] = set()
@@ -129,15 +119,15 @@ class Ledger:
 
     def _look_up(self, keys: Sequence[str]) -> Sequence[StoredRow | None]:
         try:
-            found = self.store.read(f"{_FIND} FROM calls WHERE key IN ({marks(keys)})", keys)
+            found = self.store.read(f"{_FIND} FROM calls WHERE key IN ({rows.marks(keys)})", keys)
         except StoreError as error:
             if self._read_only and error.is_damage:
                 self._bad.update(keys)
                 return [None] * len(keys)
             raise self._failure(error) from None
         self._imported.update(key for key, *_, is_imported in found if is_imported)
-        rows = {row[0]: StoredRow._make(row[:-1]) for row in found}
-        return [rows.get(key) for key in keys]
+        stored = {row[0]: StoredRow._make(row[:-1]) for row in found}
+        return [stored.get(key) for key in keys]
 
     def _usable(self, row: StoredRow | None) -> Reply | None:
         return None if row is None else self._checked(row, row.opened())
@@ -195,16 +185,16 @@ class Ledger:
             raise self._failure(error) from None
         return [key in mine for key in keys]
 
-    async def put(self, row: PaidReply) -> None:
+    async def put(self, row: rows.PaidReply) -> None:
         """Return once the reply is on the disk. Raises LedgerError if it cannot be kept."""
         new = (one for one in row.documents if one.key not in self._texts)
-        said = [seal_document(one, self._signer) for one in new]
-        await self._commit((Sql.INSERT, self._signer.signed(seal(row, self._clock())), said))
+        said = [rows.seal_document(one, self._signer) for one in new]
+        await self._commit((Sql.INSERT, self._signer.signed(rows.seal(row, self._clock())), said))
         self._texts.update(one.key for one in row.documents if one.kind == TEXT)
 
     async def keep(self, kind: str, key: str, text: str) -> None:
         """Return once a document is on the disk, in place of an earlier one. Raises LedgerError."""
-        document = seal_document(Document(kind, key, text), self._signer)
+        document = rows.seal_document(Document(kind, key, text), self._signer)
         await self._commit((Sql.REPLACE_DOCUMENT, document, ()))
 
     def document(self, kind: str, key: str) -> str | None:
@@ -216,8 +206,8 @@ class Ledger:
         found = ((one.key, one.opened(self._signer)) for one in self._documents(kind, keys))
         return {key: text for key, text in found if text is not None}
 
-    def _documents(self, kind: str, keys: Collection[str] | None) -> list[StoredDocument]:
-        among = "" if keys is None else f" AND key IN ({marks(keys)})"
+    def _documents(self, kind: str, keys: Collection[str] | None) -> list[rows.StoredDocument]:
+        among = "" if keys is None else f" AND key IN ({rows.marks(keys)})"
         query = f"SELECT kind, key, text FROM documents WHERE kind = ?{among} ORDER BY key"
         try:
             found = self.store.read(query, (kind, *(keys or ()))) if keys is None or keys else []
@@ -225,7 +215,7 @@ class Ledger:
             if not (self._read_only and error.is_damage):
                 raise self._failure(error) from None
             found = [(kind, key, "") for key in keys or ()]
-        return [StoredDocument._make(one) for one in found]
+        return [rows.StoredDocument._make(one) for one in found]
 
     def requests(self, keys: Collection[str]) -> tuple[dict[str, str], dict[str, str], set[str]]:
         """Return the sound requests by key, the texts that they name, and the damaged keys."""
@@ -248,22 +238,22 @@ class Ledger:
         await self._commit.flush()
 
     def _commit_group(self, group: Sequence[_Change]) -> Sequence[None]:
-        rows = [values for _, values, _ in group if isinstance(values, StoredRow)]
+        replies = [values for _, values, _ in group if isinstance(values, StoredRow)]
         said = sorted({document for *_, documents in group for document in documents})
-        if rows and self.account is not None:
-            said.append(seal_document(self.account(), self._signer))
+        if replies and self.account is not None:
+            said.append(rows.seal_document(self.account(), self._signer))
         parts = groupby(group, key=itemgetter(0))
         statements = [(sql, [values for _, values, _ in part]) for sql, part in parts]
         try:
             self.store.change([*statements, (Sql.REPLACE_DOCUMENT, said)])
         except Exception as error:  # noqa: BLE001  # nothing more may be paid for
-            if rows:
+            if replies:
                 with suppress(OSError):  # the working folder's disk may be full as well
-                    self._unkept.append(save_unkept(self.path, (*rows, *said)))
+                    self._unkept.append(save_unkept(self.path, (*replies, *said)))
             need = sum(len(str(value)) for _, one, _ in group for value in one)
             need += sum(len(value) for one in said for value in one)
             raise self._failure(error, need) from None
-        self._own.update(row.key for row in rows)
+        self._own.update(row.key for row in replies)
         return [None] * len(group)
 
     def _failure(self, error: Exception, need: int = 0) -> LedgerError:

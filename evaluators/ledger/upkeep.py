@@ -13,16 +13,8 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from evaluators.core import Place, PostgresUrl, Price, Usage, UsageError
-from evaluators.ledger.rows import (
-    SCHEMA,
-    VARIABLE,
-    Signer,
-    Sql,
-    StoredDocument,
-    StoredRow,
-    StoreError,
-    marks,
-)
+from evaluators.ledger import rows
+from evaluators.ledger.rows import Sql, StoredDocument, StoredRow
 from evaluators.ledger.sqlite import Store, is_foreign
 from evaluators.output import plural, write_whole
 from evaluators.reading import parse_json
@@ -66,7 +58,7 @@ in seconds since 1970."""
 def ledger_stats(store: Store, cost: Price) -> tuple[dict[str, ModelTotal], Counter[str]]:
     """Return the sums over all rows by SPEC, and the counts of other rows and of documents."""
     models: dict[str, ModelTotal] = {}
-    counts, signer = Counter[str](), Signer()
+    counts, signer = Counter[str](), rows.Signer()
     for row in read_rows(store):
         reply = row.opened()
         if reply is None:
@@ -96,11 +88,11 @@ def export_lines(store: Store, wanted: RowFilter, left_out: list[str]) -> Iterat
             yield StoredDocument._make(one).line
 
 
-def save_unkept(place: Place, rows: Sequence[StoredRow | StoredDocument]) -> Path:
+def save_unkept(place: Place, unkept: Sequence[StoredRow | StoredDocument]) -> Path:
     """Return the private file in the working folder to which these rows were saved, or OSError."""
     name = f"unkept-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}.jsonl"
     UNKEPT_FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lines = (_first_line(place), *(row.line for row in rows))
+    lines = (_first_line(place), *(row.line for row in unkept))
     write_whole(UNKEPT_FOLDER / name, map(str.encode, lines))
     return UNKEPT_FOLDER / name
 
@@ -118,13 +110,13 @@ def take_unkept(store: Store, place: Place) -> Iterator[str]:
                 continue
             file = path.lstat()
             others = is_foreign(file) or file.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-            if not stat.S_ISREG(file.st_mode) or (others and VARIABLE not in os.environ):
+            if not stat.S_ISREG(file.st_mode) or (others and rows.VARIABLE not in os.environ):
                 yield f"{path} is not taken in: other users could have changed it"
                 continue
             done = import_rows(store, path)
             if not done.refused:
                 path.unlink(missing_ok=True)
-        except (OSError, StoreError, UsageError, ValueError) as error:
+        except (OSError, rows.StoreError, UsageError, ValueError) as error:
             yield f"{path} is not taken in: {error}"
         else:
             bad = f"; {len(done.refused)} refused: {done.refused[0]}" if done.refused else ""
@@ -141,12 +133,12 @@ class Imported(NamedTuple):
 
 def import_rows(store: Store, path: Path) -> Imported:
     """Add what verifies in an exported file; what is there stays. Raises UsageError."""
-    signer = Signer()
+    signer = rows.Signer()
     new = known = 0
     refused: list[str] = []
     lines = enumerate(_read_lines(path), start=1)
     while group := list(islice(lines, GROUP)):
-        rows: dict[str, StoredRow] = {}
+        replies: dict[str, StoredRow] = {}
         said: list[StoredDocument] = []
         for number, line in group:
             if number == 1 and line.startswith(b'{"ledger":'):
@@ -159,11 +151,11 @@ def import_rows(store: Store, path: Path) -> Imported:
             if isinstance(one, StoredDocument):
                 said.append(one)
             else:
-                known += one.key in rows
-                rows.setdefault(one.key, one)
-        query = f"SELECT key FROM calls WHERE key IN ({marks(rows) or 'NULL'})"
-        there = {key for (key,) in store.read(query, list(rows))}
-        added = [row for row in rows.values() if row.key not in there]
+                known += one.key in replies
+                replies.setdefault(one.key, one)
+        query = f"SELECT key FROM calls WHERE key IN ({rows.marks(replies) or 'NULL'})"
+        there = {key for (key,) in store.read(query, list(replies))}
+        added = [row for row in replies.values() if row.key not in there]
         marked = [(row.key,) for row in added]
         store.change([(Sql.INSERT, added), (Sql.MARK_IMPORTED, marked), (Sql.ADD_DOCUMENT, said)])
         new, known = new + len(added), known + len(there)
@@ -180,7 +172,7 @@ def _read_lines(path: Path) -> Iterator[bytes]:
         ) from None
 
 
-def _parse(line: bytes, signer: Signer) -> StoredRow | StoredDocument:
+def _parse(line: bytes, signer: rows.Signer) -> StoredRow | StoredDocument:
     try:
         values: Any = parse_json(line.decode("utf-8"))
     except UnicodeDecodeError:
@@ -189,21 +181,20 @@ def _parse(line: bytes, signer: Signer) -> StoredRow | StoredDocument:
     if fields == set(StoredDocument._fields):
         document = StoredDocument(**values)
         if not all(isinstance(text, str) for text in document) or document.opened(signer) is None:
-            raise ValueError(
-                f"a document that is damaged, or was not written with this {VARIABLE}; export again"
-            )
+            why = f"was not written with this {rows.VARIABLE}; export again"
+            raise ValueError(f"a document that is damaged, or {why}")
         return document
     if fields != set(StoredRow._fields):
         wanted = ", ".join(sorted(StoredRow._fields))
         raise ValueError(f"not a row of a ledger; needed are {wanted}")
-    if values["schema"] != SCHEMA:
+    if values["schema"] != rows.SCHEMA:
         found = one_line(str(values["schema"]), 20)
-        raise ValueError(f"format {found}, this version reads format {SCHEMA}")
+        raise ValueError(f"format {found}, this version reads format {rows.SCHEMA}")
     row = StoredRow(**{**values, "reply": canonical(values["reply"])})
     if row.opened() is None:
         raise ValueError("the row is not what was exported: its checksum is wrong; export it again")
     if not signer.accepts(row):
-        raise ValueError(f"unsigned: it was not written with this {VARIABLE}")
+        raise ValueError(f"unsigned: it was not written with this {rows.VARIABLE}")
     return row
 
 

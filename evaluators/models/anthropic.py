@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from evaluators.core import CallError, Reply, Request, ToolCall, TransientError
-from evaluators.models.adapter import (
-    MAY_BE_EMPTY,
-    BatchApi,
-    Batching,
-    BatchStatus,
-    JsonObject,
-    ProviderAdapter,
-    refuse_body,
-    sdk_address,
-)
+from evaluators.models import adapter
 from evaluators.text import Key, sendable
 
 if TYPE_CHECKING:
@@ -39,7 +30,7 @@ def address(key: Key, base_url: str) -> tuple[str, Mapping[str, object]]:
     """Return the URL and headers that the SDK would use."""
     from anthropic import AsyncAnthropic
 
-    return sdk_address(AsyncAnthropic, key, base_url, "v1/messages")
+    return adapter.sdk_address(AsyncAnthropic, key, base_url, "v1/messages")
 
 
 def write(name: str, request: Request, parameters: Mapping[str, object]) -> Mapping[str, object]:
@@ -63,7 +54,7 @@ def write(name: str, request: Request, parameters: Mapping[str, object]) -> Mapp
     return body
 
 
-def read(content: JsonObject) -> Reply:
+def read(content: adapter.JsonObject) -> Reply:
     """Return the reply in a message. Raises TransientError for another form of body."""
     blocks = content.mappings("content")
     reason = content.text("stop_reason")
@@ -78,8 +69,8 @@ def read(content: JsonObject) -> Reply:
         for block in blocks
         if block.get("type") == "tool_use"
     )
-    if not texts and not calls and finish not in MAY_BE_EMPTY:
-        refuse_body("the message holds neither text nor a tool call")
+    if not texts and not calls and finish not in adapter.MAY_BE_EMPTY:
+        adapter.refuse_body("the message holds neither text nor a tool call")
     usage = content.details("usage")
     return Reply(
         text="".join(texts),
@@ -109,7 +100,7 @@ STATUSES: Mapping[str, int] = {
 UNKNOWN = 500
 
 
-class _Batches(BatchApi):
+class _Batches(adapter.BatchApi):
     """Batches by Anthropic's SDK: all calls in one request, and lines once they are over.
 
     A batch has no name: if the answer with its id was lost, it is recognised by the number of its
@@ -143,10 +134,10 @@ class _Batches(BatchApi):
         ended = counts.succeeded + counts.errored + counts.canceled + counts.expired
         return counts.processing + ended == calls
 
-    async def status(self, batch: str) -> BatchStatus:
+    async def status(self, batch: str) -> adapter.BatchStatus:
         found = await self._batches.retrieve(batch)
         counts = found.request_counts
-        return BatchStatus(
+        return adapter.BatchStatus(
             is_over=found.processing_status == "ended",
             done=counts.succeeded,
             failed=counts.errored + counts.canceled + counts.expired,
@@ -168,7 +159,7 @@ class _Batches(BatchApi):
         finally:
             await response.aclose()
 
-    def read(self, line: JsonObject) -> tuple[str, JsonObject | CallError]:
+    def read(self, line: adapter.JsonObject) -> tuple[str, adapter.JsonObject | CallError]:
         from evaluators.models import failures  # noqa: PLC0415  # aiohttp
 
         key, result = line.text("custom_id"), line.mapping("result")
@@ -183,7 +174,7 @@ class _Batches(BatchApi):
         return key, failures.of_response(STATUSES.get(name, UNKNOWN), {}, said)
 
 
-ADAPTER = ProviderAdapter(
+ADAPTER = adapter.ProviderAdapter(
     sdk="anthropic",
     base_url="https://api.anthropic.com",
     api_key_env="ANTHROPIC_API_KEY",
@@ -193,5 +184,5 @@ ADAPTER = ProviderAdapter(
     address=address,
     write=write,
     read=read,
-    batching=Batching(calls=100_000, size=256_000_000, open=_Batches),
+    batching=adapter.Batching(calls=100_000, size=256_000_000, open=_Batches),
 )

@@ -8,32 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from evaluators.core import UsageError
-from evaluators.models.own_targets import (
-    HTTP,
-    METHODS,
-    PLACES,
-    PYTHON,
-    TOKENS,
-    HttpTarget,
-    check_path,
-    places,
-)
-from evaluators.models.spec import (
-    PROVIDERS,
-    VARIABLE,
-    Prices,
-    Spec,
-    build,
-    check_name,
-    is_same_host,
-    normalise_url,
-    of_function,
-)
+from evaluators.models import own_targets, spec
+from evaluators.models.own_targets import HTTP, METHODS, PLACES, PYTHON
+from evaluators.models.spec import Spec
 from evaluators.reading import Map, Seq, Settings, load_settings
 from evaluators.text import hint
 
 DEFAULT_PATH = Path(__file__).parents[1] / "models.yaml"
-RESERVED = frozenset({"recorded", "lexical", PYTHON, HTTP, *PROVIDERS})
+RESERVED = frozenset({"recorded", "lexical", PYTHON, HTTP, *spec.PROVIDERS})
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 HEADER = re.compile(r"[A-Za-z][A-Za-z-]{1,39}")
 DAY = 86_400
@@ -68,15 +50,15 @@ def _spec(top: Settings, name: str) -> Spec:
     if entry.values.get("provider") == HTTP:
         return _service(entry, name)
     entry.check_keys(KNOWN, required=("provider", "model"))
-    provider = entry.one_of("provider", (*PROVIDERS, PYTHON, HTTP))
+    provider = entry.one_of("provider", (*spec.PROVIDERS, PYTHON, HTTP))
     if provider == PYTHON:
-        return replace(of_function(entry.text("model"), name), **_fields(entry))
+        return replace(spec.of_function(entry.text("model"), name), **_fields(entry))
     base_url = entry.text("base_url") or None
     try:
-        spec = build(provider, check_name(entry.text("model"), name), base_url, name)
+        model = spec.build(provider, spec.check_name(entry.text("model"), name), base_url, name)
     except UsageError as error:
         raise entry.problem("base_url" if base_url else "model", str(error)) from None
-    return _with_own_key(entry, replace(spec, **_fields(entry)))
+    return _with_own_key(entry, replace(model, **_fields(entry)))
 
 
 def _fields(entry: Settings) -> dict[str, Any]:
@@ -87,12 +69,12 @@ def _service(entry: Settings, name: str) -> Spec:
     """Return the Spec of a service; its version alone tells a changed one from what it was."""
     entry.check_keys(KNOWN_HTTP, required=("provider", "url", "body", "answer", "version"))
     try:
-        url = normalise_url(entry.text("url"))
+        url = spec.normalise_url(entry.text("url"))
     except UsageError as error:
         raise entry.problem(key="url", what=str(error)) from None
     tokens = entry.part("tokens")
-    tokens.check_keys(TOKENS)
-    target = HttpTarget(
+    tokens.check_keys(own_targets.TOKENS)
+    target = own_targets.HttpTarget(
         url=url,
         method=entry.one_of("method", METHODS) if "method" in entry.values else METHODS[0],
         body=_body(entry),
@@ -100,16 +82,16 @@ def _service(entry: Settings, name: str) -> Spec:
         tokens={way: _path(tokens, way) for way in tokens.values},
         cost=_path(entry, "cost") if "cost" in entry.values else "",
     )
-    spec = Spec(text=name, provider=HTTP, name=name, base_url=url, answers_as=("*",), http=target)
-    return _with_own_key(entry, replace(spec, **_fields(entry)))
+    model = Spec(text=name, provider=HTTP, name=name, base_url=url, answers_as=("*",), http=target)
+    return _with_own_key(entry, replace(model, **_fields(entry)))
 
 
 def _body(entry: Settings) -> Mapping[str, object]:
     body = _json_map(entry.part("body"))
-    for place in places(body):
+    for place in own_targets.places(body):
         if place not in PLACES:
             raise entry.problem(key="body", what=f"{{{place}}} is no place; {hint(place, PLACES)}")
-    if not any(places(body)):
+    if not any(own_targets.places(body)):
         what = f"it asks nothing; name one of {', '.join(f'{{{one}}}' for one in PLACES)}"
         raise entry.problem(key="body", what=what)
     return body
@@ -117,28 +99,28 @@ def _body(entry: Settings) -> Mapping[str, object]:
 
 def _path(holder: Settings, key: str) -> str:
     path = holder.text(key)
-    if wrong := check_path(path):
+    if wrong := own_targets.check_path(path):
         raise holder.problem(key, f"{path!r} is no JSONPath: {wrong}")
     return path
 
 
-def _with_own_key(entry: Settings, spec: Spec) -> Spec:
+def _with_own_key(entry: Settings, model: Spec) -> Spec:
     """Return the Spec; a provider's key goes nowhere else, whoever wrote the models file."""
-    named = {spec.api_key_env: "api_key_env", **dict.fromkeys(spec.headers.values(), "headers")}
-    for known in PROVIDERS.values():
-        own = spec.is_loopback or is_same_host(spec.base_url, known.base_url)
+    named = {model.api_key_env: "api_key_env", **dict.fromkeys(model.headers.values(), "headers")}
+    for known in spec.PROVIDERS.values():
+        own = model.is_loopback or spec.is_same_host(model.base_url, known.base_url)
         if known.api_key_env in named and not own:
             what = (
                 f"{known.api_key_env} goes to {known.base_url} only; name another variable here, "
                 f"or say --key-env URL={known.api_key_env}"
             )
             raise entry.problem(named[known.api_key_env], what)
-    return spec
+    return model
 
 
 def _variable(entry: Settings, key: str) -> str:
     name = entry.values[key]
-    if not isinstance(name, str) or not VARIABLE.fullmatch(name):
+    if not isinstance(name, str) or not spec.VARIABLE.fullmatch(name):
         what = "must be the name of an environment variable (what stands there is not shown)"
         raise entry.problem(key, what)
     return name
@@ -157,13 +139,13 @@ def _names(entry: Settings, key: str) -> tuple[str, ...]:
     return entry.words(key)
 
 
-def _prices(entry: Settings, key: str) -> Prices:
+def _prices(entry: Settings, key: str) -> spec.Prices:
     part = entry.part(key)
     needed, cached = ("input", "output"), ("cache_read", "cache_write")
     part.check_keys((*needed, *cached), required=needed)
     prices = {name: part.number(name, 0, math.inf) or 0.0 for name in needed}
     read, write = (part.number(name, 0, math.inf) for name in cached)
-    return Prices(**prices, cache_read=read, cache_write=write)
+    return spec.Prices(**prices, cache_read=read, cache_write=write)
 
 
 def _batch(entry: Settings, key: str) -> Mapping[str, Any]:

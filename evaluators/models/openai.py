@@ -7,17 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evaluators.core import CallError, Message, Reply, Request, ToolCall, TransientError
-from evaluators.models.adapter import (
-    INCOMPLETE,
-    MAY_BE_EMPTY,
-    BatchApi,
-    Batching,
-    BatchStatus,
-    JsonObject,
-    ProviderAdapter,
-    refuse_body,
-    sdk_address,
-)
+from evaluators.models import adapter
 from evaluators.text import Key, sendable
 
 if TYPE_CHECKING:
@@ -32,7 +22,7 @@ def address(path: str, key: Key, base_url: str) -> tuple[str, Mapping[str, objec
     """Return the URL and headers that the SDK would use for this path."""
     from openai import AsyncOpenAI
 
-    return sdk_address(AsyncOpenAI, key, base_url, path)
+    return adapter.sdk_address(AsyncOpenAI, key, base_url, path)
 
 
 def _messages(messages: tuple[Message, ...]) -> list[dict[str, str]]:
@@ -52,19 +42,19 @@ def write_chat(
     return body
 
 
-def read_chat(content: JsonObject) -> Reply:
+def read_chat(content: adapter.JsonObject) -> Reply:
     """Return the reply in a chat completion. Raises TransientError for another form of body."""
     choices = content.mappings("choices")
     if not choices:
-        refuse_body("choices is an empty list")
+        adapter.refuse_body("choices is an empty list")
     message = choices[0].mapping("message")
     finish = choices[0].text("finish_reason").partition(":")[0]  # Gemini: "content_filter: SAFETY"
     text = message.text_or_none("content")
     refusal = message.text_or_none("refusal")
     calls = () if message.get("tool_calls") is None else message.mappings("tool_calls")
     functions = [call.mapping("function") for call in calls]
-    if text is None and refusal is None and not functions and finish not in MAY_BE_EMPTY:
-        refuse_body("the message holds neither content nor a tool call")
+    if text is None and refusal is None and not functions and finish not in adapter.MAY_BE_EMPTY:
+        adapter.refuse_body("the message holds neither content nor a tool call")
     usage = content.details("usage")
     return Reply(
         text=text or refusal or "",
@@ -98,7 +88,7 @@ def write_response(
     return body
 
 
-def read_response(content: JsonObject) -> Reply:
+def read_response(content: adapter.JsonObject) -> Reply:
     """Return the reply in a response. Raises TransientError for another form of body."""
     items = content.mappings("output")
     messages = [item for item in items if item.get("type") == "message"]
@@ -111,8 +101,8 @@ def read_response(content: JsonObject) -> Reply:
         if item.get("type") == "function_call"
     )
     finish = _cut_short(content, items) or ("tool_calls" if calls else "stop")
-    if not (texts or refusals or calls) and finish not in MAY_BE_EMPTY:
-        refuse_body("the output holds neither text nor a function call")
+    if not (texts or refusals or calls) and finish not in adapter.MAY_BE_EMPTY:
+        adapter.refuse_body("the output holds neither text nor a function call")
     usage = content.details("usage")
     return Reply(
         text="".join(texts) or "".join(refusals),
@@ -125,15 +115,15 @@ def read_response(content: JsonObject) -> Reply:
     )
 
 
-def _cut_short(content: JsonObject, items: list[JsonObject]) -> str:
+def _cut_short(content: adapter.JsonObject, items: list[adapter.JsonObject]) -> str:
     status = content.text("status")
-    if status not in ("completed", INCOMPLETE):
-        refuse_body(f"status is {status[:40]!r}, not completed")
+    if status not in ("completed", adapter.INCOMPLETE):
+        adapter.refuse_body(f"status is {status[:40]!r}, not completed")
     # A response may be called completed although one of its parts was cut.
-    if status == "completed" and all(item.get("status") != INCOMPLETE for item in items):
+    if status == "completed" and all(item.get("status") != adapter.INCOMPLETE for item in items):
         return ""
     reason = content.details("incomplete_details").text_or_none("reason")
-    return FILTERED if reason == FILTERED else INCOMPLETE
+    return FILTERED if reason == FILTERED else adapter.INCOMPLETE
 
 
 OVER = frozenset({"completed", "expired", "cancelled", "failed"})
@@ -141,7 +131,7 @@ LABEL = "qagate"
 """The metadata key of a batch's name."""
 
 
-class _Batches(BatchApi):
+class _Batches(adapter.BatchApi):
     """Batches by OpenAI's SDK, also at servers that speak its protocol: files of calls."""
 
     def __init__(self, path: str, key: Key, base_url: str, client: "AsyncClient") -> None:
@@ -172,13 +162,13 @@ class _Batches(BatchApi):
     def may_be(self, batch: "Batch", name: str, calls: int) -> bool:
         return (batch.metadata or {}).get(LABEL) == name
 
-    async def status(self, batch: str) -> BatchStatus:
+    async def status(self, batch: str) -> adapter.BatchStatus:
         found = await self._batches.retrieve(batch)
         counts = found.request_counts
         problems = (found.errors.data if found.errors else None) or []
         said = [f"{one.code}: {one.message}" for one in problems[:3]]
         said = said or ["it did not pass the provider's checks"]
-        return BatchStatus(
+        return adapter.BatchStatus(
             is_over=found.status in OVER,
             done=counts.completed if counts else 0,
             failed=counts.failed if counts else 0,
@@ -193,7 +183,7 @@ class _Batches(BatchApi):
                     yield part
             yield b"\n"
 
-    def read(self, line: JsonObject) -> tuple[str, JsonObject | CallError]:
+    def read(self, line: adapter.JsonObject) -> tuple[str, adapter.JsonObject | CallError]:
         from evaluators.models import failures  # noqa: PLC0415  # aiohttp
 
         key = line.text("custom_id")
@@ -210,8 +200,8 @@ class _Batches(BatchApi):
 
 
 CHAT, RESPONSES = "chat/completions", "responses"
-BATCHING = Batching(calls=50_000, size=200_000_000, open=partial(_Batches, CHAT))
-ADAPTER = ProviderAdapter(
+BATCHING = adapter.Batching(calls=50_000, size=200_000_000, open=partial(_Batches, CHAT))
+ADAPTER = adapter.ProviderAdapter(
     sdk="openai",
     base_url="https://api.openai.com/v1",
     api_key_env="OPENAI_API_KEY",

@@ -22,16 +22,8 @@ from traceback import extract_tb
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from evaluators.core import (
-    AskedCase,
-    CallError,
-    RefusedError,
-    Reply,
-    Request,
-    ToolCall,
-    TransientError,
-    UsageError,
-)
+from evaluators import core
+from evaluators.core import AskedCase, RefusedError, Reply
 from evaluators.models.adapter import JsonObject, ProviderAdapter, as_text, parse_body
 from evaluators.text import PLACEHOLDER, Key, hint, mask, one_line, sendable
 from evaluators.user_code import in_thread, load_named
@@ -121,7 +113,7 @@ def _address(key: Key, base_url: str) -> tuple[str, Mapping[str, object]]:
 
 
 def _write(
-    target: HttpTarget, name: str, request: Request, parameters: Mapping[str, object]
+    target: HttpTarget, name: str, request: core.Request, parameters: Mapping[str, object]
 ) -> Mapping[str, object]:
     if target.takes_case and request.case is None:
         raise RefusedError(REFUSED, "its body takes an item's question: it can only answer items")
@@ -199,14 +191,14 @@ def _load(name: str) -> tuple[Function, str, bool]:
     option = f"{PYTHON}:{name}"
     module, found = load_named(name, option, "function")
     if not callable(found) or inspect.isclass(found):
-        raise UsageError(
+        raise core.UsageError(
             f"{option}: no function, and no object that can be called; give one that takes a case"
         )
     declared = getattr(found, "version", None) or getattr(module, "__version__", None)
     if declared:
         return found, str(declared), False
     if not module.__file__:
-        raise UsageError(
+        raise core.UsageError(
             f"{option}: its module has no file to tell versions by; say {option}@VERSION"
         )
     return found, f"sha256:{_source_hash(module)}", True
@@ -230,7 +222,7 @@ class FunctionModel:
         self._deadline = deadline
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def complete(self, request: Request) -> Reply:
+    async def complete(self, request: core.Request) -> Reply:
         """One call. Raises only CallErrors; only the user's own TransientError is retried."""
         import asyncio  # noqa: PLC0415  # workers read the SPEC, and call nothing
 
@@ -241,16 +233,16 @@ class FunctionModel:
             function = self._target.load()
             async with limit:
                 said = await asyncio.wrap_future(self._start(function, case))
-        except TransientError as error:
-            raise TransientError(error.kind, self._said(error), error.retry_after) from None
+        except core.TransientError as error:
+            raise core.TransientError(error.kind, self._said(error), error.retry_after) from None
         except Exception as error:  # noqa: BLE001  # the user's code may raise anything
             if isinstance(error, TimeoutError) and limit.expired():
                 msg = f"{self._spec}: no answer within {self._deadline:g} s"
-                raise CallError("timeout", msg) from None
+                raise core.CallError("timeout", msg) from None
             raise RefusedError(FAILED, self._said(error)) from None
         try:
             reply = _reply(said)
-        except (TransientError, ValueError, TypeError) as error:
+        except (core.TransientError, ValueError, TypeError) as error:
             raise RefusedError(FAILED, self._said(error)) from None
         named = reply.model or f"{self._target.name}@{self._target.release}"
         return replace(reply, model=named, seconds=time.perf_counter() - start)
@@ -328,7 +320,7 @@ def _reply(said: object) -> Reply:
     return Reply(
         text=content.text_or_none("text") or "",
         calls=tuple(
-            ToolCall(name=call.text("name"), arguments=as_text(call.get("arguments", {})))
+            core.ToolCall(name=call.text("name"), arguments=as_text(call.get("arguments", {})))
             for call in calls
         ),
         finish="tool_calls" if calls else "stop",

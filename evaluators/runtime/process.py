@@ -22,15 +22,9 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from evaluators.core import Outcome, UsageError
+from evaluators.runtime import outcomes
 from evaluators.runtime.engine import Engine, Job, nothing
-from evaluators.runtime.outcomes import (
-    GRACE_SECONDS,
-    SILENCE_SECONDS,
-    EngineHandle,
-    OutcomeStore,
-    OutcomeWriter,
-    Status,
-)
+from evaluators.runtime.outcomes import GRACE_SECONDS, SILENCE_SECONDS, EngineHandle, Status
 from evaluators.text import Key
 from evaluators.user_code import in_thread
 
@@ -262,7 +256,7 @@ class EngineProcess(EngineHandle):
         self._status = replace(self._status, failure=why, in_flight=0, waiting="")
         self._end(why)
         if self._store is not None:
-            with contextlib.closing(OutcomeStore(self._store)) as store:
+            with contextlib.closing(outcomes.OutcomeStore(self._store)) as store:
                 store.end(why)
 
     def _death(self) -> str:
@@ -337,7 +331,7 @@ class EngineThread(EngineHandle):
             self._loop.close()
 
 
-class PipeWriter(OutcomeWriter):
+class PipeWriter(outcomes.OutcomeWriter):
     """Sends outcomes to pytest's process, as long as it listens; open to the last status."""
 
     def __init__(self, connection: Connection) -> None:
