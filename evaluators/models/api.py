@@ -61,14 +61,8 @@ class Endpoint:
             url = url.update_query({key: str(value) for key, value in content.items()})
         else:
             data = encode_json(content).encode()
-        exchange = self.session.request(
-            self.method,
-            url,
-            headers=self.headers,
-            data=data,
-            allow_redirects=False,
-            proxy=self.proxy,
-        )
+        sent: dict[str, Any] = {"headers": self.headers, "data": data, "proxy": self.proxy}
+        exchange = self.session.request(self.method, url, allow_redirects=False, **sent)
         body = bytearray()
         async with exchange as response:
             # aiohttp decompresses part by part, so no part can be a bomb.
@@ -223,13 +217,11 @@ def _bare(name: str) -> str:
     return last.removesuffix(":latest").removesuffix("-latest")
 
 
-class BatchedModel:
+class BatchedModel(ApiModel):
     """The batches of one model. It raises CallErrors only, and shows its key nowhere."""
 
     def __init__(self, spec: Spec, key: Key | None) -> None:
-        self._spec = spec
-        self._key = key
-        self._api = ApiModel(spec, key)
+        super().__init__(spec, key)
         self._batches: BatchApi | None = None
 
     @property
@@ -241,7 +233,7 @@ class BatchedModel:
         """Yield the calls as lines of JSON, by key, as many at a time as fit into a batch."""
         batching, lines, size = self._batching(), dict[str, bytes](), 0
         for key, request in calls:
-            line = encode_json(self._opened().line(key, self._api.body(request))).encode()
+            line = encode_json(self._opened().line(key, self.body(request))).encode()
             if lines and (len(lines) >= batching.calls or size + len(line) > batching.size):
                 yield lines
                 lines, size = {}, 0
@@ -283,9 +275,9 @@ class BatchedModel:
         try:
             if isinstance(content, CallError):
                 raise content
-            return replace(self._api.read(content, {}), batch=True)
+            return replace(self.read(content, {}), batch=True)
         except CallError as error:
-            return self._api.masked(error)
+            return self.masked(error)
 
     def _opened(self) -> BatchApi:
         if self._batches is None:
@@ -311,7 +303,7 @@ class BatchedModel:
         elif not isinstance(error, CallError):
             what = f"the connection broke: {type(error).__name__} {error}"
             error = TransientError("connection", what)
-        return self._api.masked(error)
+        return self.masked(error)
 
 
 def _client(spec: Spec) -> httpx2.AsyncClient:
@@ -340,19 +332,14 @@ def _client(spec: Spec) -> httpx2.AsyncClient:
 
 async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield the lines that are not blank; a line that is too long is cut, and no JSON then."""
-    rest = bytearray()
-    is_too_long = False
+    rest, is_too_long = b"", False
     async for part in parts:
-        *ended, last = part.split(b"\n")
-        for piece in ended:
-            line = bytes(rest) + piece
-            rest.clear()
+        *lines, rest = (rest + part).split(b"\n")
+        for line in lines:
             if line.strip() and not is_too_long:
                 yield line
             is_too_long = False
-        rest += last
         if len(rest) > MAX_BODY:
-            rest.clear()
-            is_too_long = True
+            rest, is_too_long = b"", True
     if rest.strip() and not is_too_long:
-        yield bytes(rest)
+        yield rest

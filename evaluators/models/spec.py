@@ -260,7 +260,9 @@ def is_same_host(one: str, other: str) -> bool:
 
 def is_loopback(url: str) -> bool:
     """Return whether a URL names this machine: 127.0.0.0/8, ::1 or localhost."""
-    return _is_loopback_host((urlsplit(url).hostname or "").rstrip("."))
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    address = _address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
 
 
 def normalise_url(url: str) -> str:
@@ -296,15 +298,10 @@ def _problem(url: str, parts: SplitResult, host: str) -> str:
             address is not None and address.is_link_local
         ),
         "http only to this machine (127.0.0.1, ::1, localhost); use https": (
-            parts.scheme == "http" and not _is_loopback_host(host)
+            parts.scheme == "http" and not is_loopback(url)
         ),
     }
     return next((what for what, is_so in problems.items() if is_so), "")
-
-
-def _is_loopback_host(host: str) -> bool:
-    address = _address(host)
-    return host == "localhost" or (address is not None and address.is_loopback)
 
 
 def _address(host: str) -> IPv4Address | IPv6Address | None:
