@@ -13,6 +13,7 @@ from evaluators.core import Outcome, QAError
 
 BEAT_SECONDS = 0.5
 SILENCE_SECONDS = 30.0
+LOST = f"the engine has been silent for {SILENCE_SECONDS:g} s; run again to resume"
 POLL_SECONDS = 0.03  # with eight workers, polling more often costs more than it gains
 GRACE_SECONDS = 3.0  # calls in flight when a run is stopped may still arrive
 ENDED_AT_ONCE = 8  # tests whose end is told in one message
@@ -82,7 +83,7 @@ class InMemoryOutcomes(OutcomeWriter):
                 if self._ended is not None:
                     return _missing(key, self._ended)
                 if self._clock() - self._since > SILENCE_SECONDS:
-                    raise _lost()
+                    raise EngineLostError(LOST)
                 self._news.wait(BEAT_SECONDS)
             return self.outcomes[key]
 
@@ -134,8 +135,7 @@ class OutcomeReader:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._connection = _connect(path)
-        self._clock = clock
-        self._sleep = sleep
+        self._clock, self._sleep = clock, sleep
         # Kept from wait to wait: the silence of a dead engine is waited for once, not in each test.
         self._beat: object = None
         self._since = clock()
@@ -153,7 +153,7 @@ class OutcomeReader:
             if beat != self._beat:
                 self._beat, self._since = beat, self._clock()
             elif self._clock() - self._since > SILENCE_SECONDS:
-                raise _lost()
+                raise EngineLostError(LOST)
             self._sleep(POLL_SECONDS)
 
     def close(self) -> None:
@@ -163,11 +163,6 @@ class OutcomeReader:
 
 def _missing(key: str, message: str) -> Outcome:
     return Outcome(key=key, state="missing", kind="stopped", message=message)
-
-
-def _lost() -> EngineLostError:
-    msg = f"the engine has been silent for {SILENCE_SECONDS:g} s; run again to resume"
-    return EngineLostError(msg)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -209,9 +204,10 @@ class Status:
 class EngineHandle(ABC):
     """The engine as pytest's side sees it, in a thread or in a process."""
 
-    def __init__(self) -> None:
+    def __init__(self, work: Callable[[], None], name: str) -> None:
         self.arrivals = InMemoryOutcomes()
         self._ended = 0
+        self._thread = threading.Thread(target=work, name=name, daemon=True)
 
     @property
     @abstractmethod
@@ -219,9 +215,9 @@ class EngineHandle(ABC):
         """The engine's latest status; after the end the final one."""
 
     @property
-    @abstractmethod
     def is_alive(self) -> bool:
         """Whether more may come from it."""
+        return self._thread.is_alive()
 
     @abstractmethod
     def start(self) -> None:

@@ -108,7 +108,7 @@ class EngineProcess(EngineHandle):
     """An engine in a forked process; one without a job does ``load`` until it is given one."""
 
     def __init__(self, job: Job | None = None, load: Callable[[], None] = nothing) -> None:
-        super().__init__()
+        super().__init__(self._read, "qa-engine-reader")
         self._status = Status()
         self._store = None if job is None else job.store
         self._connection, self._childs = multiprocessing.Pipe()
@@ -118,7 +118,6 @@ class EngineProcess(EngineHandle):
             name="qa-engine",
             daemon=True,
         )
-        self._reader = threading.Thread(target=self._read, name="qa-engine-reader", daemon=True)
         self._writer = threading.Thread(target=self._write, name="qa-engine-writer", daemon=True)
         self._outbox: SimpleQueue[tuple[object, ...] | None] = SimpleQueue()
         self._received: Mapping[str, Callable[..., None]] = {
@@ -127,7 +126,7 @@ class EngineProcess(EngineHandle):
             "beat": lambda _: self.arrivals.beat(),
             "end": self._end,
             "ready": lambda _: self._ready.set(),
-            "work": self._note_work,
+            "work": lambda said: self._note_work(*said),
         }
         self._at_work: dict[str, None] = {}
         self._was_silent = False
@@ -138,11 +137,6 @@ class EngineProcess(EngineHandle):
     def status(self) -> Status:
         """The engine's latest status; after the end the final one."""
         return self._status
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether more may come from it."""
-        return self._reader.is_alive()
 
     def fork(self) -> None:
         """Start the process. Raises OSError if the system has none left."""
@@ -178,12 +172,12 @@ class EngineProcess(EngineHandle):
         if message == "problem":
             self._process.join()
             raise UsageError(value)
-        self._reader.start()
+        self._thread.start()
         self._writer.start()
 
     def abandon(self) -> None:
         """Kill a process that has begun no job; do nothing once it has."""
-        if self._reader.ident is not None:
+        if self._thread.ident is not None:
             return
         if self._process.pid is not None:
             self._process.kill()
@@ -202,14 +196,14 @@ class EngineProcess(EngineHandle):
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Start no item and no call, wait ``grace`` seconds for calls in flight, then give up."""
-        if self._reader.ident is None:
+        if self._thread.ident is None:
             return
         self.tell("stop", grace)
-        self._reader.join(grace + TAIL_SECONDS)
-        if self._reader.is_alive():
+        self._thread.join(grace + TAIL_SECONDS)
+        if self._thread.is_alive():
             self._end("the run was stopped")
             self._process.kill()
-        self._reader.join()
+        self._thread.join()
 
     def _write(self) -> None:
         with contextlib.suppress(OSError):  # the engine has ended: there is nobody to tell
@@ -220,8 +214,7 @@ class EngineProcess(EngineHandle):
         self._status = status
         self.arrivals.beat()
 
-    def _note_work(self, value: tuple[str, float | None]) -> None:
-        key, left = value
+    def _note_work(self, key: str, left: float | None) -> None:
         if left is None:
             self._at_work.pop(key, None)
         else:
@@ -274,23 +267,17 @@ class EngineThread(EngineHandle):
     """An engine in a thread of this process."""
 
     def __init__(self, job: Job) -> None:
-        super().__init__()
+        super().__init__(self._run, "qa-engine")
         self._job = job
         self._engine: Engine | None = None
         self._is_open = True
         self._loop = asyncio.new_event_loop()
         self._main: asyncio.Task[None] | None = None
-        self._thread = threading.Thread(target=self._run, name="qa-engine", daemon=True)
 
     @property
     def status(self) -> Status:
         """The engine's latest status; after the end the final one."""
         return Status() if self._engine is None else self._engine.status
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether more may come from it."""
-        return self._thread.is_alive()
 
     def start(self) -> None:
         """Make the engine and begin. Raises UsageError if that is impossible."""
@@ -410,12 +397,6 @@ def _do(job: Job, writer: PipeWriter, loaded: Callable[[], object]) -> None:
     writer.send("status", engine.status)
 
 
-async def _keep_telling(engine: Engine, writer: PipeWriter) -> None:
-    while True:
-        writer.send("status", engine.status)
-        await asyncio.sleep(STATUS_SECONDS)
-
-
 async def _run(job: Job, engine: Engine, writer: PipeWriter, has_to_end: threading.Event) -> None:
     loop, pipe = asyncio.get_running_loop(), writer.connection
     main = asyncio.create_task(engine.run(job.schedule, job.models))
@@ -440,10 +421,15 @@ async def _run(job: Job, engine: Engine, writer: PipeWriter, has_to_end: threadi
             loop.remove_reader(pipe.fileno())
             stop()
 
+    async def keep_telling() -> None:
+        while True:
+            writer.send("status", engine.status)
+            await asyncio.sleep(STATUS_SECONDS)
+
     messages = {**job.messages(engine), "stop": stop}
     loop.add_reader(pipe.fileno(), listen)
     loop.add_signal_handler(signal.SIGTERM, stop)
-    telling = asyncio.create_task(_keep_telling(engine, writer))
+    telling = asyncio.create_task(keep_telling())
     if has_to_end.is_set():
         stop()
     try:
