@@ -18,7 +18,7 @@ from uuid import uuid4
 from evaluators.core import Model, Price, Reply, Request, StoppedError, UsageError
 from evaluators.ledger import Ledger
 from evaluators.models.spec import Prices, Spec, parse
-from evaluators.text import Document, flat
+from evaluators.text import Document
 
 PER = 1_000_000  # prices are per million tokens
 MODELS_YAML = "models.yaml"
@@ -49,12 +49,6 @@ class PriceTier:
     above: int
     prices: Prices
 
-    def times(self, share: float) -> "PriceTier":
-        """Return the tier with this share of its prices."""
-        given = flat(self.prices).items()
-        parts = {name: share * float(str(price)) for name, price in given if price is not None}
-        return PriceTier(above=self.above, prices=Prices(**parts))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pricing:
@@ -66,6 +60,8 @@ class Pricing:
     """Who says so."""
     batch: "Pricing | None" = None
     """What calls in batches cost; None if the model's API has no batches."""
+    share: float = 1.0
+    """Of these prices that is paid."""
 
     def way(self, *, batch: bool) -> "Pricing":
         """Return what calls cost in batches, or one by one."""
@@ -79,7 +75,7 @@ class Pricing:
         prices = next(reached, self.steps[0]).prices
         parts = max(0, input_tokens - read - written), read, written
         inputs = sum(part * price for part, price in zip(parts, prices.inputs, strict=True))
-        return (inputs + output_tokens * prices.output) / PER
+        return self.share * (inputs + output_tokens * prices.output) / PER
 
     def of(self, reply: Reply) -> float:
         """Return what the request of a reply cost in USD."""
@@ -92,10 +88,9 @@ class Pricing:
     def most(self, input_tokens: int, output_tokens: int) -> float:
         """Return the most that a request with up to these tokens costs in USD."""
         reached = [step for step in self.steps if input_tokens > step.above] or self.steps[:1]
-        return max(
-            (input_tokens * max(step.prices.inputs) + output_tokens * step.prices.output) / PER
-            for step in reached
-        )
+        prices = [step.prices for step in reached]
+        most = max(input_tokens * max(one.inputs) + output_tokens * one.output for one in prices)
+        return self.share * most / PER
 
 
 def pricing_of(spec: Spec, on: date) -> Pricing | None:
@@ -113,9 +108,9 @@ def pricing_of(spec: Spec, on: date) -> Pricing | None:
         return Pricing(steps=steps, source=source)
     own = spec.prices is not None or "price" in spec.batch
     known = () if own else _published(spec, on, IN_BATCHES)
-    if not known or known == steps:  # published for some models only
-        known = tuple(step.times(spec.batching.price) for step in steps)
-    batch = Pricing(steps=known, source=f"{source}, in batches")
+    # Published for some models only.
+    known, share = (known, 1.0) if known not in ((), steps) else (steps, spec.batching.price)
+    batch = Pricing(steps=known, source=f"{source}, in batches", share=share)
     return Pricing(steps=steps, source=source, batch=batch)
 
 
@@ -283,23 +278,6 @@ class Budget:
         for changed in queue:
             if not changed.done():
                 changed.set_result(None)
-
-
-def budget_of(
-    limit: float | None,
-    specs: Mapping[str, Spec],
-    pricing: Mapping[str, Pricing | None],
-    option: str = "--max-cost",
-) -> Budget | None:
-    """Return the budget of this many USD, if any. Raises UsageError for an unknown price."""
-    if limit is None:
-        return None
-    if unknown := [text for text, price in pricing.items() if price is None]:
-        raise UsageError(
-            f"{option}: no price is known for {', '.join(unknown)}, so that no limit could be "
-            "kept; give prices: {input: , output: } in evaluators/models.yaml and name that entry"
-        )
-    return Budget(limit, {text: (specs[text], price) for text, price in pricing.items() if price})
 
 
 def most_input_tokens(request: Request) -> int:

@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evaluators.core import Ask, CallError, Model, StoppedError, Usage
+from evaluators.core import Ask, CallError, Model, StoppedError, Usage, UsageError
 from evaluators.ledger import Ledger, LedgerError
 from evaluators.models.spec import Spec
-from evaluators.runtime.budget import budget_of, cost_of, pricing_of
+from evaluators.runtime.budget import Budget, cost_of, pricing_of
 from evaluators.runtime.caller import Caller, CallSettings, Detour, Meter
 
 T = TypeVar("T")
@@ -44,7 +44,16 @@ class CallSession:
         self.models = models
         self.settings = settings
         self.pricing = {text: pricing_of(spec, today) for text, spec in specs.items()}
-        self._budget = budget_of(settings.max_cost, specs, self.pricing, option)
+        self._budget = None
+        if settings.max_cost is not None:
+            if unknown := [text for text, price in self.pricing.items() if price is None]:
+                raise UsageError(
+                    f"{option}: no price is known for {', '.join(unknown)}, so that no limit could "
+                    "be kept; give prices: {input: , output: } in evaluators/models.yaml and name "
+                    "that entry"
+                )
+            known = {text: (specs[text], price) for text, price in self.pricing.items() if price}
+            self._budget = Budget(settings.max_cost, known)
         self._find_detour = find_detour
         self._began = time.monotonic()
 
