@@ -397,6 +397,12 @@ def _do(job: Job, writer: PipeWriter, loaded: Callable[[], object]) -> None:
     writer.send("status", engine.status)
 
 
+async def _keep_telling(engine: Engine, writer: PipeWriter) -> None:
+    while True:
+        writer.send("status", engine.status)
+        await asyncio.sleep(STATUS_SECONDS)
+
+
 async def _run(job: Job, engine: Engine, writer: PipeWriter, has_to_end: threading.Event) -> None:
     loop, pipe = asyncio.get_running_loop(), writer.connection
     main = asyncio.create_task(engine.run(job.schedule, job.models))
@@ -421,15 +427,10 @@ async def _run(job: Job, engine: Engine, writer: PipeWriter, has_to_end: threadi
             loop.remove_reader(pipe.fileno())
             stop()
 
-    async def keep_telling() -> None:
-        while True:
-            writer.send("status", engine.status)
-            await asyncio.sleep(STATUS_SECONDS)
-
     messages = {**job.messages(engine), "stop": stop}
     loop.add_reader(pipe.fileno(), listen)
     loop.add_signal_handler(signal.SIGTERM, stop)
-    telling = asyncio.create_task(keep_telling())
+    telling = asyncio.create_task(_keep_telling(engine, writer))
     if has_to_end.is_set():
         stop()
     try:
