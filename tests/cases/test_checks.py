@@ -39,7 +39,7 @@ from evaluators.core import NO, YES, Case, UsageError
 from evaluators.kinds import kind_of
 from evaluators.languages import known, language_of
 from tests.support.downloading import file_server
-from tests.support.fixtures import Captured
+from tests.support.fixtures import Captured, Patch
 from tests.support.hostile import HOSTILE
 from tests.support.loopback import Answer
 from tests.support.tables import tabled
@@ -374,9 +374,7 @@ def test_wrong_arguments_exit_with_4(words: list[str], message: str, capsys: Cap
     assert (out, err.count("\n")) == ("", 1)
 
 
-def test_check_takes_what_lies_below_the_working_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
+def test_check_takes_what_lies_below(tmp_path: Path, monkeypatch: Patch, capsys: Captured) -> None:
     """The user's own data sets where there are any; `--as` still asks for a file."""
     monkeypatch.chdir(tmp_path)
     assert main(["new", "folk", "--to", "deep"]) == 0
@@ -388,9 +386,7 @@ def test_check_takes_what_lies_below_the_working_folder(
 
 @pytest.mark.slow
 @tabled("name", "as_", "code", "checks")
-def test_public_files_show_their_known_faults(
-    name: str, as_: str, code: int, checks: list[str], capsys: Captured
-) -> None:
+def test_public_files(name: str, as_: str, code: int, checks: list[str], capsys: Captured) -> None:
     """Published sets hold leaks, look-alikes, conflicts and control characters; they are found."""
     file = ROOT.parent / "shared" / "data" / name
     if not file.is_file():

@@ -62,9 +62,7 @@ drop: {max: 0.03, pool: languages, evidence: estimate}
     )
     assert (bg.penalty, bg.by, bg.declared) == (9, ("topic", "answer_type"), True)
     assert (bg.cluster, en.cluster) == ("story_id", "story_id")
-    assert bg.prompt is not None
-    assert bg.rubric is not None
-    assert (bg.prompt.language, bg.rubric.language) == ("bg", "bg")
+    assert (some(bg.prompt).language, some(bg.rubric).language) == ("bg", "bg")
     assert (en.prompt, en.thresholds, en.pass_bar) == (None, (), 6)
 
 
@@ -224,10 +222,8 @@ def test_rubrics_by_name_and_path(folder: Path, rubrics: Path) -> None:
     hungarian = GRADED.replace("en", "hu") + "rubric: facts\n"
     said = refusal(folder, hungarian, rubrics)
     assert "no rubric 'facts' in language 'hu' (there is bg, en); add facts.hu.yaml or set" in said
-    english = some(
-        declared(folder, hungarian + "rubric_language: en\n", rubrics).slices["hu"].rubric
-    )
-    assert english.language == "en"
+    english = declared(folder, hungarian + "rubric_language: en\n", rubrics).slices["hu"]
+    assert some(english.rubric).language == "en"
     assert "(rubrics: facts.bg, facts.en)" in refusal(folder, GRADED + "rubric: fact\n", rubrics)
     said = refusal(folder, GRADED + "rubric_language: English\n", rubrics)
     assert "key 'rubric_language': want a language code such as 'en', got 'English'" in said
@@ -243,9 +239,7 @@ def test_items_of_another_language_use_the_default(folder: Path, rubrics: Path) 
     dataset = declared(folder, GRADED + "rubric: facts\n", rubrics)
     own = with_items(dataset, "cs", Path("cs.csv"), rubrics).slices["cs"]
     assert (own.path, own.thresholds, own.declared) == (Path("cs.csv"), (), False)
-    assert own.rubric is not None
-    assert own.prompt is not None
-    assert (own.rubric.language, own.prompt.language) == ("en", "en")
+    assert (some(own.rubric).language, some(own.prompt).language) == ("en", "en")
     (folder / "answer.cs.yaml").write_text(PROMPT.format("cs"), encoding="utf-8")
     czech = some(with_items(dataset, "cs", Path("cs.csv"), rubrics).slices["cs"].prompt)
     assert czech.language == "cs"
@@ -354,6 +348,4 @@ def test_gates_on_what_answers_take(folder: Path, rubrics: Path) -> None:
     ]
     assert by_name["seconds_p95"].bar == "<= 8"
     assert all(by_name[name].of_usage for name in ("seconds_p95", "cost", "rise of cost"))
-    assert not any(
-        one.of_usage for one in declared(folder, GRADED, rubrics).slices["en"].thresholds
-    )
+    assert not any(one.of_usage for one in declared(folder, GRADED).slices["en"].thresholds)

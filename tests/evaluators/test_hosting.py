@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -134,19 +135,14 @@ def test_what_hangs_is_given_up(tmp_path: Path, kind: Maker) -> None:
     assert {one.state for one in running.arrivals.outcomes.values()} <= {"missing"}
 
 
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
-        (UsageError("no ledger"), "^no ledger$"),
-        (KeyError("odd"), "^the engine failed: KeyError: 'odd'$"),
-    ],
-)
-def test_a_bad_start_is_one_line(tmp_path: Path, kind: Maker, error: Exception, said: str) -> None:
+def test_a_bad_start_is_one_line(tmp_path: Path, kind: Maker) -> None:
     """A ledger that cannot be used, or anything else in the making: a UsageError, no traceback."""
-    running = kind(Made(tmp_path, good(), error=error).job())
-    with pytest.raises(UsageError, match=said):
-        running.start()
-    assert not running.is_alive
+    odd = "^the engine failed: KeyError: 'odd'$"
+    for error, said in ((UsageError("no ledger"), "^no ledger$"), (KeyError("odd"), odd)):
+        running = kind(Made(tmp_path, good(), error=error).job())
+        with pytest.raises(UsageError, match=said):
+            running.start()
+        assert not running.is_alive
 
 
 def test_a_host_that_never_started_can_be_stopped(tmp_path: Path, kind: Maker) -> None:
@@ -264,9 +260,7 @@ def test_where_another_thread_runs_nothing_is_forked(tmp_path: Path) -> None:
 def test_where_no_process_is_to_be_had_a_thread_works(tmp_path: Path, monkeypatch: Patch) -> None:
     """A system that is out of processes does not keep a run from its work."""
 
-    def refused() -> int:
-        raise BlockingIOError(*[11, "Resource temporarily unavailable"])
-
+    refused = Mock(side_effect=BlockingIOError(11, "Resource temporarily unavailable"))
     monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", refused)
     made = Made(tmp_path, good())
@@ -377,15 +371,17 @@ def test_a_head_start_loads_while_its_job_is_planned(tmp_path: Path) -> None:
     assert running.status.failure == ""
 
 
-def test_a_head_start_may_fail_to_load(tmp_path: Path) -> None:
-    """What could not be loaded early is no failure: it is loaded again where it is needed."""
-
-    def broken() -> None:
-        raise ImportError(*["not installed"])
-
-    early = EngineProcess(load=broken)
+@pytest.mark.parametrize("dies", [True, False])
+def test_a_head_start_may_fail(tmp_path: Path, dies: bool) -> None:
+    """What could not be loaded early is loaded again where it is needed. A process that is no more
+    before it had a job costs the run nothing but the head start."""
+    early = EngineProcess(load=nothing if dies else Mock(side_effect=ImportError("not installed")))
     early.fork()
+    if dies:
+        os.kill(pid_of(early), signal.SIGKILL)
+        early._process.join()
     running = begin(Made(tmp_path, good(), count=1).packable(), early)
+    assert (running is not early) == dies
     running.select(["k0"])
     assert running.arrivals.wait("k0").state == "passed"
     running.stop()
@@ -404,19 +400,6 @@ def test_a_head_start_without_a_job_leaves_no_process() -> None:
     early._connection.close()
     early._process.join(30)
     assert early._process.exitcode == 0
-
-
-def test_a_head_start_that_died_is_done_without(tmp_path: Path) -> None:
-    """A process that is no more before it had a job costs the run nothing but the head start."""
-    early = EngineProcess()
-    early.fork()
-    os.kill(pid_of(early), signal.SIGKILL)
-    early._process.join()
-    running = begin(Made(tmp_path, good(), count=1).packable(), early)
-    assert running is not early
-    running.select(["k0"])
-    assert running.arrivals.wait("k0").state == "passed"
-    running.stop()
 
 
 def test_a_job_that_does_not_arrive_whole_is_one_line(tmp_path: Path, monkeypatch: Patch) -> None:
@@ -439,13 +422,10 @@ def test_only_the_line_to_a_process_of_our_own_carries_a_key(tmp_path: Path) -> 
 def test_no_head_start_where_nothing_is_forked(monkeypatch: Patch) -> None:
     """The engine begins later then, in a thread; Ctrl-C while forking begins nothing at all."""
 
-    def interrupted() -> int:
-        raise KeyboardInterrupt
-
     monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: False)
     assert fork_early(nothing) is None
     monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
-    monkeypatch.setattr(os, "fork", interrupted)
+    monkeypatch.setattr(os, "fork", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         fork_early(nothing)
 

@@ -66,20 +66,15 @@ def test_a_complete_run_is_repeated_without_a_request(ended: Ended) -> None:
     assert len(again.trace.sent) == before
 
 
-def test_a_fork_without_keys_replays_exports(
-    ended: Ended, tmp_path: Path, capsys: Captured
-) -> None:
+def test_a_fork_replays_exports(ended: Ended, tmp_path: Path, capsys: Captured) -> None:
     """Exported, imported elsewhere, replayed: the same verdicts and no request."""
     one, before = ended.chain, len(ended.chain.trace.sent)
     artefact = tmp_path / "ledger.jsonl"
     assert main(["ledger", "export", str(artefact), "--ledger", str(one.folder / one.ledger)]) == 0
     new_project(tmp_path / "fork").asked(ITEMS)
-    fork = Chain(
-        folder=tmp_path / "fork", server=one.server, trace=one.trace, options=("--replay",)
-    )
-    assert (
-        main(["ledger", "import", str(artefact), "--ledger", str(fork.folder / fork.ledger)]) == 0
-    )
+    fork = Chain(tmp_path / "fork", one.server, one.trace, options=("--replay",))
+    into = str(fork.folder / fork.ledger)
+    assert main(["ledger", "import", str(artefact), "--ledger", into]) == 0
     assert f"{2 * ITEMS} new, 0 known, 0 refused" in capsys.readouterr().out
     assert fork.finish() == ended.outcome
     assert len(one.trace.sent) == before

@@ -359,13 +359,8 @@ def test_key_shapes_are_masked(secret: str) -> None:
     shown = mask(f"Incorrect key: {secret}, sorry.")
     assert "***" in shown
     assert secret.removeprefix("Bearer ").removeprefix("https://").split("@")[0] not in shown
-    for text in (
-        "sk-learning is fun",
-        "Bearer certificates",
-        "https://h.example/a@b",
-        "risk-based",
-    ):
-        assert mask(text) == text
+    plain = "sk-learning is fun, Bearer certificates, https://h.example/a@b, the risk-based"
+    assert mask(plain) == plain
 
 
 @settings(max_examples=40)

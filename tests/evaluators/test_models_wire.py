@@ -47,7 +47,6 @@ from tests.support.model_calls import (
 from tests.support.tables import grown, kept, tabled
 
 HEAD = "HTTP/1.1 200 OK\r\n"
-CHUNKED = f"{HEAD}transfer-encoding: chunked\r\n"
 
 
 @tabled("head")
@@ -58,24 +57,9 @@ def test_heads_that_are_unusual(head: str) -> None:
 
 
 NO_HTTP = {
-    "nothing": "",
-    "half a head": "HTTP/1.1 200 OK\r\ncontent-le",
-    "no status": "HTTP/1.1 abc OK\r\n\r\n",
-    "status of four digits": "HTTP/1.1 1000 OK\r\n\r\n",
-    "http 2": "HTTP/2 200\r\n\r\n",
-    "tls": "\x16\x03\x01\x02\x00\x01",
-    "no header": f"{HEAD}no colon\r\n\r\n{{}}",
-    "zero byte": f"{HEAD}a\0b: c\r\n\r\n{{}}",
-    "negative length": f"{HEAD}content-length: -5\r\n\r\n{{}}",
-    "length in words": f"{HEAD}content-length: ten\r\n\r\n{{}}",
-    "short body": f"{HEAD}content-length: 50\r\n\r\n{{}}",
-    "two lengths": f"{HEAD}Content-Length: 1\r\nContent-Length: 9\r\n\r\n",
+    **kept(__file__, "no_http"),
     "long header": f"{HEAD}x: {'y' * 100_000}\r\n\r\n{{}}",
     "many headers": HEAD + "x: y\r\n" * 5000 + "\r\n{}",
-    "no chunk": f"{CHUNKED}\r\nzz\r\n{{}}",
-    "half a chunk": f"{CHUNKED}\r\n9\r\n{{}}",
-    "no last chunk": f"{CHUNKED}\r\n2\r\n{{}}\r\n",
-    "chunks and a length": f"{CHUNKED}content-length: 2\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n",
 }
 
 

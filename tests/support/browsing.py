@@ -15,14 +15,8 @@ from reports.run.report import Report
 __all__ = ["Browser", "Opened", "Tab", "browser", "needs_browser", "opened"]
 
 CHROMIUM = shutil.which("chromium")
-ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+ARGUMENTS = (*("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
+             *("--disable-background-networking", "--disable-component-update"))  # fmt: skip
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
 
 

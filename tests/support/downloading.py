@@ -21,11 +21,7 @@ ROWS = [
 ]
 BOOLQ = "".join(json.dumps(row) + "\n" for row in ROWS).encode()
 SIMPLEQA = kept(__file__, "simpleqa").encode()
-HUSIMPLEQA = "".join(
-    json.dumps({"qid": f"q{n}", "question": f"Mi az {n}?", "answer": "Ez", "hu_specific_dim": "L"})
-    + "\n"
-    for n in range(3)
-).encode()
+HUSIMPLEQA = kept(__file__, "husimpleqa").encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,27 +68,7 @@ def failure(server: FileServer, folder: Path, *options: str) -> str:
     return message
 
 
-def _evouna(*items: dict[str, object]) -> bytes:
-    return json.dumps(items, indent=1).encode()
-
-
-EVOUNA = _evouna(
-    {
-        "question": "what is the capital of norway", "golden_answer": "Oslo/Kristiania",
-        "answer_fid": "Oslo", "judge_fid": True,
-        "answer_gpt35": "It is Bergen.", "judge_gpt35": False,
-        "answer_chatgpt": None, "judge_chatgpt": None,
-        "answer_gpt4": "Kristiania", "judge_gpt4": True,
-        "answer_newbing": "Hm", "judge_newbing": "nan",
-        "improper": False,
-    },
-    {
-        "question": "when is the next one", "golden_answer": "May",
-        **{f"answer_{name}": "May" for name in ("fid", "gpt35", "chatgpt", "gpt4", "newbing")},
-        **{f"judge_{name}": True for name in ("fid", "gpt35", "chatgpt", "gpt4", "newbing")},
-        "improper": True,
-    },
-)  # fmt: skip
+EVOUNA = json.dumps(kept(__file__, "evouna"), indent=1).encode()
 NQ301 = kept(__file__, "nq301").encode()
 BEM = kept(__file__, "bem").encode()
 MOHLER = kept(__file__, "mohler").encode()

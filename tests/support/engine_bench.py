@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from evaluators import core
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.ledger import Ledger, LedgerError
 from evaluators.models import connect
-from evaluators.models.spec import Spec
+from evaluators.models.spec import parse
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from evaluators.runtime.engine import Engine, Job, Task
@@ -18,6 +18,7 @@ from evaluators.runtime.outcomes import InMemoryOutcomes, OutcomeStore, OutcomeW
 from evaluators.runtime.process import EngineProcess
 from evaluators.runtime.schedule import UNLIMITED, Schedule
 from evaluators.text import Key
+from tests.support.figures import some
 from tests.support.scripted import PROMPT, Scripted, make_case
 
 SECRET = "sk-test-0123456789abcdef"
@@ -43,7 +44,6 @@ class Made:
     board: bool = True
     lead: float = 0
     error: Exception | None = None
-    prepared: list[str] = field(default_factory=list)
 
     @property
     def keys(self) -> list[str]:
@@ -51,19 +51,11 @@ class Made:
 
     def packable(self) -> Job:
         """Return a job of parts that can be packed, with a model that needs a key."""
-        spec = Spec(
-            text="openai:m",
-            provider="openai",
-            name="m",
-            base_url="http://127.0.0.1:9/v1",
-            api_key_env="OPENAI_API_KEY",
-        )
-        models = [connect(spec, Key(SECRET))]
         tasks = {key: task(number, "CORRECT") for number, key in enumerate(self.keys)}
         return Job(
             make=partial(recorded, self.folder / "ledger", tasks),
             schedule=Schedule(self.keys, self.count, lead=0),
-            models=models,
+            models=[connect(parse("openai:m@http://127.0.0.1:9/v1", {}), Key(SECRET))],
             store=self.folder / "board",
         )
 
@@ -72,7 +64,6 @@ class Made:
             make=self.make,
             schedule=Schedule(self.keys, 2, lead=self.lead),
             models=[self.model],
-            prepare=lambda: self.prepared.append("loaded"),
             store=self.folder / "board" if self.board else None,
         )
 
@@ -98,9 +89,7 @@ def good() -> Scripted:
 
 
 def pid_of(running: EngineProcess) -> int:
-    pid = running._process.pid
-    assert pid is not None
-    return pid
+    return some(running._process.pid)
 
 
 @dataclass(frozen=True)

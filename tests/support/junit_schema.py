@@ -34,7 +34,13 @@ def _element(element: ET.Element) -> Iterator[str]:
     if element.tag not in CHILDREN:
         yield f"<{element.tag}> is not known"
         return
-    yield from _attributes(element)
+    known = {name.rstrip("!"): shape for name, shape in ATTRIBUTES[element.tag].items()}
+    for name, value in element.attrib.items():
+        if name not in known or not known[name].fullmatch(value):
+            yield f"<{element.tag} {name}={value!r}>"
+    for name in ATTRIBUTES[element.tag]:
+        if name.endswith("!") and name[:-1] not in element.attrib:
+            yield f"<{element.tag}> lacks {name[:-1]}"
     letters = " ".join(child.tag for child in element) + (" " if len(element) else "")
     shape = "".join(f"(?:{one[:-1]} ){one[-1]}" for one in CHILDREN[element.tag])
     if not re.fullmatch(shape, letters):
@@ -43,13 +49,3 @@ def _element(element: ET.Element) -> Iterator[str]:
         yield f"<{element.tag}> holds text"
     for child in element:
         yield from _element(child)
-
-
-def _attributes(element: ET.Element) -> Iterator[str]:
-    known = {name.rstrip("!"): shape for name, shape in ATTRIBUTES[element.tag].items()}
-    for name, value in element.attrib.items():
-        if name not in known or not known[name].fullmatch(value):
-            yield f"<{element.tag} {name}={value!r}>"
-    for name in ATTRIBUTES[element.tag]:
-        if name.endswith("!") and name[:-1] not in element.attrib:
-            yield f"<{element.tag}> lacks {name[:-1]}"

@@ -50,17 +50,21 @@ class Cluster:
         self._programs = programs
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = count(1)
-        self._port = _free_port()
+        self.port = _free_port()
         self._owner = _owner_of(folder)
         options = ("--auth=trust", f"--username={USER}", "--encoding=UTF8", "--no-locale")
-        self._run("initdb", *options, "--no-sync", f"--pgdata={self.data}")
-
-    @property
-    def port(self) -> int:
-        return self._port
+        done = subprocess.run(
+            [programs / "initdb", *options, "--no-sync", f"--pgdata={self.data}"],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+            **self._owner,
+        )
+        assert done.returncode == 0, f"initdb failed:\n{done.stderr}"
 
     def url(self, database: str = "postgres") -> str:
-        return f"postgresql://{USER}@127.0.0.1:{self._port}/{database}"
+        return f"postgresql://{USER}@127.0.0.1:{self.port}/{database}"
 
     def new_database(self, options: str = "") -> str:
         name = f"test_{next(self._numbers)}"
@@ -93,7 +97,7 @@ class Cluster:
         words = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", self.data, "-p", str(self._port), *words],
+                [self._programs / "postgres", "-D", self.data, "-p", str(self.port), *words],
                 cwd="/",
                 stdout=log,
                 stderr=log,
@@ -108,17 +112,6 @@ class Cluster:
             self._process.send_signal(number)
             self._process.wait(START_TIMEOUT_S)
             self._process = None
-
-    def _run(self, program: str, *arguments: str) -> None:
-        done = subprocess.run(
-            [self._programs / program, *arguments],
-            cwd="/",
-            capture_output=True,
-            text=True,
-            check=False,
-            **self._owner,
-        )
-        assert done.returncode == 0, f"{program} failed:\n{done.stderr}"
 
 
 @contextmanager
