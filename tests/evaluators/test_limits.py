@@ -237,10 +237,8 @@ def test_a_cancelled_call_gives_its_place_back() -> None:
 
     async def scenario() -> None:
         sender = Sender(CallSettings(concurrency=1, random=lambda: 0.0))
-        tasks = [
-            asyncio.create_task(sender.send(server, ask_for(str(one)), ItemClock()))
-            for one in range(3)
-        ]
+        asks = (sender.send(server, ask_for(str(one)), ItemClock()) for one in range(3))
+        tasks = [asyncio.create_task(one) for one in asks]
         await asyncio.sleep(1)
         tasks[1].cancel()
         tasks[0].cancel()

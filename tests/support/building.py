@@ -63,15 +63,9 @@ class Page(NamedTuple):
 
 def wikitext(number: int) -> str:
     """Return an article's markup: template, picture, bold name, links, notes, a list, a table."""
-    first, _, rest = paragraph(number).partition(" ")
-    return (
-        "{{Картка|назва = Мясцовасць\n|насельніцтва = 5}}\n"
-        f"[[Файл:Від {number}.jpg|thumb|Від з моста]]\n"
-        f"'''{first}''' [[рака|{rest.split(' ')[0]}]] {rest.partition(' ')[2]}"
-        f"<ref name=a>{{{{кніга|загаловак=Даведнік}}}} старонка {number}</ref>\n\n"
-        "== Спасылкі ==\n* [http://example.org адна]\n* другая\n\n"
-        "{| class=wikitable\n| 1 || 2\n|}\n\n[[Катэгорыя:Мясцовасці]]\n"
-    )
+    first, link, rest = paragraph(number).split(" ", 2)
+    markup: str = TEXTS["wikitext"]
+    return markup.format(number=number, first=first, link=link, rest=rest)
 
 
 def pages(count: int, start: int = 1) -> list[Page]:
@@ -94,14 +88,7 @@ def dump_xml(pages: list[Page]) -> str:
         f'<text xml:space="preserve">{escape(page.text)}</text></revision></page>'
         for page in pages
     )
-    return (
-        '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="be">'
-        "<siteinfo><sitename>Вікі</sitename><dbname>bewiki</dbname>"
-        "<base>https://be.example.org/wiki/Main</base><generator>MediaWiki 1.45</generator>"
-        '<case>first-letter</case><namespaces><namespace key="0" case="first-letter" />'
-        '<namespace key="1" case="first-letter">Размовы</namespace></namespaces></siteinfo>'
-        f"{body}</mediawiki>"
-    )
+    return f"{''.join(TEXTS['dump'])}{body}</mediawiki>"
 
 
 def write_dump(path: Path, pages: list[Page]) -> Path:

@@ -18,6 +18,7 @@ from reports.run.report import Report
 from reports.verdict.assemble import Facts, ReportInputs, account
 from tests.support.made_records import make_record
 from tests.support.samples import rendered
+from tests.support.tables import kept
 
 RUBRIC = Rubric(
     name="facts",
@@ -60,31 +61,25 @@ def facts_dataset(*slices: Slice, **fields: object) -> Dataset:
 
 def answered(letters: str, language: str = "en", **fields: object) -> list[Record]:
     """Return a record for each letter: c, i, n are grades, e an error, m missing, s not asked."""
-    return [_answered(n, letter, language, fields) for n, letter in enumerate(letters)]
+    alike = kept(__file__, "alike") | {"language": language}
 
+    def made(number: int, letter: str) -> Record:
+        grade = LETTERS.get(letter)
+        state = {"c": "passed", "e": "error", "m": "missing", "s": "stopped"}.get(letter, "failed")
+        own: dict[str, object] = {
+            "key": f"facts-{language}-i{number}",
+            "question": f"Question {number}?",
+            "answer": None if grade is None else f"{letter}: an answer to {number}",
+            "outcome": state,
+            "grade": grade,
+            "reason": f"It is {grade}." if grade else "",
+            "error": {"e": "timeout: no reply", "m": "stopped: -x"}.get(letter, ""),
+            "score": RUBRIC.scores.get(grade or ""),
+            "metadata": {"fact_id": f"F{number}", "topic": "Art" if number % 2 else "Sport"},
+        }
+        return make_record(number, **alike | own | fields)
 
-def _answered(number: int, letter: str, language: str, fields: Mapping[str, object]) -> Record:
-    grade = LETTERS.get(letter)
-    state = {"c": "passed", "e": "error", "m": "missing", "s": "stopped"}.get(letter, "failed")
-    made = make_record(
-        number,
-        dataset="facts",
-        language=language,
-        key=f"facts-{language}-i{number}",
-        question=f"Question {number}?",
-        expected="Sofia",
-        answer=None if grade is None else f"{letter}: an answer to {number}",
-        outcome=state,
-        grade=grade,
-        reason=f"It is {grade}." if grade else "",
-        error={"e": "timeout: no reply", "m": "stopped: -x"}.get(letter, ""),
-        score=RUBRIC.scores.get(grade or ""),
-        judge="judge-2026",
-        tokens=10,
-        cost=0.001,
-        metadata={"fact_id": f"F{number}", "topic": "Art" if number % 2 else "Sport"},
-    )
-    return replace(made, **fields)  # type: ignore[arg-type]
+    return [made(number, letter) for number, letter in enumerate(letters)]
 
 
 def run_of(
