@@ -8,20 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import median_low
 
+from evaluators import core
 from evaluators.answer_checks import score
-from evaluators.core import (
-    Ask,
-    CallError,
-    Case,
-    Judge,
-    JudgeError,
-    Model,
-    Reply,
-    Request,
-    StoppedError,
-    Verdict,
-    Vote,
-)
 from evaluators.extra_metrics import CheckSpec
 from evaluators.judge_spec import BEFORE
 from evaluators.kinds import ItemView
@@ -48,31 +36,35 @@ def middle(ratings: Sequence[int], missing: int = 0) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
-JudgeResult = Verdict | CallError | JudgeError
+JudgeResult = core.Verdict | core.CallError | core.JudgeError
 
 
-async def ask_all(judges: Sequence[Judge], case: Case, answer: str, ask: Ask) -> list[JudgeResult]:
+async def ask_all(
+    judges: Sequence[core.Judge], case: core.Case, answer: str, ask: core.Ask
+) -> list[JudgeResult]:
     """Ask all judges at once; return the verdict, CallError or JudgeError of each; raise others."""
     asked = [judge.judge(case, answer, ask) for judge in judges]
     results: list[JudgeResult] = []
     for result in await asyncio.gather(*asked, return_exceptions=True):
-        if not isinstance(result, Verdict | CallError | JudgeError):
+        if not isinstance(result, core.Verdict | core.CallError | core.JudgeError):
             raise result
         results.append(result)
     return results
 
 
-def vote_of(judge: Judge, result: JudgeResult) -> Vote:
+def vote_of(judge: core.Judge, result: JudgeResult) -> core.Vote:
     """Return a judge's verdict, or why it gave none, as its vote."""
-    if not isinstance(result, Verdict):
-        return Vote(judge=judge.spec, error=f"{result.kind}: {result}")
-    return Vote(judge=judge.spec, grade=result.grade, rating=result.rating, reason=result.reason)
+    if not isinstance(result, core.Verdict):
+        return core.Vote(judge=judge.spec, error=f"{result.kind}: {result}")
+    return core.Vote(
+        judge=judge.spec, grade=result.grade, rating=result.rating, reason=result.reason
+    )
 
 
 TIE = "panel_tie"
 UNDECIDED = "panel_undecided"
 
-Spared = Callable[[Case, str], Verdict | None]
+Spared = Callable[[core.Case, str], core.Verdict | None]
 """Return the verdict on an answer that needs no judge, else None."""
 
 
@@ -85,7 +77,7 @@ class PanelJudge:
     judge that cannot be reached or read is missing: it is an error if it could change the verdict.
     """
 
-    judges: tuple[Judge, ...]
+    judges: tuple[core.Judge, ...]
     rating: bool = False
     """Whether the judges rate; else they grade."""
     spared: Spared | None = None
@@ -95,7 +87,7 @@ class PanelJudge:
         """The members' SPECs, one space between them."""
         return " ".join(judge.spec for judge in self.judges)
 
-    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         """Return the verdict of the votes, with the votes.
 
         Raises JudgeError, which carries the votes, for a tie or if a missing vote could decide;
@@ -109,14 +101,14 @@ class PanelJudge:
         said = "; ".join(f"{vote.judge}: {vote.label or vote.error}" for vote in votes)
         if self.rating:
             if rating := middle([vote.rating for vote in votes if vote.rating], missing):
-                return Verdict(rating=rating, reason=said, votes=votes)
+                return core.Verdict(rating=rating, reason=said, votes=votes)
         elif grade := majority([vote.grade for vote in votes if vote.grade], missing):
-            return Verdict(grade=grade, reason=said, votes=votes)
+            return core.Verdict(grade=grade, reason=said, votes=votes)
         for result in results:
-            if isinstance(result, StoppedError):
+            if isinstance(result, core.StoppedError):
                 raise result
         why = "what is missing could decide" if missing else "a tie; name an odd number of judges"
-        raise JudgeError(f"{said}: {why}", kind=UNDECIDED if missing else TIE, votes=votes)
+        raise core.JudgeError(f"{said}: {why}", kind=UNDECIDED if missing else TIE, votes=votes)
 
 
 AUDIT = 0.05
@@ -127,8 +119,8 @@ AUDIT = 0.05
 class CascadeJudge:
     """Lets ``rules`` settle the items they are sure of, and ``model`` judge the rest."""
 
-    rules: Judge
-    model: Judge
+    rules: core.Judge
+    model: core.Judge
     audit: float = AUDIT
     """The share, 0 to 1, of settled items that the model judges too. Its vote goes to ``votes``;
     the verdict stays that of the rules, so that no figure depends on the draw."""
@@ -140,7 +132,7 @@ class CascadeJudge:
         """Both SPECs, for instance ``lexical+openai:NAME``."""
         return f"{self.rules.spec}{BEFORE}{self.model.spec}"
 
-    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         """Return the rules' verdict if sure, else the model's; ``votes`` has who decided first."""
         ruled = await self.rules.judge(case, answer, ask)
         if not ruled.sure:
@@ -152,7 +144,7 @@ class CascadeJudge:
             votes.append(vote_of(self.model, audited))
         return replace(ruled, votes=tuple(votes))
 
-    def audits(self, case: Case) -> bool:
+    def audits(self, case: core.Case) -> bool:
         """Return whether the model judges this item if the rules settle it; same on every run."""
         name = f"audit:{self.seed}:{case.dataset}:{case.language}:{case.id}"
         drawn = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
@@ -164,7 +156,7 @@ class CheckedJudge:
     """Runs the checks of a data set, then its judge; the verdict carries the checks' scores."""
 
     checks: Sequence[CheckSpec]
-    behind: Judge | None = None
+    behind: core.Judge | None = None
     """The judge; without one the verdict is PASS if every check gives 1, else FAIL."""
 
     @property
@@ -172,7 +164,7 @@ class CheckedJudge:
         """The judge's SPEC, or ``checks`` without a judge."""
         return self.behind.spec if self.behind else "checks"
 
-    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         """Run the checks, then the judge. Raises JudgeError if a check or the judge fails."""
         found = {check.metric: await score(check, case, answer, ask) for check in self.checks}
         scores = {name: one.value for name, one in found.items() if one.value is not None}
@@ -180,7 +172,7 @@ class CheckedJudge:
             return replace(await self.behind.judge(case, answer, ask), scores=scores)
         below = [f"{name}: {found[name].reason}" for name, value in scores.items() if value < 1]
         reason = "; ".join(below) or "every check holds"
-        return Verdict(grade=FAILED if below else PASSED, reason=reason, scores=scores)
+        return core.Verdict(grade=FAILED if below else PASSED, reason=reason, scores=scores)
 
 
 FILE = "adjudications.yaml"
@@ -234,7 +226,7 @@ def answer_digest(item: ItemView, answer: str) -> str:
 class AdjudicatedJudge:
     """Gives a person's verdict on exactly this answer if there is one; else ``behind`` decides."""
 
-    behind: Judge
+    behind: core.Judge
     adjudications: Adjudications
     labels: Collection[str]
     """The verdicts that the item can have."""
@@ -244,7 +236,7 @@ class AdjudicatedJudge:
         """The SPEC of the judge behind it."""
         return self.behind.spec
 
-    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         """Return the person's verdict, without a call, or the judge's.
 
         The reason quotes a judge that needs no call, such as rules. Raises JudgeError for a
@@ -258,19 +250,19 @@ class AdjudicatedJudge:
                 f"{found.name} gave {found.label!r} where {', '.join(sorted(self.labels))} fit; "
                 f"correct the adjudication {found.digest}"
             )
-            raise JudgeError(msg, kind=UNFIT)
-        verdict = Verdict(
+            raise core.JudgeError(msg, kind=UNFIT)
+        verdict = core.Verdict(
             grade=found.label if found.rating is None else None,
             rating=found.rating,
             reason=found.reason_line,
             adjudicated_by=found.name,
         )
-        with suppress(CallError, JudgeError):
+        with suppress(core.CallError, core.JudgeError):
             own = vote_of(self.behind, await self.behind.judge(case, answer, _refuse)).label
             if own:
                 return replace(verdict, reason=f"{found.reason_line}; {self.spec}: {own}")
         return verdict
 
 
-async def _refuse(model: Model, request: Request) -> Reply:
-    raise CallError("adjudicated", f"{model.spec}: a person decided; no call is made")
+async def _refuse(model: core.Model, request: core.Request) -> core.Reply:
+    raise core.CallError("adjudicated", f"{model.spec}: a person decided; no call is made")

@@ -9,29 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from evaluators.core import (
-    Ask,
-    CallError,
-    Case,
-    Judge,
-    JudgeError,
-    Message,
-    Model,
-    Outcome,
-    Reply,
-    Request,
-    Summed,
-)
+from evaluators import core
 from evaluators.extra_metrics import MetricRunner
 from evaluators.judges.ensemble import AdjudicatedJudge, CascadeJudge, CheckedJudge, PanelJudge
 from evaluators.models.spec import Spec
-from evaluators.runtime.budget import (
-    Pricing,
-    longest_reply,
-    most_input_tokens,
-    output_limit,
-    text_bytes,
-)
+from evaluators.runtime import budget
 from evaluators.runtime.engine import Task
 from evaluators.text import request_key
 
@@ -47,7 +29,7 @@ REPLY_TOKENS = 100
 PLACEHOLDER_ANSWER = "A short answer of a sentence or two. " * 10  # about REPLY_TOKENS long
 _NOT_KEPT = "not_kept"
 
-Kept = Callable[[str], Reply | None]
+Kept = Callable[[str], core.Reply | None]
 """The reply kept under a request's key, or None."""
 
 
@@ -56,13 +38,13 @@ class Call:
     """One call of an item."""
 
     spec: str
-    request: Request
+    request: core.Request
     kept: bool
     """Whether the ledger has the reply, so that the call costs nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast(Summed):
+class Forecast(core.Summed):
     """The total of some calls, in estimated tokens and USD; an amount is None without a price.
 
     Repeated questions after an unreadable reply are not included.
@@ -87,27 +69,27 @@ async def calls_ahead(task: Task, kept: Kept) -> list[Call]:
     (calls, ask), judges = _noting(kept), [task.judge]
     try:
         answer = await task.answerer.answer(task.case, task.repeat, ask)
-    except CallError as error:
+    except core.CallError as error:
         if error.kind != _NOT_KEPT:
             return calls
         answer, judges = PLACEHOLDER_ANSWER, list(single_judges(task.judge))
     for judge in judges:
-        with suppress(CallError, JudgeError):
+        with suppress(core.CallError, core.JudgeError):
             await judge.judge(task.case, answer, ask)
     for runner in task.metric_runners:
         calls += await _measured(runner, task.case, answer, kept)
     return calls
 
 
-async def known_outcome(task: Task, kept: Kept) -> Outcome:
+async def known_outcome(task: Task, kept: Kept) -> core.Outcome:
     """Return the outcome that the recorded answer and kept replies give; without them missing."""
     _, ask = _noting(kept)
     try:
         answer = await task.answerer.answer(task.case, task.repeat, ask)
         verdict = await task.judge.judge(task.case, answer, ask)
-    except (CallError, JudgeError) as error:
-        return Outcome(key=task.key, state="missing", kind=error.kind, message=str(error))
-    return Outcome(
+    except (core.CallError, core.JudgeError) as error:
+        return core.Outcome(key=task.key, state="missing", kind=error.kind, message=str(error))
+    return core.Outcome(
         key=task.key,
         state="passed" if task.passes(task.case, verdict) else "failed",
         answer=answer,
@@ -117,35 +99,35 @@ async def known_outcome(task: Task, kept: Kept) -> Outcome:
     )
 
 
-def _noting(kept: Kept) -> tuple[list[Call], Ask]:
+def _noting(kept: Kept) -> tuple[list[Call], core.Ask]:
     """Return a list and an ``ask`` that adds every call to it, and answers from kept replies."""
     calls: list[Call] = []
 
-    async def ask(model: Model, request: Request) -> Reply:
+    async def ask(model: core.Model, request: core.Request) -> core.Reply:
         reply = kept(request_key(model.identity, request))
         calls.append(Call(spec=model.spec, request=request, kept=reply is not None))
         if reply is None:
-            raise CallError(_NOT_KEPT, model.spec)
+            raise core.CallError(_NOT_KEPT, model.spec)
         return reply
 
     return calls, ask
 
 
-async def _measured(runner: MetricRunner, case: Case, answer: str, kept: Kept) -> list[Call]:
+async def _measured(runner: MetricRunner, case: core.Case, answer: str, kept: Kept) -> list[Call]:
     """Return an extra metric's calls; unknown ones are assumed to be like the last known one."""
     calls, ask = _noting(kept)
     try:
         await runner.measure(case, answer, ask)
-    except (CallError, JudgeError):
+    except (core.CallError, core.JudgeError):
         await asyncio.sleep(0)  # concurrent questions of the metric are noted as well
         ahead = [call for call in calls if not call.kept]
         return [*calls, *ahead[-1:] * (runner.spec.calls - len(calls))]
     return calls
 
 
-def single_judges(judge: Judge) -> Iterator[Judge]:
+def single_judges(judge: core.Judge) -> Iterator[core.Judge]:
     """Yield the judges that may be asked, one by one: a panel's members, a cascade's model."""
-    inner: tuple[Judge | None, ...]
+    inner: tuple[core.Judge | None, ...]
     match judge:
         case PanelJudge(judges=inner):
             pass
@@ -158,14 +140,14 @@ def single_judges(judge: Judge) -> Iterator[Judge]:
         yield from single_judges(member)
 
 
-Prefixes = set[tuple[str, Message, str]]
+Prefixes = set[tuple[str, core.Message, str]]
 """Cached system messages, each with its model's SPEC and its tool's name."""
 
 
 def make_forecast(
     calls: Iterable[Call],
     specs: Mapping[str, Spec],
-    pricing: Mapping[str, Pricing | None],
+    pricing: Mapping[str, budget.Pricing | None],
     prefixes: Prefixes | None,
 ) -> Forecast:
     """Return the total of calls; ``specs`` and ``pricing`` are by SPEC.
@@ -179,27 +161,27 @@ def make_forecast(
             total += Forecast(calls=1, kept=1)
             continue
         spec, price = specs[call.spec], pricing.get(call.spec)
-        limit = output_limit(spec, call.request)
-        tokens_in = round(text_bytes(call.request) / BYTES_PER_TOKEN)
+        limit = budget.output_limit(spec, call.request)
+        tokens_in = round(budget.text_bytes(call.request) / BYTES_PER_TOKEN)
         tokens_out = REPLY_TOKENS if limit is None else min(REPLY_TOKENS, limit)
         cost = cached = most = None
         if price is not None:
-            longest = longest_reply(spec, call.request, batch=prefixes is None)
+            longest = budget.longest_reply(spec, call.request, batch=prefixes is None)
             cost = price.cost(tokens_in, tokens_out)
             cached = _cached(call, price, (tokens_in, tokens_out), prefixes)
-            most = price.most(most_input_tokens(call.request), longest)
+            most = price.most(budget.most_input_tokens(call.request), longest)
         total += Forecast(calls=1, tokens_in=tokens_in, tokens_out=tokens_out, cost=cost,
                           known=cost or 0.0, cached=cached, most=most)  # fmt: skip
     return total
 
 
 def _cached(
-    call: Call, price: Pricing, tokens: tuple[int, int], prefixes: Prefixes | None
+    call: Call, price: budget.Pricing, tokens: tuple[int, int], prefixes: Prefixes | None
 ) -> float:
     """Return a call's cost if its provider reads its prefix from a cache, or writes it there."""
     first, *rest = call.request.messages
     shared = replace(call.request, messages=(first,))
-    held = round(text_bytes(shared) / BYTES_PER_TOKEN)
+    held = round(budget.text_bytes(shared) / BYTES_PER_TOKEN)
     if prefixes is None or not rest or held < CACHEABLE_TOKENS:
         return price.cost(*tokens)
     prefix = (call.spec, first, call.request.tool.name if call.request.tool else "")

@@ -5,18 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from evaluators.core import (
-    NOT_ATTEMPTED,
-    Ask,
-    Case,
-    JudgeError,
-    Message,
-    Model,
-    Reply,
-    Request,
-    Tool,
-    Verdict,
-)
+from evaluators import core
 from evaluators.replies.labels import blank, content_free
 from evaluators.replies.readers import Invalid, read_grade, read_rating, read_reason, read_scores
 from evaluators.rubric import BEST, Rubric, chat_messages, combined, encode, fill, shortened
@@ -34,8 +23,11 @@ T = TypeVar("T", str, int, dict[str, int])
 
 
 async def ask_until_read(
-    model: Model, request: Request, ask: Ask, read: Callable[[Reply], T | Invalid]
-) -> tuple[T, Reply]:
+    model: core.Model,
+    request: core.Request,
+    ask: core.Ask,
+    read: Callable[[core.Reply], T | Invalid],
+) -> tuple[T, core.Reply]:
     """Return the first readable reply of three. Raises JudgeError, which names the faults."""
     problems: list[str] = []
     for attempt in range(ATTEMPTS):
@@ -45,10 +37,10 @@ async def ask_until_read(
             return result, reply
         problems.append(result.reason)
     said = "; ".join(problems)
-    raise JudgeError(f"{model.spec}: {len(problems)} replies without a verdict: {said}")
+    raise core.JudgeError(f"{model.spec}: {len(problems)} replies without a verdict: {said}")
 
 
-def judge_messages(rubric: Rubric, case: Case, answer: str) -> tuple[Message, ...]:
+def judge_messages(rubric: Rubric, case: core.Case, answer: str) -> tuple[core.Message, ...]:
     """Return the messages that ask a judge about an answer.
 
     The judged text is hostile: every value is JSON-encoded, and the text around the slots is the
@@ -64,7 +56,7 @@ def judge_messages(rubric: Rubric, case: Case, answer: str) -> tuple[Message, ..
     return chat_messages(rubric.system, fill(rubric.user, values))
 
 
-def tool_of(rubric: Rubric) -> Tool:
+def tool_of(rubric: Rubric) -> core.Tool:
     """Return the function that a judge must call: a reason, unless ``bare``, and its verdict."""
 
     def whole(low: int, high: int) -> dict[str, object]:
@@ -86,28 +78,28 @@ def tool_of(rubric: Rubric) -> Tool:
         fields = {"reason": reason, **fields}
     schema = {"type": "object", "properties": fields, "required": list(fields),
               "additionalProperties": False}  # fmt: skip
-    return Tool(name=name, description=rubric.function or said, schema=schema)
+    return core.Tool(name=name, description=rubric.function or said, schema=schema)
 
 
-def empty_answer_verdict(case: Case, answer: str) -> Verdict | None:
+def empty_answer_verdict(case: core.Case, answer: str) -> core.Verdict | None:
     """Return NOT_ATTEMPTED for an answer without content, else None; no judge is asked."""
     if not content_free(answer, case.golds):
         return None
-    return Verdict(grade=NOT_ATTEMPTED, reason="no content; the judge was not asked")
+    return core.Verdict(grade=core.NOT_ATTEMPTED, reason="no content; the judge was not asked")
 
 
-def empty_answer_rating(case: Case, answer: str) -> Verdict | None:
+def empty_answer_rating(case: core.Case, answer: str) -> core.Verdict | None:
     """Return the rating 1 for a blank answer, else None; no judge is asked."""
     if not blank(answer):
         return None
-    return Verdict(rating=1, reason="an empty answer; the judge was not asked")
+    return core.Verdict(rating=1, reason="an empty answer; the judge was not asked")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricJudge:
     """A model that is asked by a rubric."""
 
-    model: Model
+    model: core.Model
     rubric: Rubric
     repeat: int = 1
     """Counts from 1; a new number has the model judge the same answer again."""
@@ -117,9 +109,9 @@ class RubricJudge:
         """The model's SPEC."""
         return self.model.spec
 
-    def request(self, case: Case, answer: str, tool: Tool | None) -> Request:
+    def request(self, case: core.Case, answer: str, tool: core.Tool | None) -> core.Request:
         """Return the request that asks the model about an answer."""
-        return Request(
+        return core.Request(
             messages=judge_messages(self.rubric, case, answer),
             tool=tool,
             parameters=PARAMETERS,
@@ -132,7 +124,7 @@ class RubricJudge:
 class ChoiceJudge(RubricJudge):
     """A model that grades by a rubric, with a forced call, a letter or JSON."""
 
-    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         """Return the grade, one of the rubric's labels.
 
         An answer without content is NOT_ATTEMPTED without a call, unless the rubric has labels of
@@ -145,23 +137,23 @@ class ChoiceJudge(RubricJudge):
         request = self.request(case, answer, tool)
         read = partial(read_grade, labels=self.rubric.labels)
         grade, reply = await ask_until_read(self.model, request, ask, read)
-        return Verdict(grade=grade, reason=read_reason(reply))
+        return core.Verdict(grade=grade, reason=read_reason(reply))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatingJudge(RubricJudge):
     """A model that rates by a rubric of protocol ``rate``."""
 
-    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         """Return the rating; 1, without a call, for a blank answer. Raises JudgeError."""
         if spared := empty_answer_rating(case, answer):
             return spared
         caps, request = self.rubric.parts, self.request(case, answer, tool_of(self.rubric))
         if not caps:
             rating, reply = await ask_until_read(self.model, request, ask, read_rating)
-            return Verdict(rating=rating, reason=read_reason(reply))
+            return core.Verdict(rating=rating, reason=read_reason(reply))
         read = partial(read_scores, highest={name: len(caps[name]) - 1 for name in caps})
         scores, reply = await ask_until_read(self.model, request, ask, read)
         said = ", ".join(f"{name.replace('_', ' ')} {score}" for name, score in scores.items())
         reason = f"{said}: {read_reason(reply)}"
-        return Verdict(rating=combined(caps, scores), reason=reason, parts=scores)
+        return core.Verdict(rating=combined(caps, scores), reason=reason, parts=scores)

@@ -30,19 +30,7 @@ from deepeval.models import DeepEvalBaseLLM  # noqa: E402
 from deepeval.test_case import LLMTestCase, SingleTurnParams  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
-from evaluators.core import (  # noqa: E402
-    Ask,
-    Case,
-    JudgeError,
-    Message,
-    Model,
-    QAError,
-    Reply,
-    Request,
-    Usage,
-    UsageError,
-    Verdict,
-)
+from evaluators import core  # noqa: E402
 from evaluators.extra_metrics import METRICS, MetricSpec  # noqa: E402
 from evaluators.judge_spec import PanelSpec  # noqa: E402
 from evaluators.judges.factory import Place, connect_judges, rubric_for  # noqa: E402
@@ -62,7 +50,7 @@ PARAMETERS = {"temperature": 0, "max_tokens": 4096}
 FENCED = re.compile(r"```(?:json)?(.*)```", re.DOTALL | re.IGNORECASE)
 
 
-def read_text(schema: type[BaseModel] | None, reply: Reply) -> str | Invalid:
+def read_text(schema: type[BaseModel] | None, reply: core.Reply) -> str | Invalid:
     """Return a reply's text, without a Markdown fence; with a schema, the JSON that follows it."""
     if cut := unfinished(reply.finish):
         return cut
@@ -86,7 +74,7 @@ def read_text(schema: type[BaseModel] | None, reply: Reply) -> str | Invalid:
 class Bridge(DeepEvalBaseLLM):  # type: ignore[no-untyped-call]
     """One of our models, called by deepeval through our ledger and limits; only asynchronously."""
 
-    def __init__(self, model: Model, ask: Ask) -> None:
+    def __init__(self, model: core.Model, ask: core.Ask) -> None:
         self._asked = model
         self._ask = ask
         super().__init__()
@@ -105,8 +93,8 @@ class Bridge(DeepEvalBaseLLM):  # type: ignore[no-untyped-call]
 
     async def a_generate(self, prompt: str, schema: type[BaseModel] | None = None) -> Any:
         """Return the text, or an instance of ``schema``. Raises CallError or JudgeError."""
-        request = Request(
-            messages=(Message(role="user", content=sendable(prompt)),),
+        request = core.Request(
+            messages=(core.Message(role="user", content=sendable(prompt)),),
             parameters=PARAMETERS,
             version=f"deepeval {schema.__name__}" if schema else "deepeval",
         )
@@ -126,9 +114,9 @@ class DeepEvalMetricRunner:
     """One of deepeval's metrics, judged by one of our models."""
 
     spec: MetricSpec
-    model: Model
+    model: core.Model
 
-    async def measure(self, case: Case, answer: str, ask: Ask) -> float:
+    async def measure(self, case: core.Case, answer: str, ask: core.Ask) -> float:
         """Return the metric's score, from 0 to 1. Raises CallError or JudgeError."""
         name, context = self.spec.name, [case.context] if case.context else None
         metric = build(self.spec, Bridge(self.model, ask))
@@ -147,23 +135,25 @@ class DeepEvalMetricRunner:
             kind = NOT_MEASURABLE if isinstance(error, MissingTestCaseParamsError) else FAILED
             line = one_line(mask(f"{type(error).__name__}: {error}"))
             link: BaseException | None = error  # an error of ours may have caused deepeval's
-            while link is not None and not isinstance(link, QAError):
+            while link is not None and not isinstance(link, core.QAError):
                 link = link.__cause__ or link.__context__
-            found = link or JudgeError(f"{name}: {line}", kind=kind)
+            found = link or core.JudgeError(f"{name}: {line}", kind=kind)
         else:
             if isinstance(score, int | float) and 0 <= score <= 1:
                 return float(score)
-            found = JudgeError(f"{name}: the score is {str(score)[:40]}, not a number from 0 to 1")
+            found = core.JudgeError(
+                f"{name}: the score is {str(score)[:40]}, not a number from 0 to 1"
+            )
         raise found
 
 
 def metric_runners_of(
-    specs: Sequence[MetricSpec], model: Model
+    specs: Sequence[MetricSpec], model: core.Model
 ) -> tuple[DeepEvalMetricRunner, ...]:
     """Return what runs these metrics on this model."""
 
-    async def ask_nobody(model: Model, request: Request) -> Reply:
-        raise UsageError(f"{model.spec}: nobody is asked here")
+    async def ask_nobody(model: core.Model, request: core.Request) -> core.Reply:
+        raise core.UsageError(f"{model.spec}: nobody is asked here")
 
     with warnings.catch_warnings():
         # deepeval warns once a process that scores were the other way round before 4.3.
@@ -237,24 +227,24 @@ class JudgeMetric(BaseMetric):  # type: ignore[no-untyped-call]
         await asyncio.wait([asked := asyncio.wrap_future(self._ask(test_case))])
         return self._settled(asked.result)
 
-    def _ask(self, test_case: LLMTestCase) -> Future[tuple[Verdict, Usage]]:
+    def _ask(self, test_case: LLMTestCase) -> Future[tuple[core.Verdict, core.Usage]]:
         self.score = self.success = self.reason = self.error = None
         for name in ("input", "actual_output", "expected_output"):
             if not isinstance(getattr(test_case, name), str):
                 raise MissingTestCaseParamsError(f"'{name}' cannot be None for the 'Judge' metric")
         shown: Sequence[object] = test_case.retrieval_context or test_case.context or []
         context = "\n\n".join(str(getattr(part, "context", part)) for part in shown)
-        case = Case(id="deepeval", dataset="deepeval", language=self.language, row=1,
+        case = core.Case(id="deepeval", dataset="deepeval", language=self.language, row=1,
                     question=test_case.input, golds=(str(test_case.expected_output),),
                     context=context)  # fmt: skip
 
-        async def judged(caller: Caller) -> tuple[Verdict, Usage]:
+        async def judged(caller: Caller) -> tuple[core.Verdict, core.Usage]:
             ask = caller.metered(meter := Meter(price=caller.price))
             return await self._asked.judge(case, str(test_case.actual_output), ask), meter.usage
 
         return self.judge.submit(judged)
 
-    def _settled(self, result: Callable[[], tuple[Verdict, Usage]]) -> float:
+    def _settled(self, result: Callable[[], tuple[core.Verdict, core.Usage]]) -> float:
         self.evaluation_cost = self.input_tokens = self.output_tokens = None
         try:
             verdict, usage = result()

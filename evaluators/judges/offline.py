@@ -12,17 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar
 
-from evaluators.core import (
-    GRADES,
-    UNANSWERED,
-    Ask,
-    Case,
-    Judge,
-    JudgeError,
-    QAError,
-    UsageError,
-    Verdict,
-)
+from evaluators import core
 from evaluators.judge_spec import LEXICAL, PYTHON
 from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.lexical.tables import read, tables, within_limit
@@ -32,7 +22,7 @@ from evaluators.text import mask, one_line
 from evaluators.user_code import load_named, off_the_loop
 
 
-def offline_judge(name: str, style: Style, labels: Sequence[str] = GRADES) -> Judge:
+def offline_judge(name: str, style: Style, labels: Sequence[str] = core.GRADES) -> core.Judge:
     """Return the judge that ``--judge`` knows by this name. Raises UsageError."""
     if name != LEXICAL:
         load_class(name)
@@ -44,7 +34,7 @@ def offline_judge(name: str, style: Style, labels: Sequence[str] = GRADES) -> Ju
 
 def can_settle(name: str, style: Style, labels: Sequence[str]) -> bool:
     """Return whether rules may decide before a model: not ratings, and ``lexical`` only grades."""
-    return style == "graded" and (name != LEXICAL or tuple(labels) == GRADES)
+    return style == "graded" and (name != LEXICAL or tuple(labels) == core.GRADES)
 
 
 @cache
@@ -52,15 +42,15 @@ def load_class(name: str) -> type:
     """Return the class of ``python:MODULE:CLASS``. Raises UsageError for one that cannot judge."""
     _, found = load_named(name.removeprefix(PYTHON), f"--judge {name}", "class")
     if not inspect.isclass(found):
-        raise UsageError(f"--judge {name}: no class, and a judge is one; give its name")
+        raise core.UsageError(f"--judge {name}: no class, and a judge is one; give its name")
     if not inspect.iscoroutinefunction(getattr(found, "judge", None)):
         wanted = "`async def judge(self, case, answer, ask)`"
-        raise UsageError(f"--judge {name}: {found.__name__} has no {wanted}; add it")
+        raise core.UsageError(f"--judge {name}: {found.__name__} has no {wanted}; add it")
     return found
 
 
 @cache
-def _instance(name: str) -> Judge:
+def _instance(name: str) -> core.Judge:
     return load_class(name)()  # type: ignore[no-any-return]
 
 
@@ -72,28 +62,28 @@ class PythonJudge:
     style: Style
     labels: tuple[str, ...]
 
-    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         """Return its verdict. Raises JudgeError if it fails; after 10 s it is ``judge_timeout``."""
         try:
             rules = _instance(self.spec)
             verdict = await off_the_loop(
                 self.spec, lambda there: asyncio.run(rules.judge(case, answer, there)), ask
             )
-            if not isinstance(verdict, Verdict):
+            if not isinstance(verdict, core.Verdict):
                 said = f"{self.spec}: want a Verdict, got {verdict!r:.60}"
-                raise JudgeError(said, kind="judge_failed")
-        except QAError:
+                raise core.JudgeError(said, kind="judge_failed")
+        except core.QAError:
             raise
         except Exception as error:  # the user's code may raise anything
             msg = f"{self.spec}: {one_line(mask(f'{type(error).__name__}: {error}'))}"
-            raise JudgeError(msg, kind="judge_failed") from error
+            raise core.JudgeError(msg, kind="judge_failed") from error
         if self.style == "rated" and verdict.rating in range(1, 11):
             return replace(verdict, grade=None)
         if self.style == "graded" and verdict.grade in self.labels:
             return replace(verdict, rating=None)
         wanted = ", ".join(self.labels) if self.style == "graded" else "a rating of 1 to 10"
         said = f"got grade {verdict.grade!r}, rating {verdict.rating!r}"
-        raise JudgeError(f"{self.spec}: want {wanted}; {said}")
+        raise core.JudgeError(f"{self.spec}: want {wanted}; {said}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,12 +95,12 @@ class YesNoJudge:
 
     spec: ClassVar = "rule:yes_no"
 
-    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         """Return YES, NO or UNANSWERED. The gold label is compared elsewhere."""
         found = read_yes_no(answer, "stop", self.yes, self.no)
         if isinstance(found, Invalid):
-            return Verdict(grade=UNANSWERED, reason=found.reason)
-        return Verdict(grade=found, reason="the answer's own label")
+            return core.Verdict(grade=core.UNANSWERED, reason=found.reason)
+        return core.Verdict(grade=found, reason="the answer's own label")
 
 
 _STEM = 6  # letters by which two forms of one word are taken for the same
@@ -122,15 +112,15 @@ class OverlapRater:
 
     spec = "lexical"
 
-    async def judge(self, case: Case, answer: str, ask: Ask) -> Verdict:
+    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         """Return the answer's rating. Raises JudgeError for an item without an expert answer."""
         if not case.expected.strip():
             msg = "no expert answer to compare with; only a model can rate this item"
-            raise JudgeError(msg, kind="no_expert_answer")
+            raise core.JudgeError(msg, kind="no_expert_answer")
         return rate(case, answer)
 
 
-def rate(case: Case, answer: str) -> Verdict:
+def rate(case: core.Case, answer: str) -> core.Verdict:
     """Return a rating of 1 (nothing shared) to 10 (the same words and numbers).
 
     It is the harmonic mean of precision and recall over content words and numbers; a word of the
@@ -150,4 +140,4 @@ def rate(case: Case, answer: str) -> Verdict:
     )
     score = 2 * shared / sum(both) if sum(both) else 0.0
     reason = f"shared words and numbers {score:.2f} (placeholder judge)"
-    return Verdict(rating=1 + round(9 * score), reason=reason)
+    return core.Verdict(rating=1 + round(9 * score), reason=reason)
