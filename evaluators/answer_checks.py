@@ -24,16 +24,12 @@ from evaluators.user_code import RULE_SECONDS, apart, in_thread, load_named, off
 _WORD = re.compile(r"\w+")
 
 
-@cache
-def _sacrebleu(name: str) -> Any:
+def _sacrebleu(name: str, case: Case, answer: str) -> float:
     from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415
     from sacrebleu.metrics.chrf import CHRF  # noqa: PLC0415
 
-    return BLEU(effective_order=True) if name == "bleu" else CHRF()
-
-
-def _sacrebleu_score(name: str, case: Case, answer: str) -> float:
-    score = float(_sacrebleu(name).sentence_score(answer, _golds(case)).score)
+    metric = BLEU(effective_order=True) if name == "bleu" else CHRF()
+    score = float(metric.sentence_score(answer, _golds(case)).score)
     return min(1.0, max(0.0, score / 100))  # rounding may end above 1
 
 
@@ -53,8 +49,8 @@ def _golds(case: Case) -> list[str]:
 
 
 WORDING_METRICS: Mapping[str, Callable[[Case, str], float]] = {
-    "bleu": partial(_sacrebleu_score, "bleu"),  # Papineni et al. 2002; sacrebleu, Post 2018
-    "chrf": partial(_sacrebleu_score, "chrf"),  # chrF2, Popović 2015; suits inflected languages
+    "bleu": partial(_sacrebleu, "bleu"),  # Papineni et al. 2002; sacrebleu, Post 2018
+    "chrf": partial(_sacrebleu, "chrf"),  # chrF2, Popović 2015; suits inflected languages
     "rouge_l": _rouge_l,  # F1 with the nearest gold, Lin 2004; for any script
 }
 """By their names in data sets: from 0 to 1, over the golds."""

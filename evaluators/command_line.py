@@ -94,6 +94,9 @@ class Program:
 
     def _parser(self) -> argparse.ArgumentParser:
         listed = "\n".join(f"  {name:<10}{one.help}" for name, one in self.commands.items())
+        installed = "(run from its source, not installed)"
+        with suppress(PackageNotFoundError):
+            installed = version("qagate")
         parser = CommandParser(
             prog="qagate",
             usage="qagate [-h] [--version] COMMAND …",
@@ -101,18 +104,11 @@ class Program:
             epilog=f"{self.note}\neach command says more: qagate COMMAND --help",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        parser.add_argument("--version", action="version", version=f"qagate {_version()}")
+        parser.add_argument("--version", action="version", version=f"qagate {installed}")
         parser.add_argument(
             "command", choices=list(self.commands), metavar="COMMAND", help="one of these"
         )
         return parser
-
-
-def _version() -> str:
-    try:
-        return version("qagate")
-    except PackageNotFoundError:
-        return "(run from its source, not installed)"
 
 
 class CommandParser(argparse.ArgumentParser):

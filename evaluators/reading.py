@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from evaluators.core import UsageError
 from evaluators.text import hint, mask, shown
@@ -159,10 +159,10 @@ def load_yaml(path: Path, limit: int = MAX_YAML_BYTES, more: str = "") -> object
     file and line for tags, repeated keys, deep nesting, a second document, and aliases that repeat
     more than ``MAX_ALIASED`` values; and as ``read_text``.
     """
-    import yaml  # here and below: workers do not need PyYAML
+    import yaml  # workers do not need it
 
     text = read_text(path, limit, more)
-    reader = _YamlReader(path, yaml.parse(text, Loader=yaml.CSafeLoader))
+    reader = _YamlReader(yaml, path, yaml.parse(text, Loader=yaml.CSafeLoader))
     try:
         documents = [reader.node(next(reader.events)) for _ in reader.starts()]
     except yaml.MarkedYAMLError as error:
@@ -177,6 +177,8 @@ def load_yaml(path: Path, limit: int = MAX_YAML_BYTES, more: str = "") -> object
 class _YamlReader:
     """Builds Map, Seq and str from PyYAML's events, in one pass."""
 
+    yaml: Any
+    """PyYAML: workers do not load it."""
     path: Path
     events: "Iterator[yaml.Event]"
     anchored: dict[str, object] = field(default_factory=dict)
@@ -186,9 +188,7 @@ class _YamlReader:
 
     def starts(self) -> "Iterator[yaml.Event]":
         """Yield the event that starts the document. Raises UsageError for a second one."""
-        import yaml
-
-        starts = (event for event in self.events if isinstance(event, yaml.DocumentStartEvent))
+        starts = (event for event in self.events if isinstance(event, self.yaml.DocumentStartEvent))
         for number, event in enumerate(starts):
             if number:
                 raise self.refused(event, "a second document; one file holds one")
@@ -196,9 +196,7 @@ class _YamlReader:
 
     def node(self, event: "yaml.Event", depth: int = 0) -> object:
         """Return the value that starts with this event, inside ``depth`` collections."""
-        import yaml
-
-        if isinstance(event, yaml.AliasEvent):
+        if isinstance(event, self.yaml.AliasEvent):
             return self.alias(event, depth)
         made = self.value(event, depth)
         if anchor := getattr(event, "anchor", None):
@@ -219,16 +217,14 @@ class _YamlReader:
 
     def value(self, event: "yaml.Event", depth: int) -> object:
         """Return the value that starts with this event, which is no alias."""
-        import yaml
-
         tag = getattr(event, "tag", None)
         if tag not in (None, "!"):
             raise self.refused(event, f"tag {tag!r} is not allowed; write a plain value")
-        if isinstance(event, yaml.ScalarEvent):
+        if isinstance(event, self.yaml.ScalarEvent):
             return "" if not event.style and event.value in NULLS else str(event.value)
         if depth == MAX_YAML_DEPTH:
             raise self.refused(event, f"nested deeper than {MAX_YAML_DEPTH} levels")
-        if isinstance(event, yaml.MappingStartEvent):
+        if isinstance(event, self.yaml.MappingStartEvent):
             return self.mapping(event, depth + 1)
         items = Seq(_line(event))
         for child in self.children():
@@ -238,12 +234,10 @@ class _YamlReader:
 
     def mapping(self, start: "yaml.Event", depth: int) -> Map:
         """Return the mapping that starts with this event."""
-        import yaml
-
         found = Map(_line(start))
         for event in self.children():
             self.node(event, depth)
-            if not isinstance(event, yaml.ScalarEvent):
+            if not isinstance(event, self.yaml.ScalarEvent):
                 raise self.refused(event, "a key must be plain text")
             key = str(event.value)
             if key in found:
@@ -258,9 +252,7 @@ class _YamlReader:
 
     def children(self) -> "Iterator[yaml.Event]":
         """Yield the first event of each value in the collection just started."""
-        import yaml
-
-        while not isinstance(event := next(self.events), yaml.CollectionEndEvent):
+        while not isinstance(event := next(self.events), self.yaml.CollectionEndEvent):
             yield event
 
     def refused(self, event: "yaml.Event", what: str) -> UsageError:

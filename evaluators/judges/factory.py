@@ -7,14 +7,9 @@ from pathlib import Path
 
 from evaluators.core import GRADES, Judge, Model, UsageError
 from evaluators.judge_spec import BEFORE, LEXICAL, PYTHON, JudgeSpec, PanelSpec
+from evaluators.judges import llm
 from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
 from evaluators.judges.lexical.tables import own_files
-from evaluators.judges.llm import (
-    ChoiceJudge,
-    RatingJudge,
-    empty_answer_rating,
-    empty_answer_verdict,
-)
 from evaluators.judges.offline import can_settle, load_class, offline_judge
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
@@ -75,8 +70,8 @@ class JudgeFactory:
         if not self.spec.is_panel:
             return members[0]
         if place.style == "rated":
-            return PanelJudge(judges=members, rating=True, spared=empty_answer_rating)
-        spared = empty_answer_verdict if place.labels == GRADES else None
+            return PanelJudge(judges=members, rating=True, spared=llm.empty_answer_rating)
+        spared = llm.empty_answer_verdict if place.labels == GRADES else None
         return PanelJudge(judges=members, spared=spared)
 
     def _member(self, one: JudgeSpec, place: Place) -> Judge:
@@ -91,7 +86,7 @@ class JudgeFactory:
             raise UsageError(
                 f"{place.name}: an LLM judge needs a rubric; name one in its dataset.yaml"
             )
-        kind = RatingJudge if place.style == "rated" else ChoiceJudge
+        kind = llm.RatingJudge if place.style == "rated" else llm.ChoiceJudge
         model = kind(model=self.models[one.model], rubric=place.rubric, repeat=place.repeat)
         if not one.is_cascade or not can_settle(one.rules, place.style, place.labels):
             return model  # the rules of a cascade may not be able to settle anything
@@ -170,12 +165,9 @@ def rubric_for(name: str, language: str, style: Style | None = None) -> Rubric:
         paths = (RUBRICS / f"{name}.{code}.yaml" for code in codes)
         path = next((path for path in paths if path.is_file()), None)
         if path is None:
-            known = ", ".join(
-                sorted({path.name.split(".")[0] for path in RUBRICS.glob("*.*.yaml")})
-            )
-            raise UsageError(
-                f"--rubric {name!r}: not known; known: {known}, or the path of a rubric file"
-            )
+            known = sorted({path.name.split(".")[0] for path in RUBRICS.glob("*.*.yaml")})
+            listed = ", ".join([*known, "or the path of a rubric file"])
+            raise UsageError(f"--rubric {name!r}: not known; known: {listed}")
         rubric = load_rubric(path)
     if style and rubric.style != style:
         other = "ratings" if rubric.style == "rated" else "grades"

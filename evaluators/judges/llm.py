@@ -83,16 +83,14 @@ def tool_of(rubric: Rubric) -> core.Tool:
 
 def empty_answer_verdict(case: core.Case, answer: str) -> core.Verdict | None:
     """Return NOT_ATTEMPTED for an answer without content, else None; no judge is asked."""
-    if not content_free(answer, case.golds):
-        return None
-    return core.Verdict(grade=core.NOT_ATTEMPTED, reason="no content; the judge was not asked")
+    made = core.Verdict(grade=core.NOT_ATTEMPTED, reason="no content; the judge was not asked")
+    return made if content_free(answer, case.golds) else None
 
 
 def empty_answer_rating(case: core.Case, answer: str) -> core.Verdict | None:
     """Return the rating 1 for a blank answer, else None; no judge is asked."""
-    if not blank(answer):
-        return None
-    return core.Verdict(rating=1, reason="an empty answer; the judge was not asked")
+    made = core.Verdict(rating=1, reason="an empty answer; the judge was not asked")
+    return made if blank(answer) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
