@@ -58,10 +58,6 @@ def read_text(path: Path, limit: int = MAX_BYTES, more: str = "") -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"{path}: cannot be read ({reason}); check the path") from None
-    return _decode(path, raw)
-
-
-def _decode(path: Path, raw: bytes) -> str:
     if what := next((what for mark, what in ARCHIVES.items() if raw.startswith(mark)), ""):
         raise UsageError(f"{path}: {what}; archives are not read, give the text file itself")
     if b"\0" in raw[:2] or raw[:2] in UTF_16:

@@ -21,22 +21,14 @@ from evaluators.text import UNSAFE, digest, escaped, sendable
 ANSWER_BYTES = 32_000
 """The most of an answer that a judge is shown, in bytes of UTF-8."""
 
-_NAMES: Mapping[str, str] = {
-    "question": "question",
-    "input": "question",
-    "context": "context",
-    "passage": "context",
-    "paragraph": "context",
-    "target": "target",
-    "expected": "target",
-    "answer": "target",
-    "gold": "target",
-    "predicted_answer": "predicted_answer",
-    "prediction": "predicted_answer",
-    "output": "predicted_answer",
-    "submission": "predicted_answer",
+_SYNONYMS = {
+    "question": "question input",
+    "context": "context passage paragraph",
+    "target": "target expected answer gold",
+    "predicted_answer": "predicted_answer prediction output submission",
     "examples": "examples",
 }
+_NAMES = {word: name for name, words in _SYNONYMS.items() for word in words.split()}
 _NAME = "|".join(_NAMES)
 _CHAT_TOKEN = re.compile(
     r"<|\[(?=/?(?:[A-Z]|[a-z]MASK\]"
@@ -179,11 +171,6 @@ class Rubric:
         """``graded`` or ``rated``."""
         return "rated" if self.protocol == "rate" else "graded"
 
-    @property
-    def has_own_labels(self) -> bool:
-        """Whether its grades are not CORRECT, INCORRECT and NOT_ATTEMPTED."""
-        return self.labels != GRADES
-
 
 MOST_LABELS = 26  # each has a letter
 _LABEL = re.compile(r"[^\W\d_][^\n\r\t\"]{0,39}")
@@ -233,7 +220,7 @@ def load_rubric(path: Path) -> Rubric:
     protocol: Protocol = settings.one_of("protocol", get_args(Protocol))
     system, user = _messages(settings)
     _check_places(settings, system, user)
-    labels = _labels(settings, protocol)
+    labels, passing = _labels(settings, protocol)
     for key in _RATED_KEYS:
         if key in settings.values and protocol != "rate":
             raise settings.problem(key, "only with protocol 'rate'; take it out")
@@ -247,7 +234,7 @@ def load_rubric(path: Path) -> Rubric:
         system=fill(system, rendered),
         user=fill(user, rendered),
         labels=labels,
-        passing=_passing(settings, labels),
+        passing=passing,
         parts=read_caps(settings),
         pass_bar=settings.whole("pass_bar", 1, 10) or PASS_BAR,
     )
@@ -329,33 +316,25 @@ def _check_places(settings: Settings, system: str, user: str) -> None:
         raise settings.problem(key="examples", what=what)
 
 
-def _labels(settings: Settings, protocol: Protocol) -> tuple[str, ...]:
-    """Return the grades that a rubric names; by default the usual three."""
-    labels = settings.words("labels")
-    problem = ""
-    if "labels" in settings.values and protocol == "rate":
+def _labels(settings: Settings, protocol: Protocol) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the grades that a rubric names, and those that pass; by default the usual ones."""
+    labels, passing = settings.words("labels"), settings.words("passing")
+    key, problem, is_own = "labels", "", "labels" in settings.values
+    if is_own and protocol == "rate":
         problem = "want a list of grades, and no protocol 'rate'"
     elif wrong := next((label for label in labels if not _LABEL.fullmatch(label)), ""):
         problem = f"want words of at most 40 characters, got {wrong!r:.60}"
-    elif "labels" in settings.values and not 2 <= len(labels) <= MOST_LABELS:
+    elif is_own and not 2 <= len(labels) <= MOST_LABELS:
         problem = f"want 2 to {MOST_LABELS} labels, got {len(labels)}"
     elif len({label.casefold() for label in labels}) < len(labels):
         problem = "a label stands twice; keep one"
+    elif bool(passing) != is_own:
+        key, problem = "passing", "the keys 'labels' and 'passing' go together; one is missing"
+    elif wrong := next((label for label in passing if label not in labels), ""):
+        key, problem = "passing", f"want one of {', '.join(labels)}, got {wrong!r:.60}"
     if problem:
-        raise settings.problem(key="labels", what=problem)
-    return labels or GRADES
-
-
-def _passing(settings: Settings, labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels that pass; a rubric with labels of its own must name them."""
-    passing = settings.words("passing")
-    if bool(passing) != ("labels" in settings.values):
-        what = "the keys 'labels' and 'passing' go together; one is missing"
-        raise settings.problem(key="passing", what=what)
-    for label in passing:
-        if label not in labels:
-            raise settings.problem("passing", f"want one of {', '.join(labels)}, got {label!r:.60}")
-    return passing or (CORRECT,)
+        raise settings.problem(key, problem)
+    return labels or GRADES, passing or (CORRECT,)
 
 
 def read_scores(holder: Settings, key: str, rubric: Rubric) -> dict[str, float]:

@@ -253,11 +253,9 @@ def hint(word: str, known: Iterable[str]) -> str:
     known = list(known)
     lower = {name.casefold(): name for name in known}
     close = get_close_matches(word[:SHOWN].casefold(), lower, n=1)
-    return (
-        f"did you mean {lower[close[0]]!r}?"
-        if close
-        else f"known: {one_line(mask(', '.join(known)))}"
-    )
+    if close:
+        return f"did you mean {lower[close[0]]!r}?"
+    return f"known: {one_line(mask(', '.join(known)))}"
 
 
 def encodable(text: str) -> bool:

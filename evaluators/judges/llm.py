@@ -129,7 +129,7 @@ class ChoiceJudge(RubricJudge):
         its own. Raises JudgeError after three unreadable replies.
         """
         spared = empty_answer_verdict(case, answer)
-        if spared and not self.rubric.has_own_labels:
+        if spared and self.rubric.labels == core.GRADES:
             return spared
         tool = tool_of(self.rubric) if self.rubric.protocol == "tool" else None
         request = self.request(case, answer, tool)
