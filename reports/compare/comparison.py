@@ -19,9 +19,8 @@ from reports.compare.pairs import (
     interval_at_any_look,
     paired_difference,
 )
-from reports.run.baseline import Baseline
+from reports.run.baseline import Baseline, named_model
 from reports.run.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
-from reports.run.provenance import named_model
 from reports.run.record import Record
 
 NAMED = 3  # missing slices in a line

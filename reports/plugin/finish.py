@@ -27,8 +27,8 @@ from reports.plugin.worker import gc_paused
 from reports.render import console, html, words
 from reports.render.writer import append_summary, write
 from reports.run import clean
+from reports.run.baseline import OutcomeFacts, provenance
 from reports.run.json_data import ordered
-from reports.run.provenance import OutcomeFacts, provenance
 from reports.run.report import WARNING, Report, SessionStatus, SliceSummary
 from reports.run.report_folder import previous
 from reports.run.transcripts import of_ledger

@@ -11,8 +11,8 @@ from evaluators.runtime.budget import part_of_cost
 from evaluators.statistics.intervals import UNDEFINED, Estimate, number
 from evaluators.statistics.metrics import DROP, RISE, USAGE, floor_ends, headlines
 from reports.run import clean
+from reports.run.baseline import named_model
 from reports.run.evidence import Change, UsageShift
-from reports.run.provenance import named_model
 from reports.run.record import Record
 from reports.run.report import GateResult, Report, SliceSummary
 

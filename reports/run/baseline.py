@@ -1,21 +1,123 @@
-"""The run to compare with: what its ``run.json`` says, and why a difference to it may not count."""
+"""What a run was asked with, and the earlier run to compare with: may a difference count."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from cases.dataset import Slice
+from cases.dataset import Plan, PlannedItem, Selection, Slice
+from evaluators.answer_checks import version_of
 from evaluators.answerers import RECORDED
+from evaluators.core import Outcome
 from evaluators.judge_spec import LEXICAL, PanelSpec, known_names
 from evaluators.judges.ensemble import Adjudications
 from evaluators.text import mask, one_line
 from reports.run.evidence import AuditPlan
 from reports.run.json_data import inner
-from reports.run.record import Record, by_slice
+from reports.run.record import Record, by_slice, total_cost
 from reports.run.report import Role, SliceSummary
 from reports.run.run_json import load_run, sample_of
+
+PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "numpy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeFacts:
+    """What a report says of all outcomes together; nothing of a single item is kept."""
+
+    slices: AbstractSet[str]
+    """The names of those with an outcome."""
+    models: AbstractSet[str]
+    """As the providers named them, as are the judges."""
+    judges: AbstractSet[str]
+    replies: Mapping[str, int]
+    """How many verdicts there are, and how many rest on replies that others paid for."""
+    unpriced: bool
+    """Whether some cost is not known."""
+    known: float
+    """What is known of the cost, in USD."""
+    answering: float | None
+    """What the answers cost in USD; None if that is not known."""
+    unmeasured: Mapping[str, tuple[int, str]]
+    """For each extra metric, how many items lack it, and why the first does."""
+
+    @classmethod
+    def of(cls, outcomes: Iterable[tuple[PlannedItem, Outcome]]) -> "OutcomeFacts":
+        """Return the facts of all of these."""
+        ended = list(outcomes)
+        every = [outcome for _, outcome in ended]
+        usages = [(one.usage, one.answering) for one in every if one.state in ("passed", "failed")]
+        lacking: dict[str, list[str]] = {}
+        for one in every:
+            for name, why in one.unmeasured.items():
+                lacking.setdefault(name, []).append(why)
+        return cls(
+            slices={item.slice.name for item, _ in ended},
+            models={one.model for one in every} - {""},
+            judges={one.judge for one in every} - {""},
+            replies={
+                "verdicts": len(usages),
+                "earlier": sum(whole.earlier > 0 for whole, _ in usages),
+                "imported": sum(whole.imported > 0 for whole, _ in usages),
+                "answers": sum(answer.earlier > 0 for _, answer in usages),
+                "judgements": sum(whole.earlier > answer.earlier for whole, answer in usages),
+            },
+            unpriced=any(one.usage.cost is None for one in every),
+            known=sum(one.usage.known for one in every),
+            answering=total_cost(one.answering.cost for one in every),
+            unmeasured={name: (len(whys), whys[0]) for name, whys in lacking.items()},
+        )
+
+
+def provenance(
+    plan: Plan, choice: Selection, found: OutcomeFacts, specs: Mapping[str, object]
+) -> dict[str, object]:
+    """Return what reproduces the run; ``specs`` name ``model`` and ``judge``, without keys."""
+    slices = {one.name: one for part in plan.datasets for one in part.slices.values()}
+    return {
+        **specs,
+        "models_returned": sorted(found.models),
+        "judges_returned": sorted(found.judges),
+        "slices": {
+            name: {
+                "file": slice_.path.name,
+                "data_sha256": plan.hashes.get(name, ""),
+                "prompt": slice_.prompt.version if slice_.prompt else "",
+                "rubric": slice_.rubric.version if slice_.rubric else "",
+                "pass_bar": slice_.pass_bar if slice_.kind.rated else None,
+                "metrics": [asdict(metric) for metric in slice_.metrics],
+                "checks": [
+                    {**asdict(check), "version": version_of(check)} for check in slice_.checks
+                ],
+            }
+            for name, slice_ in sorted(slices.items())
+            if name in found.slices
+        },
+        "limit": choice.limit,
+        "seed": choice.seed,
+        "repeats": choice.repeats,
+        "python": platform.python_version(),
+        "packages": dict(map(_version, PACKAGES)),
+    }
+
+
+def named_model(model: str, provenance: object) -> str:
+    """Return a model's name; of recorded answers with their file. Takes any run's provenance."""
+    slices = inner(provenance, "slices")
+    files = {str(inner(slices, name).get("file", "")) for name in slices}
+    named = model == RECORDED and len(files) == 1 and "" not in files
+    return f"{model} ({files.pop()})" if named else model
+
+
+def _version(package: str) -> tuple[str, str]:
+    try:
+        return package, version(package)
+    except PackageNotFoundError:
+        return package, "not installed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +187,9 @@ def changed_judge(
     if graded and differs:
         return f"the judge changed from {', '.join(sorted(was))} to {', '.join(sorted(is_))}"
     rubric = inner(baseline.run, "provenance", "slices", slice_.name).get("rubric")
-    version = slice_.rubric.version if slice_.rubric else ""
-    if graded and rubric is not None and rubric != version:
-        return f"the rubric changed from {rubric} to {version}"
+    now_asked = slice_.rubric.version if slice_.rubric else ""
+    if graded and rubric is not None and rubric != now_asked:
+        return f"the rubric changed from {rubric} to {now_asked}"
     return ""
 
 

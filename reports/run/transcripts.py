@@ -7,7 +7,7 @@ one for each long text, before the first call that names it. API keys in it are 
 import gzip
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -123,35 +123,29 @@ class SentCall:
     key: str
     spec: str
     """The SPEC of the model."""
-    request: Request | None
-    """None where none is kept."""
     reply: Reply | None
     """None where the call failed."""
+    request: Request | None = None
+    """None where none is kept."""
     is_damaged: bool = False
     """Whether the ledger's copy of the request is damaged."""
-    is_exact: bool
+    is_exact: bool = False
     """Whether the key, the hash of all that was asked, fits the request."""
 
 
 def calls_of(source: Source, keys: Sequence[str]) -> dict[str, SentCall]:
     """Return these calls by key, as far as they are kept. Raises UsageError for odd lines."""
-    texts: dict[str, str] = {}
-    calls: dict[str, Mapping[str, Any]] = {}
+    texts, calls, lost = dict[str, Any](), dict[str, Any](), {"content": "(not kept)"}
     for line in source(keys):
-        one = json.loads(line.json)
-        if line.is_call:
-            calls[line.key] = one
-        else:
-            texts[line.key] = one["content"]
+        (calls if line.is_call else texts)[line.key] = json.loads(line.json)
     found: dict[str, SentCall] = {}
     try:
         for key, one in ((key, calls[key]) for key in keys if key in calls):
             reply = one["reply"] and decode(Reply, one["reply"])
-            call = SentCall(key=one["call"], spec=reply.model if reply else "", request=None,
-                            is_exact=False,
-                            reply=reply, is_damaged=bool(one.get("damaged")))  # fmt: skip
+            call = SentCall(key=one["call"], spec=reply.model if reply else "", reply=reply,
+                            is_damaged=bool(one.get("damaged")))  # fmt: skip
             if one["sent"] is not None:
-                frame, fields = whole(one["sent"], lambda name: texts.get(name, "(not kept)"))
+                frame, fields = whole(one["sent"], lambda name: texts.get(name, lost)["content"])
                 sent: Any = {"request": decode(Request, fields), "spec": str(frame["spec"])}
                 asked = fresh_key(request_key(frame["model"], sent["request"]), frame["fresh"])
                 call = replace(call, is_exact=asked == call.key, is_damaged=False, **sent)

@@ -20,7 +20,7 @@ from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
 from reports.metrics.gate import slice_gates
 from reports.metrics.summary import extra_estimates, extra_notes, missing_extras, summarise
-from reports.run.provenance import OutcomeFacts
+from reports.run.baseline import OutcomeFacts
 from reports.run.record import Record
 from reports.run.report import GateResult
 from tests.support.made_records import make_dataset, make_record, make_slice, numbered

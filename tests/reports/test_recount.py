@@ -16,10 +16,10 @@ from evaluators.core import Outcome, UsageError, Vote
 from evaluators.statistics.intervals import UNDEFINED, Estimate
 from reports.gates.decide import SessionFacts
 from reports.render.writer import write
-from reports.run import provenance as made
+from reports.run import baseline as made
+from reports.run.baseline import OutcomeFacts
 from reports.run.evidence import Calibration, Comparison, Judging, LanguageGap
 from reports.run.json_data import decode
-from reports.run.provenance import OutcomeFacts
 from reports.run.report import Report, SessionStatus
 from reports.run.run_json import dump_datasets, load_datasets, load_report, load_run
 from reports.verdict.recount import merged, rebuilt, regated
