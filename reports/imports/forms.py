@@ -182,7 +182,7 @@ def _harness(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
         tool=f"lm-evaluation-harness {results.get('lm_eval_version') or ''}".strip(),
         model=str(results.get("model_name") or part(results, "config").get("model") or ""),
         samples=[one for task, file in tasks.items() for one in _harness_samples(task, file)],
-        scorers={task: _harness_scorers(task, file.data, results) for task, file in tasks.items()},
+        scorers={task: list(_scorers(task, file.data, results)) for task, file in tasks.items()},
         planned={task: int(counts["effective"]) for task, counts in planned},
     )
 
@@ -200,15 +200,14 @@ def _metrics(row: Json) -> dict[str, str]:
     return {one if chosen == "none" else f"{one},{chosen}": one for one in own}
 
 
-def _harness_scorers(task: str, rows: Sequence[Json], results: Json) -> list[Scorer]:
+def _scorers(task: str, rows: Sequence[Json], results: Json) -> Iterator[Scorer]:
     up = part(part(results, "higher_is_better"), task)
-    about = [part(results, name).get(task, "") for name in ("versions", "n-shot")]
+    version, shots = (part(results, name).get(task, "") for name in ("versions", "n-shot"))
     named = {name: metric for row in rows for name, metric in _metrics(row).items()}
-    version = f"task {about[0]}, {about[1]}-shot, filter "
-    return [
-        Scorer(name, version + (name.partition(",")[2] or "none"), up.get(metric) is False)
-        for name, metric in named.items()
-    ]
+    for name, metric in named.items():
+        chosen = name.partition(",")[2] or "none"
+        how = f"task {version}, {shots}-shot, filter {chosen}"
+        yield Scorer(name, how, up.get(metric) is False)
 
 
 def _harness_samples(task: str, file: ResultFile) -> Iterator[ScoredSample]:

@@ -37,7 +37,8 @@ _MOST = 100  # rows of a list above the list of items
 
 def render(report: Report, transcripts: Source | None = None) -> str:
     """Return the page, with all text escaped and no hidden character, and some ``transcripts``."""
-    script, style = _asset("page.js"), _asset("page.css")
+    page = files("reports.render").joinpath("page")
+    script, style = (page.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("js", "css"))
     items = listed(report)
     longest = max(300, min(LONGEST, _PAGE // max(1, len(items))))
     return (
@@ -103,10 +104,6 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "words": lambda name: name.replace("_", " "),
     "x": lambda position: round(10 + 2 * position, 2),
 }
-
-
-def _asset(name: str) -> str:
-    return files("reports.render").joinpath("page", name).read_text(encoding="utf-8")
 
 
 _CODED = (

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
+from typing import Any
 
 from cases.dataset import PlannedItem
 from evaluators.core import Outcome, State, Verdict, Vote
@@ -157,16 +158,14 @@ _OF_CASE = (
 )
 _OF_VERDICT = ("grade", "rating", "reason", "votes", "adjudicated_by", "parts")
 _OF_OUTCOME = ("answer", "model", "judge", "measures", "calls")
-_SHARED = (*_OF_CASE, *_OF_VERDICT, *_OF_OUTCOME)
-_of_case, _of_verdict = attrgetter(*_OF_CASE), attrgetter(*_OF_VERDICT)
-_of_outcome = attrgetter(*_OF_OUTCOME)
 
 
 def make_record(item: PlannedItem, outcome: Outcome) -> Record:
     """Return the record of a planned item that ended in this outcome."""
     verdict, usage, own = outcome.verdict or Verdict(), outcome.usage, outcome.answering
     scores = item.slice.rubric.scores if item.slice.rubric else {}
-    shared = (*_of_case(item.case), *_of_verdict(verdict), *_of_outcome(outcome))
+    parts = (item.case, _OF_CASE), (verdict, _OF_VERDICT), (outcome, _OF_OUTCOME)
+    shared: Any = {name: getattr(part, name) for part, names in parts for name in names}
     record = Record(
         key=item.key,
         repeat=item.repeat,
@@ -181,7 +180,7 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
         answer_tokens_in=own.input_tokens if own.is_counted else None,
         answer_tokens_out=own.output_tokens if own.is_counted else None,
         answer_cost=own.cost if own.is_counted or own.cost else None,
-        **dict(zip(_SHARED, shared, strict=True)),
+        **shared,
     )
     return safe(record)
 

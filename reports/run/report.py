@@ -72,10 +72,8 @@ class SliceSummary:
     def obstacle(self) -> str:
         """Why nothing can be decided on this part of the slice; empty where it can."""
         if self.partial:
-            return (
-                "only a part of the slice was run, picked by hand or a shard; run all of it, or "
-                "merge all shards, to decide"
-            )
+            what = "only a part of the slice was run, picked by hand or a shard"
+            return f"{what}; run all of it, or merge all shards, to decide"
         if (drawn := self.sample) is None or drawn.pinned:
             return ""
         pin = f"`sample: {{limit: {drawn.items}, seed: {drawn.seed}}}`"
