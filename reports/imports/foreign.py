@@ -161,10 +161,9 @@ def text_of(value: object) -> str:
     """Return a question or answer as text: a text itself, the last message of a chat, or JSON."""
     if value is None or isinstance(value, str):
         return value or ""
-    if isinstance(value, list) and value and isinstance(value[-1], Mapping):
-        content = value[-1].get("content")
-        if isinstance(content, str):
-            return content
+    last = value[-1] if isinstance(value, list) and value else None
+    if isinstance(last, Mapping) and isinstance(last.get("content"), str):
+        return str(last["content"])
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
