@@ -10,9 +10,8 @@ from cases.gates_file import load_gates
 from cases.labels import Scale
 from evaluators.output import say
 from reports.commands.recorded_runs import OUT, Parser
-from reports.imports.foreign import Choice
+from reports.imports.foreign import MARGIN, Choice, ImportedRun, slug, tasks_of
 from reports.imports.forms import FORMS, ROLES, load
-from reports.imports.runs import MARGIN, ImportedRun, slug, tasks_of
 from reports.render import console
 from reports.render.writer import Files, write, write_files
 from reports.run.baseline import load_baseline

@@ -1,17 +1,30 @@
-"""What every form of result is read into: answers with the scores that another tool gave them."""
+"""A result of another tool: what every form of it is read into, and that as a run of this one."""
 
 import json
 import math
+import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cases.labels import Scale
-from evaluators.core import UsageError
+from cases.dataset import Dataset, Slice, Threshold
+from cases.gates_file import GatesFile, with_gates
+from cases.labels import BITS, WORDS, Scale
+from cases.tables import read_table
+from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, State, UsageError
+from evaluators.extra_metrics import MetricSpec
+from evaluators.kinds import GRADED, JUDGED, NOT_CORRECT
+from evaluators.output import plural
 from evaluators.reading import MAX_BYTES, read_text
-from evaluators.text import hint
+from evaluators.rubric import Rubric
+from evaluators.statistics.metrics import DROP, RISE
+from evaluators.text import digest, hint, shown
+from reports.gates.decide import SessionFacts
+from reports.run.record import Record, safe
+from reports.verdict.assemble import Facts, ReportInputs
 
 Json = Mapping[str, Any]
 DECLINED = frozenset({"n", "noanswer", "not_attempted"})
@@ -182,3 +195,236 @@ def only(path: Path, found: Iterable[str], what: str, choice: Choice) -> str:
         several = f"results of several {what}s, {', '.join(known)}"
         raise problem(path, f"{several}; say which with --new or --old {what.upper()}")
     return given or "".join(known)
+
+
+LABELLED = "labels"
+"""The data set of the samples that a person labelled."""
+MARGIN = 0.05
+"""The largest drop of the main score that passes, where no gates file says otherwise."""
+FLOOR = 0.9
+"""The lowest agreement with the labels of a scorer that may decide."""
+PASSES_AT = 0.5
+"""The lowest score of a sample that counts as right, where scores are not all 0 or 1."""
+_SAME = ("id", "repeat", "question", "expected", "answer", "reason", "metadata", "cost")
+"""What a record has of a sample as it stands."""
+_UNSAID: Mapping[str, Any] = {"context": "", "rating": None, "score": None, "label": None}
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,60}", re.ASCII)
+
+
+def slug(text: str, joint: str = "_") -> str:
+    """Return a text as a name in reports: small letters and digits, a letter first."""
+    name = joint.join(re.findall(r"[a-z0-9]+", text.casefold()))[:40].strip(joint)
+    return name if name[:1].isalpha() else f"n{joint}{name or digest(text)[:6]}"
+
+
+def _threshold(scorer: Scorer) -> Threshold:
+    change = RISE if scorer.lower_is_better else DROP
+    of = "" if scorer.two_way and change == DROP else slug(scorer.name)
+    return Threshold(measure=change, of=of, max=MARGIN, evidence="confident", fail="margin")
+
+
+def tasks_of(runs: Sequence[ForeignRun], choice: Choice) -> dict[str, Scorer]:
+    """Return the scorers that decide, by task of the first run, alike in all. Raises UsageError."""
+    found = {}
+    for task, scorers in runs[0].scorers.items():
+        scorer = _scorer(task, scorers, choice.metric)
+        for other in runs[1:]:
+            _scorer(f"{task} of the baseline", other.scorers.get(task, [scorer]), scorer.name)
+        samples = (one for run in runs for one in run.samples if one.task == task)
+        values = {_placed(one, scorer, choice) for one in samples} - {None}
+        if not values:
+            raise UsageError(f"{task}: {scorer.name} is a number in no sample; say --metric NAME")
+        found[task] = replace(scorer, two_way=values <= {0.0, 1.0})
+    return found
+
+
+def _scorer(task: str, known: Sequence[Scorer], name: str) -> Scorer:
+    if not known:
+        raise UsageError(f"{task}: no sample was scored; score the log first")
+    names = [one.name for one in known]
+    if name and name not in names:
+        raise UsageError(f"{task}: its samples have no score {shown(name)}; {hint(name, names)}")
+    return known[names.index(name)] if name else known[0]
+
+
+def _placed(sample: ScoredSample, scorer: Scorer, choice: Choice) -> float | None:
+    """Return a sample's main score from 0 to 1. Raises UsageError for one that is not there."""
+    value = given = sample.scores.get(scorer.name)
+    if value is not None and choice.scale:
+        value = (value - choice.scale.worst) / (choice.scale.best - choice.scale.worst)
+    if value is not None and not 0 <= value <= 1:
+        said = f"{sample.task} {sample.id}: {scorer.name} is {given:g}"
+        raise UsageError(f"{said}; say the scale of this score: --scale LOWEST:HIGHEST")
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedRun:
+    """One of the two runs."""
+
+    path: Path
+    run: ForeignRun
+    tasks: Mapping[str, Scorer]
+    """The scorers that decide, by the tool's name of the task."""
+    choice: Choice
+
+    def short(self, task: str) -> int:
+        """Return how many samples of a task the tool planned and did not score."""
+        found = sum(one.task == task for one in self.run.samples)
+        return max(0, self.run.planned.get(task, 0) - found)
+
+    def metrics(self, name: str) -> list[str]:
+        """Return a task's scores by their names in reports, without one that the grades say."""
+        scorer = self.tasks[name]
+        every = dict.fromkeys(slug(one.name) for one in self.run.scorers[name])
+        return [one for one in every if one != slug(scorer.name) or _threshold(scorer).of]
+
+    def inputs(self, gates: GatesFile | None, labels: Path | None = None) -> ReportInputs:
+        """Return data sets and records; ``gates`` replace the default ones. Raises UsageError."""
+        records = list(self._records())
+        planned = Counter(f"{one.dataset}:{one.language}" for one in records)
+        short = {slug(task): self.short(task) for task in self.tasks}
+        whole = {name: n + short[name.partition(":")[0]] for name, n in planned.items()}
+        datasets = [self._dataset(task, records, bare=gates is not None) for task in self.tasks]
+        if gates is not None:
+            gates.check_names([one.name for one in datasets], "--gates")
+            datasets = [with_gates(one, gates) for one in datasets]
+        if labels is not None:
+            datasets = [replace(one, judge_unmeasured=False) for one in datasets]
+            extra = list(_labelled(labels, records))
+            records += extra
+            whole |= Counter(f"{one.dataset}:{one.language}" for one in extra)
+            known = {one.language for one in extra}
+            every = (part for one in datasets for part in one.slices.values())
+            floor: Any = {"kind": JUDGED, "floor": {"agreement": FLOOR}, "thresholds": ()}
+            parts = {one.language: replace(one, dataset=LABELLED, metrics=(), **floor)
+                     for one in every if one.language in known}  # fmt: skip
+            datasets.append(Dataset(name=LABELLED, folder=Path(), kind=JUDGED, slices=parts))
+        return ReportInputs(datasets=tuple(datasets), records=tuple(records), whole=whole)
+
+    def _records(self) -> Iterator[Record]:
+        seen, by = dict[object, int](), self.choice.slice
+        spelled: dict[tuple[str, str], str] = {}
+        own = (one for one in self.run.samples if one.task in self.tasks)
+        for row, sample in enumerate(own, 1):
+            if by and by not in sample.metadata:
+                what = f"{sample.task} {sample.id} has no such field"
+                raise UsageError(f"--slice {by}: {what}; {hint(by, sorted(sample.metadata))}")
+            spelling = text_of(sample.metadata[by]) if by else "all"
+            part = slug(spelling, "-")
+            for joint, text in (("_", sample.task), ("-", spelling)):
+                name = slug(text, joint)
+                if (other := spelled.setdefault((joint, name), text)) != text:
+                    what = f"{other!r} and {text!r} would both be {name!r} in the report"
+                    raise UsageError(f"{what}; rename one")
+            first = seen.setdefault((sample.task, part, sample.id, sample.repeat), row)
+            if first != row:
+                what = f"samples {first:,} and {row:,} of {sample.task} are both {shown(sample.id)}"
+                raise UsageError(f"{self.path}: {what}; give each item an id of its own")
+            yield safe(self._record(sample, part, row))
+
+    def _record(self, sample: ScoredSample, part: str, row: int) -> Record:
+        scorer = self.tasks[sample.task]
+        score = _placed(sample, scorer, self.choice)
+        error = sample.error or ("" if score is not None else f"no score by {scorer.name}")
+        right = score is not None and (score >= PASSES_AT) != scorer.lower_is_better
+        wrong = NOT_ATTEMPTED if sample.declined else INCORRECT
+        state: State = "error" if error else "passed" if right else "failed"
+        item = sample.id if _NAME.fullmatch(sample.id) else digest(sample.id)[:16]
+        sent, received = sample.tokens or (None, None)
+        scores = {slug(name): value for name, value in sample.scores.items()}
+        scores[slug(scorer.name)] = score
+        known = {name: one for name, one in scores.items() if one is not None and 0 <= one <= 1}
+        return Record(
+            key=f"{slug(sample.task)}-{part}-{item}" + f"~r{sample.repeat}" * (sample.repeat > 1),
+            row=row,
+            dataset=slug(sample.task),
+            language=part,
+            outcome=state,
+            grade=None if error else CORRECT if right else wrong,
+            error=f"tool: {error}" if error else "",
+            model=self.run.model,
+            judge=slug(self.run.tool.partition(" ")[0]),
+            tokens=(sent or 0) + (received or 0),
+            seconds=round(sample.seconds, 3),
+            digest=sample.content or digest([sample.question, sample.expected]),
+            measures={name: known.get(name) for name in self.metrics(sample.task)},
+            answer_seconds=sample.seconds or None,
+            answer_tokens_in=sent,
+            answer_tokens_out=received,
+            answer_cost=sample.cost,
+            **{name: getattr(sample, name) for name in _SAME},
+            **_UNSAID,
+        )
+
+    def _dataset(self, name: str, records: Sequence[Record], *, bare: bool) -> Dataset:
+        gate = _threshold(self.tasks[name])
+        own = _scorer(name, self.run.scorers[name], self.tasks[name].name)
+        version = f"{own.name} {own.version}".strip()
+        asked: Any = {"protocol": "letter", "system": "", "user": "", "version": version}
+        slices = {
+            part: Slice(
+                dataset=slug(name),
+                language=part,
+                kind=GRADED,
+                path=self.path,
+                rubric=Rubric(name=own.name, language=part, **asked),
+                metrics=tuple(MetricSpec(name=metric) for metric in self.metrics(name)),
+                thresholds=() if bare else (gate,),
+                cluster=self.choice.cluster,
+            )
+            for part in sorted({one.language for one in records if one.dataset == slug(name)})
+        }
+        pooled = () if bare or len(slices) < 2 else (replace(gate, pool=True),)
+        whole = Dataset(name=slug(name), folder=self.path.parent, kind=GRADED, slices=slices)
+        return replace(whole, pooled=pooled, judge_unmeasured=True)
+
+    def facts(self, inputs: ReportInputs) -> Facts:
+        """Return what the report says of where the run came from."""
+        slices = (one for data in inputs.datasets for one in data.slices.values())
+        versions = {one.name: {"rubric": one.rubric.version} for one in slices if one.rubric}
+        source = {"tool": self.run.tool, "file": str(self.path), "slices": versions}
+        model, judge = self.run.model or self.path.stem, slug(self.run.tool.partition(" ")[0])
+        notes, scale = list(self.run.notes), self.choice.scale
+        how = f", {scale.worst:g} to {scale.best:g}," if scale else ""
+        for name, scorer in self.tasks.items():
+            if not scorer.two_way:
+                said = f"gates take the mean of {scorer.name}{how} as 0 to 1; 0.5 is right"
+                notes.append(f"{name}: {said}")
+            if short := self.short(name):
+                said = f"{plural(short, 'sample')} that the tool planned have no result"
+                notes.append(f"{name}: {said}")
+        more: Any = {"provenance": source, "run": {}, "notes": tuple(notes)}
+        return Facts(model=model, judge=judge, session=SessionFacts(), **more)
+
+
+def _labelled(path: Path, records: Sequence[Record]) -> Iterator[Record]:
+    """Yield records that a person labelled, to measure the scorer. Raises UsageError."""
+    table = read_table(path)
+    column = next((one for one in ("verdict", "label") if one in table.names), "")
+    if "id" not in table.names or not column:
+        raise UsageError(f"{path}: columns 'id' and 'verdict' are needed; add them")
+    known: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        known[record.id].append(record)
+    for row in table.records:
+        name, said = (text_of(row.values.get(key)).strip() for key in ("id", column))
+        label = WORDS.get(said.upper()) or BITS.get(said)
+        if label is None:
+            raise table.problem(row, column, f"{shown(said)}: say CORRECT or INCORRECT")
+        if name not in known:
+            what = f"no sample {shown(name)} in this run; {hint(name, known)}"
+            raise table.problem(row, "id", what)
+        right = label == CORRECT
+        for record in known[name]:
+            agrees: State = "passed" if right == (record.grade == CORRECT) else "failed"
+            yield replace(
+                record,
+                key=f"{LABELLED}-{record.key}",
+                id=f"{record.dataset}-{record.id}",
+                dataset=LABELLED,
+                question=record.question or record.id,  # one cluster for one question
+                label=CORRECT if right else NOT_CORRECT,
+                outcome=agrees if record.is_graded else record.outcome,
+                measures={},
+            )

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from evaluators.command_line import PROGRAMS
 from evaluators.statistics.paired import tango
-from reports.imports.foreign import Choice, number
+from reports.imports.foreign import Choice, ImportedRun, number, slug, tasks_of
 from reports.imports.forms import load
-from reports.imports.runs import ImportedRun, slug, tasks_of
 from reports.run.record import Record
 from reports.run.report import Report
 from reports.run.run_json import load_report
