@@ -11,7 +11,7 @@ from evaluators.statistics import metrics
 from evaluators.statistics.count_table import PREMISE, worst_case_fills
 from evaluators.statistics.intervals import UNDEFINED, Estimate, Interval, figure, span_of
 from reports.metrics.summary import gated_repeats, missing_extras, repeat_estimate, tabulate
-from reports.run.evidence import lacking, usage_estimate
+from reports.run.evidence import taken, usage_estimate
 from reports.run.record import Record
 from reports.run.report import GateResult, GateState, SliceSummary
 
@@ -54,7 +54,8 @@ class UsageInputs:
         self, threshold: Threshold, state: GateState, estimate: Estimate, bounds: Interval
     ) -> str:
         """Return the verdict's sentence; ``bounds`` as for ``GateInputs.sentence``."""
-        name, unknown = threshold.measure, lacking(self.records, metrics.USAGE[threshold.measure])
+        name, row = threshold.measure, metrics.USAGE[threshold.measure]
+        unknown = sum(taken(one, row) is None for one in self.records)
         stem = f"{name} {figure(estimate.value or 0.0, threshold.min, threshold.max)}"
         words = {"PASS": "keeps to", "FAIL": "does not keep to"}
         said = f"{words.get(state, 'is not shown to keep to')} {threshold.bar}"

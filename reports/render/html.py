@@ -105,7 +105,6 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "x": lambda position: round(10 + 2 * position, 2),
 }
 
-
 _CODED = (
     *("dataset", "language", "outcome", "grade", "flip", "kind"),
     *("model", "judge", "label", "person"),
@@ -117,7 +116,6 @@ COLUMNS = (*_CODED, *_PLAIN, *_TEXTS, *_LISTS)
 _JSON = json.JSONEncoder(ensure_ascii=False, default=str)
 
 Show = Callable[[str], str]
-
 
 LISTED = 50_000  # items that a page can list, and still open and search quickly
 DRAWN = 2_500  # of each kind, where there are more

@@ -1,7 +1,7 @@
 """What a report says besides metrics: comparison, language gaps, the judge, what answers took."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -29,11 +29,6 @@ def taken(record: Record | None, row: UsageMetric) -> float | None:
     return getattr(record, row.field) if record and record.answer is not None else None
 
 
-def lacking(records: Iterable[Record], row: UsageMetric) -> int:
-    """Return of how many items it is not known what their answer took."""
-    return sum(taken(record, row) is None for record in records)
-
-
 def usage_estimate(
     records: Sequence[Record], slice_: Slice, row: UsageMetric, unknown: float | None = None
 ) -> Estimate:
@@ -46,7 +41,6 @@ def usage_estimate(
 
 Pairs = Sequence[tuple[Cluster, float | None, float | None]]
 """Items by cluster: what their answer took then and takes now, None where that is not known."""
-
 
 Unknown = tuple[float | None, float | None]
 """The values to assume for unknown old and new figures; None leaves the pair out."""

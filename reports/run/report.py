@@ -15,7 +15,6 @@ GateState = Literal["PASS", "FAIL", "INCONCLUSIVE"]
 Role = Literal["baseline", "anchor"]
 """What an earlier run is for: compared item by item, or a fixed mark against slow erosion."""
 
-
 _VERDICTS = {0: "PASS", 1: "FAIL", 2: "INCOMPLETE", 6: "INCONCLUSIVE"}
 WARNING = "WARNING: "  # the beginning of a note that touches the verdict
 
