@@ -4,7 +4,6 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any
@@ -233,34 +232,15 @@ def growth(trail: AuditTrail) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plot:
-    """Positions from 0 to 100 along the axis from ``start`` to ``end``; None where undefined."""
-
-    start: float
-    end: float
-    value: float | None
-    low: float | None
-    """The ends of the 95 % interval are ``low`` and ``high``."""
-    high: float | None
-    worst: float | None = None
-    """The effect of ungraded items lies between ``worst`` and ``best``."""
-    best: float | None = None
-    bars: tuple[float, ...] = ()
-    """The thresholds."""
-    zero: float | None = None
-    """Set where zero lies inside the axis."""
-
-
-def gate_rows(gates: Iterable[GateResult]) -> dict[str, list[tuple[GateResult, Plot]]]:
+def gate_rows(gates: Iterable[GateResult]) -> dict[str, list[tuple[GateResult, SimpleNamespace]]]:
     """Return the gates of each slice with their pictures, the slice of the first gate first."""
-    rows: dict[str, list[tuple[GateResult, Plot]]] = defaultdict(list)
+    rows: dict[str, list[tuple[GateResult, SimpleNamespace]]] = defaultdict(list)
     for gate in gates:
         rows[gate.slice].append((gate, plot(gate)))
     return rows
 
 
-def plot(gate: GateResult) -> Plot:
+def plot(gate: GateResult) -> SimpleNamespace:
     """Return the picture of a gate: 0 to 1 for a rate, 1 to 10 for a rating, else around 0."""
     rule, bounds = gate.threshold, (gate.worst, gate.best)
     falls = rule.measure == DROP and rule.max is not None
@@ -280,8 +260,12 @@ def draw(
     end: float,
     bars: Sequence[float | None] = (),
     bounds: tuple[float | None, float | None] = (None, None),
-) -> Plot:
-    """Return the picture of an estimate on an axis; ``bounds`` as for a gate: worst and best."""
+) -> SimpleNamespace:
+    """Return the picture of an estimate on an axis: positions from 0 to 100, None where undefined.
+
+    ``low`` and ``high`` are the ends of the 95 % interval; the effect of ungraded items lies
+    between the ``bounds``, worst and best; ``bars`` are thresholds; ``zero`` lies inside the axis.
+    """
 
     def place(value: float | None) -> float | None:
         if value is None or not math.isfinite(value):
@@ -289,7 +273,7 @@ def draw(
         return round(100 * min(1.0, max(0.0, (value - start) / (end - start))), 2)
 
     value, low, high, worst, best = map(place, (*_numbers(estimate), *bounds))
-    return Plot(
+    return SimpleNamespace(
         start=start, end=end, value=value, low=low, high=high, worst=worst, best=best,
         bars=tuple(_known(map(place, bars))), zero=place(0.0) if start < 0 else None,
     )  # fmt: skip
