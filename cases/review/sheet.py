@@ -180,10 +180,9 @@ class Duty:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        names = {name.casefold() for name in self.reviewers}
-        what = next(filter(None, map(name_fault, self.reviewers)), "")
-        if what:
-            what = f"reviewers: {what}"
+        names, what = {name.casefold() for name in self.reviewers}, ""
+        if fault := next(filter(None, map(name_fault, self.reviewers)), ""):
+            what = f"reviewers: {fault}"
         elif not names or len(names) < len(self.reviewers):
             got = ", ".join(self.reviewers) or "none"
             what = f"reviewers: different names are needed, got {got}"

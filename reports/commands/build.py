@@ -6,6 +6,7 @@ import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,16 +35,11 @@ from reports.run.report import Report, SliceSummary
 from reports.run.run_json import load_report
 
 PARSER = "mwparserfromhell"  # of an article's markup
-STEPS: Mapping[str, type[BuildStep]] = {
-    "sample": SampleStep,
-    "generate": GenerateStep,
-    "check": CheckStep,
-    "validate": ValidateStep,
-    "probe": ProbeStep,
-    "review": ReviewStep,
-    "accept": AcceptStep,
-    "freeze": FreezeStep,
-}
+_STEPS: tuple[type[BuildStep], ...] = (
+    *(SampleStep, GenerateStep, CheckStep, ValidateStep),
+    *(ProbeStep, ReviewStep, AcceptStep, FreezeStep),
+)
+STEPS = {step.name: step for step in _STEPS}
 ALL, EVALUATE = "all", "evaluate"
 NOTE = """\
 The recipe says how: texts and their licences under `sources`, everything else under `build`. A key
@@ -85,16 +81,10 @@ def main(argv: Sequence[str]) -> int:
     if options.step == EVALUATE:
         say(sys.stdout, *evaluate(options.run, recipe, folder / "evaluation"))
         return 0
-    names = [options.step]
-    if options.step == ALL:
-        names = [name for name in STEPS if name not in BY_PEOPLE]
+    free = [name for name in STEPS if name not in BY_PEOPLE]
+    names, tell = free if options.step == ALL else [options.step], partial(say, sys.stderr)
     with locked(folder):
-        build = Build(
-            options=options,
-            recipe=recipe,
-            folder=WorkFolder(folder),
-            say=lambda line: say(sys.stderr, line),
-        )
+        build = Build(options=options, recipe=recipe, folder=WorkFolder(folder), say=tell)
         report = run_steps(build, [STEPS[name] for name in names])
     say(sys.stdout, *_lines(report, folder))
     return 0
@@ -139,9 +129,8 @@ def _parser() -> CommandParser:
     add("step", choices=[*table, ALL], nargs="?", default=ALL, metavar="STEP", help=text)
     add("files", type=Path, nargs="*", metavar="FILE", help="with accept: what reviewers sent back")
     add("--recipe", type=Path, metavar="FILE", help="your YAML file; see below")
-    add(
-        "--language", metavar="CODE", help="the bundled recipe to use, such as be, if you give none"
-    )
+    text = "the bundled recipe to use, such as be, if you give none"
+    add("--language", metavar="CODE", help=text)
     add("--folder", type=Path, help=f"work folder (default: .qa/build/{DATASET}-LANGUAGE)")
     add("--generator", metavar="SPEC", help="the model that writes the questions")
     add("--validator", metavar="SPEC", help="a model of another provider, which confirms them")
@@ -216,17 +205,14 @@ def _slice_of(
     report: Report, path: Path, recipe: Recipe
 ) -> tuple[SliceSummary, tuple[Record, ...]]:
     """Return the one yes/no slice of a run in the recipe's language, with its records."""
-    parts = [
-        one
-        for one in report.slices
-        if one.language == recipe.language and METRICS["yes_no"].keys() <= one.measures.keys()
-    ]
+    own = (one for one in report.slices if one.language == recipe.language)
+    parts = [one for one in own if METRICS["yes_no"].keys() <= one.measures.keys()]
     if len(parts) != 1:
         what = f"{path}: {len(parts)} yes/no slices in {recipe.language!r}; give a run over one"
         raise UsageError(what)
-    place = (parts[0].dataset, parts[0].language)
-    records = (one for one in report.records if (one.dataset, one.language) == place)
-    return parts[0], tuple(one for one in records if one.repeat < 2)
+    firsts = (one for one in report.records if one.repeat < 2)
+    place = (parts[0].dataset, recipe.language)
+    return parts[0], tuple(one for one in firsts if (one.dataset, one.language) == place)
 
 
 def markdown(models: Mapping[str, SliceSummary]) -> str:
@@ -272,5 +258,5 @@ def error_sheet(models: Mapping[str, Sequence[Record]]) -> str:
             row = [id_, str(missed), str(len(graded)), one.question, one.context, one.label or ""]
             rows.append((-missed / len(graded), one.row, [*row, *answers]))
     header = ["id", "missed_by", "of_models", "question", "passage", "gold"]
-    header += [f"answer: {name}" for name in models]
+    header += (f"answer: {name}" for name in models)
     return spreadsheet_text([header, *(row for *_, row in sorted(rows))])
