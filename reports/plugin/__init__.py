@@ -191,8 +191,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Let garbage collection skip the items, which live to the end."""
-    if worker.WORKER_INPUT in session.config.stash:
-        gc.freeze()
+    pytest_unconfigure(session.config)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

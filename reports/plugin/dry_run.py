@@ -185,10 +185,8 @@ class DryRun:
         records = known_records(items, self._baseline, known, judge)
         graded = sum(one.is_graded for one in records)
         if 2 * graded < len(records):
-            yield (
-                f"odds of the gates: not known, as only {graded:,} of "
-                f"{plural(len(records), 'item')} have a verdict; give --baseline=RUN"
-            )
+            of = f"{graded:,} of {plural(len(records), 'item')}"
+            yield f"odds of the gates: not known, as only {of} have a verdict; give --baseline=RUN"
             return
         known_here = {item.slice.name for item in items}
         elsewhere = (

@@ -157,13 +157,13 @@ class EarlyStopping:
 
     def _watch(self) -> Iterator[_Watched]:
         """Yield the report's gates with all unlabelled items open: the first may not be typical."""
-        open_ = (
-            None if one.slice.kind.answered else self._ended.get(one.key) for one in self._selected
-        )
-        blanks = zip(self._selected, open_, strict=True)
+        labelled = {one.key for one in self._selected if not one.slice.kind.answered}
+        known = {key: one for key, one in self._ended.items() if key in labelled}
         inputs = ReportInputs(
             datasets=self._plan.datasets,
-            records=tuple(one or make_record(item, stopped(item.key)) for item, one in blanks),
+            records=tuple(
+                known.get(one.key) or make_record(one, stopped(one.key)) for one in self._selected
+            ),
             whole=self._whole,
             samples=self._plan.samples,
             outside=self._calibrator.calibrations(self._outcomes),

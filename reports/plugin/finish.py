@@ -120,11 +120,9 @@ def _notes(run: EngineRun, found: OutcomeFacts) -> Iterator[str]:
         yield replaced
     for spec in run.connected.specs.values():
         if spec.function and spec.function.is_hashed and not spec.version:
-            yield (
-                f"{spec.text}: no version is declared, so its module's source alone, "
-                f"{spec.function.release}, tells the ledger when it changes; if it depends on "
-                f"more, name {spec.text}@VERSION"
-            )
+            what = f"no version is declared, so its module's source alone, {spec.function.release}"
+            more = f"if it depends on more, name {spec.text}@VERSION"
+            yield f"{spec.text}: {what}, tells the ledger when it changes; {more}"
     if found.unpriced:
         others = [name for name in run.unpriced if name != options.model]
         names = others if others and found.answering is not None else run.unpriced

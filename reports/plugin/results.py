@@ -99,18 +99,14 @@ class SessionResults:
         return found
 
 
-# Options and ini settings of pytest-rerunfailures, pytest-retry and flaky.
-_RERUN_OPTIONS = {
-    "--reruns": "reruns",
-    "--force-reruns": "force_reruns",
-    "--retries": "retries",
-    "--force-flaky": "force_flaky",
-}
+_RERUNS = ("reruns", "force_reruns", "retries", "force_flaky")
+"""Options of pytest-rerunfailures, pytest-retry and flaky; the first and third in ini files too."""
 
 
 def rerun_settings(config: pytest.Config) -> tuple[str, ...]:
     """Return the options and settings that ask plug-ins to run failing tests again."""
-    found = [name for name, value in _RERUN_OPTIONS.items() if config.getoption(value, None)]
+    given = [name for name in _RERUNS if config.getoption(name, None)]
+    found = [f"--{name.replace('_', '-')}" for name in given]
     for name in ("reruns", "retries"):
         with suppress(ValueError):  # no plug-in knows it
             if str(config.getini(name) or "0").strip() not in ("", "0"):

@@ -265,11 +265,10 @@ def labelled(
             "language": record.language,
             "adjudicated_by": one.name,
         }
-        because, probability = one.picked, one.probability
         if picked := by_digest.get(digest):
-            because, probability = ", ".join(picked.reasons), picked.probability
-        if because:
-            row |= {"picked_because": because, "picked_probability": f"{probability:.4g}"}
+            one = replace(one, picked=", ".join(picked.reasons), probability=picked.probability)
+        if one.picked:
+            row |= {"picked_because": one.picked, "picked_probability": f"{one.probability:.4g}"}
         found[record.language, one.rating is not None][digest] = row
     return {place: list(rows.values()) for place, rows in found.items()}
 
