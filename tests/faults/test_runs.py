@@ -227,8 +227,7 @@ def test_a_stream_is_given_up_at_the_first_loss() -> None:
     """What is held back by then ends nothing later; a stream without a file is left alone."""
     with os.fdopen(full_disk(), "w") as file:
         stream = LossyStream(file)
-        assert stream.write("one") == 3
-        assert stream.loss == ""
+        assert (stream.write("one"), stream.loss) == (3, "")
         stream.flush()
         assert stream.loss == "No space left on device"
         stream.write("two")

@@ -113,8 +113,7 @@ def test_what_would_let_a_miss_pass_is_known_of_every_kind(
     record = make_record(0, answer="x", outcome="failed", **fields)
     issue_picks(tmp_path, [Pick(id="a", record=record, part=part, reasons=())])
     (item,) = json.loads((tmp_path / "sheet.json").read_text("utf-8"))["items"].values()
-    assert item["upgrades"] == expected
-    assert item["judged"] == record.result
+    assert (item["upgrades"], item["judged"]) == (expected, record.result)
 
 
 def test_a_gate_that_people_alone_let_pass_is_named() -> None:

@@ -111,8 +111,7 @@ def test_an_interrupt_of_the_imports_is_one_line(project: Project, capitals: Pro
     """Exit 2 and one line from our first import on, no traceback; a report is partial (R2)."""
     project.write("interrupted.py", f"import reports.plugin.first_seconds\n{INTERRUPT}")
     result = ended(project, "-m", "pytest", "-p", "interrupted", "qa")
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == f"{LINE}\n"
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", f"{LINE}\n")
     plugin = (
         f"import pytest\n\n@pytest.hookimpl(trylast=True)\ndef pytest_configure():\n    {INTERRUPT}"
     )

@@ -163,8 +163,7 @@ def test_a_judge_below_its_floor_decides_nothing(capitals: Project, workers: int
         assert result.ret == 6
         assert server.count == 2 * 4 + 2 * 20
         gates = {gate["language"]: gate for gate in capitals.report()["gates"]}
-        assert gates["en"]["state"] == "PASS"
-        assert gates["bg"]["state"] == "INCONCLUSIVE"
+        assert (gates["en"]["state"], gates["bg"]["state"]) == ("PASS", "INCONCLUSIVE")
         assert gates["bg"]["reason"] == "judge not trusted in bg: kappa 0 is below 0.6 (n=20)"
         assert capitals.report()["counts"]["plan"] == 8
         assert "judge in en (for capital:en): agreement 1.000" in capitals.notes()
@@ -341,6 +340,5 @@ def test_a_test_gets_a_copy_of_what_is_decided_on(project: Project) -> None:
     case.metadata["fact_id"] = "one"
     """
     text.write_text(text.read_text().replace("    assert", f"{lies}assert"))
-    assert project.run_in_process("qa").ret == 1
-    assert project.outcomes() == {"failed": 4}
+    assert (project.run_in_process("qa").ret, project.outcomes()) == (1, {"failed": 4})
     assert {one["expected"] for one in project.records()} == {"Sofia"}

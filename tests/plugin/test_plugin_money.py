@@ -343,8 +343,7 @@ def test_a_run_that_does_not_wait_ends_with_6_and_goes_on(project: Project) -> N
         assert codes[-1] == 0
         assert set(codes[:-1]) <= {0, 6}
         assert [len(batch.lines) for batch in server.batches.values()] == [BATCHED, BATCHED]
-        assert server.repeats == 0
-        assert server.direct == []
+        assert (server.repeats, server.direct) == (0, [])
 
 
 BATCH_MODELS = """

@@ -169,8 +169,7 @@ def test_a_verdict_beside_the_data_overrides_the_judge(project: Project, workers
     result.assert_outcomes(passed=2)
     record = project.records()[1]
     assert (record["grade"], record["adjudicated_by"]) == ("INCORRECT", "Ana")
-    assert record["reason"] == "adjudicated by Ana: I know it"
-    assert record["cost"] == 0
+    assert (record["reason"], record["cost"]) == ("adjudicated by Ana: I know it", 0)
     report = project.report()
     assert "1 verdict by people (Ana)" in report["notes"]
     assert report["provenance"]["adjudications"]["verdicts"] == 1

@@ -16,7 +16,7 @@ from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
 from reports.gates.power import margin_warnings
 from reports.run.record import Record
-from reports.run.report import GateResult
+from reports.run.report import GateResult as Gate
 from tests.support.figures import some
 from tests.support.made_records import graded, make_dataset, make_record, make_slice
 from tests.support.tables import tabled
@@ -46,10 +46,8 @@ def changes(fixed: int, broke: int, same: int, error: int = 0) -> tuple[list[Rec
     return new, old
 
 
-def one_drop(
-    margin: float, *counts: int, evidence: Evidence = CONFIDENT, fail: Fail = ""
-) -> GateResult:
-    side = sides(*changes(*counts), drop(margin, evidence, fail=fail))
+def one_drop(max_: float, *counts: int, evidence: Evidence = CONFIDENT, fail: Fail = "") -> Gate:
+    side = sides(*changes(*counts), drop(max_, evidence, fail=fail))
     (result,) = change_gates(make_dataset(side.slice_), [side])
     return result
 

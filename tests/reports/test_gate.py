@@ -51,9 +51,8 @@ def test_marked_golds_are_counted_apart_and_gated() -> None:
     assert judge(rule, some).state == "PASS"
     assert judge(replace(rule, max=0.2), some).state == "FAIL"
     lost = numbered([{"outcome": "error", "answer": None, "expected": "FALSE PREMISE: no"}])
-    assert judge(rule, [*some, *(replace(one, id="z", key="z") for one in lost)]).state == (
-        "INCONCLUSIVE"
-    )
+    lost = [replace(one, id="z", key="z") for one in lost]
+    assert judge(rule, [*some, *lost]).state == "INCONCLUSIVE"
     assert judge(rule, graded(3, 2)).state == "INCONCLUSIVE"
     plain = graded(3, 2)
     assert slice_gates(make_slice("graded", rule), plain, summarise(plain, make_slice())) == ()

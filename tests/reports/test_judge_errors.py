@@ -164,8 +164,7 @@ def test_what_people_decided_is_not_corrected() -> None:
     (found,) = correct_rates([make_slice()], {"d:bg": by_people(half, 50)}, [measured(labels)])
     judge_alone = (0.6 + 0.9 - 1) / (0.8 + 0.9 - 1)
     assert found.correct.value == pytest.approx((0.6 + judge_alone) / 2)
-    assert found.by_people == 50
-    assert found.caution == "50 answers by people as they are"
+    assert (found.by_people, found.caution) == (50, "50 answers by people as they are")
     once = labelled((27, 3), (6, 24))
     thrice = [replace(one, id=f"{one.id}-{n}") for one in once for n in range(3)]
     apart = [replace(one, question=one.id) for one in thrice]

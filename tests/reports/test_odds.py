@@ -20,12 +20,7 @@ from reports.judge.errors import JudgeScale
 from reports.run.baseline import Baseline
 from reports.run.record import Record
 from reports.verdict.assemble import Facts, ReportInputs, account, decision_of, known_run
-from reports.verdict.odds import (
-    SimulatedSlice,
-    Simulation,
-    known_discordance,
-    margin_of,
-)
+from reports.verdict.odds import SimulatedSlice, Simulation, known_discordance, margin_of
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of
 from tests.support.tables import tabled

@@ -376,8 +376,7 @@ def test_gates_of_a_slice_stand_side_by_side(opened: Opened) -> None:
     tab = opened(report(decision=Decision(gates=gates, code=0, line="-")))
     tops = ".map((one) => Math.round(one.getBoundingClientRect().top + scrollY))"
     found = tab.page.evaluate(f"[...document.querySelectorAll('.gate')]{tops}")
-    assert len(found) == 60
-    assert len(set(found)) == 20
+    assert (len(found), len(set(found))) == (60, 20)
     first, last = min(found), max(found)
     assert last - first <= 19 * 62
     (items,) = tab.page.evaluate(f"[document.getElementById('items-title')]{tops}")

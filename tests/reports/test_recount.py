@@ -162,8 +162,7 @@ def test_what_may_differ_is_kept_side_by_side() -> None:
     second = {"python": "3.12", "models_returned": ["new-2"], "slices": {}}
     runs = [run_of(answered("c"), provenance=first), run_of(answered("c"), provenance=second)]
     found = merged(runs, None).provenance
-    assert found["python"] == ["3.11", "3.12"]
-    assert found["models_returned"] == ["new-1", "new-2"]
+    assert (found["python"], found["models_returned"]) == (["3.11", "3.12"], ["new-1", "new-2"])
 
 
 @pytest.mark.parametrize(("codes", "code"), [((0, 1), 1), ((1, 2), 2), ((0, 3), 3), ((0, 0), 0)])
@@ -333,8 +332,7 @@ def test_a_run_names_what_could_change_its_numbers(monkeypatch: pytest.MonkeyPat
     outcome = Outcome(key="k0", state="passed", model="new-1", judge="judge-1")
     facts = OutcomeFacts.of([(items["k0"], outcome)])
     found = made.provenance(plan, Selection(seed=7), facts, {"model": {"name": "new"}})
-    assert found["models_returned"] == ["new-1"]
-    assert found["judges_returned"] == ["judge-1"]
+    assert (found["models_returned"], found["judges_returned"]) == (["new-1"], ["judge-1"])
     nothing: dict[str, object] = {"prompt": "", "pass_bar": None, "metrics": [], "checks": []}
     one = {"file": "en.csv", "data_sha256": "ab", "rubric": RUBRIC.version, **nothing}
     assert found["slices"] == {"facts:en": one}

@@ -18,7 +18,7 @@ from tests.support.hostile import HOSTILE
 from tests.support.junit_schema import violations
 from tests.support.made_records import make_record
 from tests.support.made_runs import answered, run_of
-from tests.support.projects import Project
+from tests.support.projects import Project, graded
 from tests.support.samples import ended, full, gate, part, record, report
 from tests.support.tables import tabled
 
@@ -293,23 +293,18 @@ def test_a_failed_gate_is_annotated(project: Project, monkeypatch: pytest.Monkey
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("CI_JOB_URL", "https://ci.example/7")
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    yaml = "kind: graded\nlanguages: {en: {file: en.jsonl, gates: {correct: {min: 0.9}}}}\n"
-    project.dataset("capital", {"en": ["Sofia", "Varna"]}, yaml)
+    project.dataset("capital", {"en": ["Sofia", "Varna"]}, graded({"en": "correct: {min: 0.9}"}))
     result = project.run_in_process("qa")
     lines = [line for line in result.outlines if line.startswith("::")]
     assert len(lines) == 1
     assert lines[0].startswith("::error title=FAIL%3A capital%3Aen correct::correct 0.500")
     assert project.report()["run"]["link"] == "https://ci.example/7"
-    summary = (project.path / "reports" / "out" / "summary.md").read_text(encoding="utf-8")
-    assert "[The whole report](https://ci.example/7)" in summary
+    assert "[The whole report](https://ci.example/7)" in project.text("summary.md")
     for odd in ("javascript:alert(1)", "https://a b", "https://a)x](y", "ftp://a"):
         made = replace(report(), run={"link": odd})
         assert "The whole report" not in markdown.render(made)
-    for known, count in (
-        ({}, 0),
-        ({"GITHUB_ACTIONS": "false"}, 0),
-        ({"GITHUB_ACTIONS": "true"}, 1),
-    ):
+    for said, count in (("", 0), ("false", 0), ("true", 1)):
+        known = {"GITHUB_ACTIONS": said} if said else {}
         assert len(list(ci_lines(gated(gate("FAIL")), known))) == count
     made = gated(*[gate("FAIL")] * 15, *[gate("INCONCLUSIVE")] * 3)
     assert len(list(annotations(made))) == LIMIT + 3

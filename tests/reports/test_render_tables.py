@@ -176,8 +176,7 @@ def test_secrets_are_masked_before_a_cut() -> None:
     assert safe(made) is made
     text = safe(record(answer="x" * 190 + KEY)).answer or ""
     assert "sk-test" not in clean.span(text) + clean.prose(text, 200)
-    assert clean.cut("abc", 3) == "abc"
-    assert clean.cut("abcd", 3) == "ab…"
+    assert (clean.cut("abc", 3), clean.cut("abcd", 3)) == ("abc", "ab…")
     assert clean.visible("a\x00\u202e\U000e0041\ud800\r\nb") == (
         "a\\u0000\\u202e\\U000e0041\\ud800\nb"
     )
@@ -397,9 +396,8 @@ def test_the_headline_repeats_nothing_that_stands_next_to_it() -> None:
     gates = [gate("FAIL")]
     line = f"GATES FAIL (1 of 1 failed): exit 1; {gates[0].slice} {gates[0].name}; 2 failures"
     assert views.headline(line, gates) == "1 of 1 gates failed; 2 failures"
-    assert views.headline("GATES PASS (3 of 3): exit 0; 3 missed", []) == (
-        "3 of 3 gates passed; 3 missed"
-    )
+    said = "3 of 3 gates passed; 3 missed"
+    assert views.headline("GATES PASS (3 of 3): exit 0; 3 missed", []) == said
     assert views.headline("GATES INCONCLUSIVE (1 of 3): exit 6", []) == "1 of 3 gates undecided"
     for other in ("NOTHING GRADED: exit 4; refused", "NO GATES: exit 6; 3 selected"):
         assert views.headline(other, []) == other

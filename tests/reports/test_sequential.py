@@ -145,16 +145,13 @@ def test_the_order_is_that_of_the_data() -> None:
     assert every != [one.id for one in records]
     salted = replace(part, order="2027")
     assert every != [one.id for one in sorted(records, key=lambda one: place_of(salted, one))]
-    part = graded_slice("en")
     old, new = in_order("i" * 300 + "c" * 300, part), in_order("c" * 300 + "i" * 300, part)
     found = gate_of(new, old, DROP)
     assert (found.state, found.reason) == ("INCONCLUSIVE", BROKEN)
     assert found.estimate.interval is None
-    part = graded_slice("en")
     old, new = in_order("c" * 1440, part), in_order("iccccccccccc" * 120, part)
     gates = [replace(DROP, max=0.13, fail=fail) for fail in ("zero", "margin")]
     assert [gate_of(new, old, gate).state for gate in gates] == ["FAIL", "PASS"]
-    part = graded_slice("en")
     old = in_order("c" * N, part)
     for rest in ("c" * 150, "ccccccccci" * 15, "m" * 150):
         new = in_order("c" * 150 + rest, part)

@@ -123,10 +123,8 @@ def test_judged_grades_by_hand() -> None:
     found = values(summarise(numbered(rows), make_slice("judged")))
     ordered = ["agreement", "spearman", "quadratic_kappa", "mean_difference", "pass_agreement"]
     assert list(found) == [*ordered, "precision", "recall", "youden"]
-    assert found["mean_difference"] == 0.9  # one more each, but for the 10
-    assert found["pass_agreement"] == 0.9  # 5 came out as 6, which passes
-    assert found["agreement"] == 0.1
-    assert found["youden"] == 0.8  # of the five below the bar of 6, one is rated above it
+    assert (found["mean_difference"], found["pass_agreement"]) == (0.9, 0.9)
+    assert (found["agreement"], found["youden"]) == (0.1, 0.8)
     assert (found["spearman"] or 0) > 0.99
 
 

@@ -133,8 +133,7 @@ def test_a_judge_at_its_floor_is_trusted(labels: Slice) -> None:
     found = labelled(labels)
     one = calibrate(found, outcomes(found, CORRECT, INCORRECT))
     assert (one.trusted, one.blocks, one.items) == (True, "", 20)
-    assert one.measures["agreement"].value == 1.0
-    assert (one.tokens, one.cost) == (140, 5.0)
+    assert (one.measures["agreement"].value, one.tokens, one.cost) == (1.0, 140, 5.0)
     assert one.confusion == (
         ConfusionCell(label=CORRECT, grade=CORRECT, count=10),
         ConfusionCell(label=INCORRECT, grade=INCORRECT, count=10),
@@ -199,9 +198,8 @@ def test_ungraded_may_count(labels: Slice, floor: float, trusted: bool | None, b
         assert (one.trusted, one.items, one.measures["agreement"].n) == (trusted, 20, 19)
         assert one.blocks.startswith(blocks)
         assert bool(one.blocks) is bool(blocks)
-        assert (
-            "20 unit tests of the judge (labels), 1 without a grade" in calibration_notes([one])[0]
-        )
+        said = "20 unit tests of the judge (labels), 1 without a grade"
+        assert said in calibration_notes([one])[0]
 
 
 @pytest.mark.parametrize(("right", "trusted"), [(40, True), (37, None), (35, False)])

@@ -55,8 +55,7 @@ def test_every_file_is_written_and_nothing_else(tmp_path: Path) -> None:
     """Records first, run.json last, no temporary file; equal reports give equal files."""
     folder = tmp_path / "a" / "b"
     paths = write(report(), folder)
-    assert paths[0] == folder / "records.jsonl"
-    assert paths[-1] == folder / "run.json"
+    assert (paths[0], paths[-1]) == (folder / "records.jsonl", folder / "run.json")
     assert set(content(folder)) == {path.name for path in paths} == NAMES
     write(full(3), tmp_path / "one")
     write(full(3), tmp_path / "two")
@@ -246,8 +245,7 @@ def test_run_json_says_what_the_run_came_to() -> None:
     """Decision, counts, slices, gates, cost, origin; INCOMPLETE; the checksum of the records."""
     made = full()
     run = strict(rendered(made)["run.json"])
-    assert run["schema_version"] == run_json.SCHEMA_VERSION
-    assert run["complete"] is True
+    assert (run["schema_version"], run["complete"]) == (run_json.SCHEMA_VERSION, True)
     assert run["verdict"] == "FAIL"
     assert run["decision"] == {"code": 1, "line": made.decision.line}
     assert run["counts"]["plan"] == sum(x["counts"]["plan"] for x in run["slices"]) + len(hostile())
@@ -256,8 +254,7 @@ def test_run_json_says_what_the_run_came_to() -> None:
     assert first["breakdowns"]["topic"]["Art"]["f_score"]["n"] == 60
     assert {"label": "YES", "grade": "NO", "count": 2} in run["slices"][5]["confusion"]
     assert [gate["state"] for gate in run["gates"]].count("INCONCLUSIVE") == 2
-    assert run["gates"][3]["measure"] == "drop"
-    assert run["gates"][3]["max"] == 0.03
+    assert (run["gates"][3]["measure"], run["gates"][3]["max"]) == ("drop", 0.03)
     assert (run["cost"], run["tokens"], run["model"]) == (1.2345, 1_234_567, "openai:new")
     assert run["provenance"]["data"] == {"simpleqa:en": "ab" * 32}
     counts = Counts(planned=3, passed=1, failed=0, error=0, missing=2)
