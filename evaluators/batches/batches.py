@@ -99,6 +99,7 @@ class Batches(Detour):
         self._until: float | None = None  # when batches are no longer waited for
         self._waves: dict[str, waves.Wave] = {}
         self._of_key: dict[str, waves.Wave] = {}  # open waves by the keys of their calls
+        self._known: list[str] = []  # the providers' ids of all waves
         self._loaded_at = float("-inf")
         self._items: dict[int, Meter] = {}
         self._parked: list[ParkedCall] = []
@@ -183,6 +184,7 @@ class Batches(Detour):
     def _load(self, known: dict[str, waves.Wave] | None = None) -> None:
         self._waves = waves.waves_in(self._ledger) if known is None else known
         self._of_key = {key: one for one in self._waves.values() if one.is_open for key in one.keys}
+        self._known = [wave.batch for wave in self._waves.values() if wave.batch]
         self._loaded_at = time.monotonic()
 
     def _add(self, call: ParkedCall) -> None:
@@ -288,7 +290,7 @@ class Batches(Detour):
             if self._halted is not None:
                 await live.poller.give_up()
                 raise self._halted
-            await live.poller.send([lines[key] for key in live.calls], self._known_batches())
+            await live.poller.send([lines[key] for key in live.calls], self._known)
         except Exception as error:  # noqa: BLE001  # the items that wait must learn of it
             del self._live[name]
             await self._refused(live, error)
@@ -298,9 +300,6 @@ class Batches(Detour):
             live.task = self._begin(self._attend(live))
         finally:
             self._ledger.store.give_back(name)
-
-    def _known_batches(self) -> list[str]:
-        return [wave.batch for wave in self._waves.values() if wave.batch]
 
     async def _attend(self, live: LiveWave) -> None:
         """Wait for a wave, keep its replies, and ask again for those that are missing."""
@@ -326,7 +325,7 @@ class Batches(Detour):
         def tell(status: BatchStatus) -> None:
             self._out[poller.wave.id] = (poller.wave.calls, status.done, status.failed)
 
-        if poller.wave.state != "sent" and not await poller.recover(self._known_batches()):
+        if poller.wave.state != "sent" and not await poller.recover(self._known):
             return {}
         if not await poller.wait(self._until or 0.0, tell):
             self._left[poller.wave.named] = poller.wave.calls

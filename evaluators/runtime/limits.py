@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from evaluators import core
 from evaluators.core import CallError, FatalError, RefusedError, StoppedError
 from evaluators.output import plural
-from evaluators.runtime.server import BURST_S, NEVER, RATE_LIMIT, ServerState, TokenBucket
+from evaluators.runtime.server import BURST_S, NEVER, ServerState, TokenBucket
 
 TOKEN_BURST_S = 2.0  # of a tokens limit; so many seconds' worth may go at once
 BAD_REQUEST = frozenset({"bad_request", "target_failed"})
@@ -141,8 +141,8 @@ class Admission:
     @property
     def limit(self) -> int:
         """How many calls may be in flight now."""
-        rooms = sum(server.room for server in list(self._servers.values()))
-        return min(self._concurrency, rooms or self._concurrency)
+        windows = sum(int(server.window) for server in list(self._servers.values()))
+        return min(self._concurrency, windows or self._concurrency)
 
     def describe(self, now: float) -> str:
         """Return in a few words what calls wait for; empty if nothing is held back."""
@@ -251,10 +251,7 @@ class Admission:
     def _barred(self, queue: ModelQueue, now: float) -> CallError | None:
         if self._halted is not None:
             return StoppedError(self._halted.kind, str(self._halted))
-        if (given_up := queue.server.given_up) is not None:
-            return FatalError(given_up.kind, str(given_up))
-        too_long = queue.server.too_long(now)
-        return FatalError(RATE_LIMIT, f"{queue.spec}: {too_long}") if too_long else None
+        return queue.server.barred(queue.spec, now)
 
     def _delay(self, queue: ModelQueue, size: float, now: float) -> float:
         """Return the seconds until a call may go; infinite until another one has ended."""

@@ -34,7 +34,6 @@ PROBE_SHARE = 0.25
 LONGEST_PROBE_S = 7.9
 NEVER_REACHED_S = 10.0  # after which a server that no call ever reached is given up
 NEVER_ANSWERED_S = 90.0  # the same for a server that was reached but never answered
-ANNOUNCED_REFUSALS = 2  # refusals in a row after which an announced pause proved too short
 OVERLOAD_CUT = 0.5  # of the window is left after an overload
 RATE_CUT = 0.7  # and after a refusal, which says little about calls at the same time
 SMALLEST_START = 8  # calls in flight at the start, or START_SHARE of the maximum if that is more
@@ -96,7 +95,7 @@ class Pace:
         self.bucket: TokenBucket | None = None
         self._refusals = 0
         self._share = SHARE_AT_FIRST  # of the latest calls, how many were refused
-        self._weight = 1 / LATEST_CALLS  # of one call in it
+        self._weight = 0.0  # of one call in it
         self._alone = 0  # calls granted since the last refusal of any kind
         self._easings = 0
         self._eased_at = -NEVER
@@ -110,7 +109,6 @@ class Pace:
         self._grown_at = 0.0
         self._held_back = False
         self._was_down = False
-        self._has_granted = False
 
     def wait(self, now: float) -> float:
         """Return the seconds until the next request may go."""
@@ -147,9 +145,6 @@ class Pace:
         else:
             self._granted += 1
             self._alone += 1
-            if not self._has_granted:  # the server was down until now and has shown no rate
-                self.bucket, self._refusals = None, 0
-        self._has_granted = True
 
     def is_single(self, started: float, now: float, *, announced: bool) -> bool:
         """Count a refusal; return whether it is a single one, which calls for no pause of ours.
@@ -229,11 +224,12 @@ class ServerState:
     ) -> None:
         self.name = name
         self.in_flight = 0
-        self.given_up: FatalError | None = None
+        self._given_up: FatalError | None = None
         self._random = random
         self._give_up_after = give_up_after
         self._maximum = maximum
-        self._window = float(min(maximum, max(SMALLEST_START, int(maximum * START_SHARE))))
+        self.window = float(min(maximum, max(SMALLEST_START, int(maximum * START_SHARE))))
+        """How many calls may be in flight now."""
         self._is_doubling = True
         self._cut_at = -NEVER
         self._pace = Pace()
@@ -251,32 +247,28 @@ class ServerState:
         self._answered_last = -NEVER  # when the latest call that it answered started
 
     @property
-    def room(self) -> int:
-        """How many calls may be in flight now."""
-        return int(self._window)
-
-    @property
     def is_probing(self) -> bool:
         """Whether one call at a time finds out if the server works again."""
         return self._opened_at is not None or self._refusals > 1
 
     def wait(self, now: float) -> float:
         """Return the seconds until a call may go; infinite until another one has ended."""
-        if self.in_flight >= int(self._window):
+        if self.in_flight >= int(self.window):
             return NEVER
         if now < self._resume:
             return self._resume - now
         return NEVER if self._probe is not None else self._pace.wait(now)
 
-    def too_long(self, now: float) -> str:
-        """Return the reason not to wait for this server at all; empty if there is none."""
+    def barred(self, spec: str, now: float) -> FatalError | None:
+        """Return the reason not to wait for this server at all; None if there is none."""
         left = self._announced - now
-        if left <= LONGEST_WAIT_S:
-            return ""
-        return (
-            f"{self.name} asks to be left alone for {left:,.0f} s, longer than the "
+        if self._given_up or left <= LONGEST_WAIT_S:
+            return self._given_up and FatalError(self._given_up.kind, str(self._given_up))
+        said = (
+            f"{spec}: {self.name} asks to be left alone for {left:,.0f} s, longer than the "
             f"{LONGEST_WAIT_S:g} s that a run waits; run again later, what is done is kept"
         )
+        return FatalError(RATE_LIMIT, said)
 
     def start(self, now: float) -> None:
         """Count a call that goes now."""
@@ -304,7 +296,7 @@ class ServerState:
             self._fail(error, started, now, again=failed_at is not None)
         if self._opened_at is not None and (was_probe or not was_open):
             self._probe_failed = was_open
-            self._pause(_probe_pause(now - self._opened_at), now)
+            self._pause(0.0, now, now - self._opened_at)
         self.in_flight -= 1
         is_down = kind in OUTAGES and self._opened_at is not None
         return not is_own if kind == RATE_LIMIT else is_down
@@ -325,9 +317,9 @@ class ServerState:
         was_down, self._refusals = self._refusals > 1, 0
         self._pace.grant(started)
         # Only a window that was used up can have been too small.
-        if self._window < self._maximum and self.in_flight >= int(self._window) - 1:
-            step = 1.0 if self._is_doubling else max(1.0, self._maximum / 16) / self._window
-            self._window = min(float(self._maximum), self._window + step)
+        if self.window < self._maximum and self.in_flight >= int(self.window) - 1:
+            step = 1.0 if self._is_doubling else max(1.0, self._maximum / 16) / self.window
+            self.window = min(float(self._maximum), self.window + step)
         if self._close(started) or was_down:
             self._is_doubling = True  # it is back from an outage
 
@@ -367,20 +359,21 @@ class ServerState:
         else:
             if not self._refusals:
                 self._cut(RATE_CUT, started, now)
-            if not seconds or self._refusals >= ANNOUNCED_REFUSALS:
-                seconds = max(seconds, _probe_pause(now - since))
-            self._pause(seconds, now)
+            self._pause(seconds, now, now - since)
             self._refusals += self._pace.refuse(started, now, self._resume)
         self._give_up_if_silent(error, now - since)
 
     def _cut(self, factor: float, started: float, now: float) -> None:
         """Shrink the window, unless the failed call started before the last cut."""
         if started > self._cut_at:
-            self._window = max(1.0, self._window * factor)
+            self.window = max(1.0, self.window * factor)
             self._is_doubling = False
             self._cut_at = now
 
-    def _pause(self, seconds: float, now: float) -> None:
+    def _pause(self, seconds: float, now: float, down: float | None = None) -> None:
+        """Pause as announced; before a probe of a server ``down`` for these seconds, longer."""
+        if down is not None:
+            seconds = max(seconds, min(LONGEST_PROBE_S, FIRST_PROBE_S + PROBE_SHARE * down))
         if now + seconds > max(now, self._announced):
             self._announced = now + seconds
             pause = seconds * (1 + PAUSE_SPREAD * self._random())
@@ -395,9 +388,4 @@ class ServerState:
         if error.kind in FAILURE_WORDS and silent >= patience:
             what = "has given no reply" if reached else "could not be reached"
             why = f"{self.name} {what} for {silent:.0f} s; no more calls are made to it: {error}"
-            self.given_up = FatalError(error.kind, why)
-
-
-def _probe_pause(seconds: float) -> float:
-    """Return the pause before the next probe of a server that has been down for these seconds."""
-    return min(LONGEST_PROBE_S, FIRST_PROBE_S + PROBE_SHARE * seconds)
+            self._given_up = FatalError(error.kind, why)
