@@ -3,11 +3,11 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 from evaluators.core import Place, Reply
 from evaluators.ledger import rows
@@ -38,7 +38,7 @@ _Change = tuple[str, StoredRow | rows.StoredDocument, Sequence[rows.StoredDocume
 """A statement to commit with its values, and the documents to keep with it."""
 
 
-class Ledger:
+class Ledger(AbstractContextManager["Ledger"]):
     """The store at one place, for one event loop; other processes may share the place."""
 
     def __init__(
@@ -51,8 +51,8 @@ class Ledger:
         self._read_only = read_only
         self._bad: set[str] = set()
         self._unsigned: set[str] = set()
-        self._own: set[str] = set()
-        self._imported: set[str] = set()
+        self.own: set[str] = set()  # the keys of replies that this run paid for
+        self.imported: set[str] = set()  # of those found that ``ledger import`` added
         self.account: Callable[[], Document] | None = None  # notes the money spent with replies
         self._texts: set[str] = set()  # kept already: a rubric comes with every request
         self._failed: LedgerError | None = None
@@ -61,9 +61,6 @@ class Ledger:
         self._look = Grouped(self._look_up, LOOKUP_WAIT_S)
         self._claim = Grouped(self._take, LOOKUP_WAIT_S)
         self._taken = () if read_only else tuple(take_unkept(self.store, path))
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -91,14 +88,6 @@ class Ledger:
         first = f"{self._unkept[0]}{more}" if self._unkept else ""
         return f"replies that the ledger did not take are in {first}: run again" if first else ""
 
-    def is_earlier(self, key: str) -> bool:
-        """Return whether another run than this one paid for the reply under this key."""
-        return key not in self._own
-
-    def is_imported(self, key: str) -> bool:
-        """Return whether ``ledger import`` added the reply that was found under this key."""
-        return key in self._imported
-
     async def find(self, key: str) -> Reply | None:
         """Return what ``get`` does; concurrent look-ups share a round trip to a database."""
         return self.get(key) if self.store.near else self._usable(await self._look(key))
@@ -125,7 +114,7 @@ class Ledger:
                 self._bad.update(keys)
                 return [None] * len(keys)
             raise self._failure(error) from None
-        self._imported.update(key for key, *_, is_imported in found if is_imported)
+        self.imported.update(key for key, *_, is_imported in found if is_imported)
         stored = {row[0]: StoredRow._make(row[:-1]) for row in found}
         return [stored.get(key) for key in keys]
 
@@ -137,7 +126,7 @@ class Ledger:
         if content is not None and self._signer.accepts(row):
             return content
         (self._bad if content is None else self._unsigned).add(row.key)
-        self._imported.discard(row.key)
+        self.imported.discard(row.key)
         if not self._read_only:
             try:
                 self.store.change([(sql, [(row.key,)]) for sql in _SET_ASIDE])
@@ -253,7 +242,7 @@ class Ledger:
             need = sum(len(str(value)) for _, one, _ in group for value in one)
             need += sum(len(value) for one in said for value in one)
             raise self._failure(error, need) from None
-        self._own.update(row.key for row in replies)
+        self.own.update(row.key for row in replies)
         return [None] * len(group)
 
     def _failure(self, error: Exception, need: int = 0) -> LedgerError:

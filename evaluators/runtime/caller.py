@@ -392,7 +392,7 @@ class Caller:
         finally:
             meter.waiting -= 1
         meter.note(key, model, request)
-        imported = (earlier := self.ledger.is_earlier(key)) and self.ledger.is_imported(key)
+        imported = (earlier := key not in self.ledger.own) and key in self.ledger.imported
         meter.add(model, reply, sent=sent, earlier=earlier, imported=imported)
         return reply
 

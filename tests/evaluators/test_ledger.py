@@ -238,7 +238,7 @@ def test_an_older_ledger_still_answers(tmp_path: Path) -> None:
     before = (tmp_path / "l").read_bytes()
     with Ledger(tmp_path / "l", read_only=True) as ledger:
         assert ledger.get(key_of(1)) == reply_of(1)
-        assert not ledger.is_imported(key_of(1))
+        assert key_of(1) not in ledger.imported
         assert (ledger.document("batch", "k"), ledger.documents("batch")) == (None, {})
     assert main(["ledger", "stats", "--ledger", str(tmp_path / "l")]) == 0
     assert main(["ledger", "export", str(tmp_path / "out"), "--ledger", str(tmp_path / "l")]) == 0

@@ -198,7 +198,7 @@ def test_replies_not_taken_come_home(tmp_path: Path, monkeypatch: Patch, signs: 
     other = save_unkept(tmp_path / "other", rows)
     with Ledger(tmp_path / "l") as ledger:
         assert [ledger.get(key_of(number)) for number in range(2)] == [reply_of(0), reply_of(1)]
-        assert ledger.is_imported(key_of(0))
+        assert key_of(0) in ledger.imported
         assert ledger.document("note", "k") == "text"
         assert ledger.get(key_of(2)) is None
         said = "\n".join(ledger.notes)

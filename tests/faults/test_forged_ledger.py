@@ -214,12 +214,12 @@ def test_a_mark_of_import_goes_with_its_row(tmp_path: Path, capsys: Captured) ->
         assert "it is kept as l.damaged-" in ledger.notes[0]
     with Ledger(path, read_only=True) as ledger:
         assert all(ledger.get(key_of(n)) for n in range(3))
-        assert [ledger.is_imported(key_of(n)) for n in range(3)] == [False, True, True]
+        assert [key_of(n) in ledger.imported for n in range(3)] == [False, True, True]
     change(path, f"UPDATE calls SET reply = 'x' WHERE key = '{key_of(1)}'")
     with Ledger(path) as ledger:
         assert ledger.get(key_of(1)) is None
         put(ledger, [row_of(1)])
-        assert not ledger.is_imported(key_of(1))
+        assert key_of(1) not in ledger.imported
     assert command("prune", "--model", SPEC, "--yes", "--ledger", path) == 0
     assert ask(path, "SELECT count(*) FROM imported") == 0
 
