@@ -199,8 +199,17 @@ class BatchPoller:
         clock = asyncio.get_running_loop().time
         heard, pause = clock(), self._settings.first
         while True:
-            status = await self._status(must_answer=clock() - heard > OUT_OF_REACH_S)
-            if status is not None:
+            try:
+                status = await self._model.asked(lambda api: api.status(self.wave.batch))
+            except TransientError as error:
+                if clock() - heard > OUT_OF_REACH_S:
+                    raise StoppedError(BATCH, f"{error}; {KEPT}") from None
+            except FatalError as error:
+                raise self._lost(error) from None
+            else:
+                if status.refusal:
+                    await self.give_up()
+                    raise _refused(NOT_TAKEN, f"{self.wave.spec}: {status.refusal}")
                 heard = clock()
                 tell(status)
                 if status.is_over:
@@ -209,20 +218,6 @@ class BatchPoller:
                 return False
             await asyncio.sleep(min(pause, max(0.0, until - clock())))
             pause = min(self._settings.longest, 1.5 * pause)
-
-    async def _status(self, *, must_answer: bool) -> BatchStatus | None:
-        try:
-            status = await self._model.asked(lambda api: api.status(self.wave.batch))
-        except TransientError as error:
-            if not must_answer:
-                return None
-            raise StoppedError(BATCH, f"{error}; {KEPT}") from None
-        except FatalError as error:
-            raise self._lost(error) from None
-        if status.refusal:
-            await self.give_up()
-            raise _refused(NOT_TAKEN, f"{self.wave.spec}: {status.refusal}")
-        return status
 
     def _lost(self, error: FatalError) -> FatalError:
         if error.kind != NOT_KNOWN:
