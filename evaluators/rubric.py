@@ -1,8 +1,5 @@
 """Prompts and rubrics: templates of one language, read from YAML and filled in one pass.
 
-A rubric may rate in parts: its table has, for each part and each score from 0 up, the highest
-rating that the score allows. The top score allows 10.
-
 Values are never searched for places: ``{target}`` in a file's or a model's text stays unchanged.
 """
 
@@ -90,7 +87,7 @@ def chat_messages(system: str, user: str) -> tuple[Message, ...]:
 
 
 Caps = Mapping[str, tuple[int, ...]]
-"""By part, in order: for each score from 0 up, the highest rating that it allows."""
+"""By part, in order: for each score from 0 up, the highest rating that it allows; the last 10."""
 
 BEST = 10
 _PART_NAME = re.compile(r"(?!(?:reason|rating)\Z)[a-z][a-z_]{1,39}")
@@ -244,10 +241,9 @@ def load_rubric(path: Path) -> Rubric:
 def load_template(path: Path, language: str, protocol: Protocol = "letter") -> Rubric:
     """Return a user's own grading template as a rubric for this language.
 
-    A YAML file is a rubric. A text file has only the user message. Its name has its language
-    (``mine.bg.txt``), and may have its protocol instead of ``protocol`` (``mine.bg.tool.txt``,
-    ``mine.bg.tool-bare.txt`` for a function without a reason). Raises UsageError, also if the
-    template declares another language or none.
+    A text file has only the user message, and its language in its name, perhaps with a protocol in
+    place of ``protocol``: ``mine.bg.txt``, ``mine.bg.tool.txt``, ``mine.bg.tool-bare.txt`` without
+    a reason. Raises UsageError, also if the template declares another language or none.
     """
     if path.suffix in YAML_SUFFIXES:
         rubric = load_rubric(path)

@@ -1,8 +1,7 @@
 """Text: hidden characters, API keys, wording for messages, and requests as the ledger keeps them.
 
-A kept request stands under its ledger key. Long texts such as rubrics, and the frame of a request
-(everything but its messages), repeat, so each is kept once by its digest. A reader can check a
-request: its key is the hash of what it says.
+A request is kept under its ledger key, the hash of what it says. Long texts such as rubrics, and
+its frame (everything but its messages), repeat, so each is kept once by its digest.
 """
 
 import hashlib

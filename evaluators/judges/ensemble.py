@@ -70,11 +70,10 @@ Spared = Callable[[core.Case, str], core.Verdict | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelJudge:
-    """Judges that vote on every answer.
+    """Judges that vote: most votes for a grade, a tie is an error; or the median rating.
 
-    The verdict is the grade with the most votes (Verga et al. 2024, "Replacing Judges with Juries",
-    arXiv 2404.18796), where a tie is an error; or the median rating (``middle``). The vote of a
-    judge that cannot be reached or read is missing: it is an error if it could change the verdict.
+    A vote that cannot be got or read is an error if it could change the verdict. After Verga et al.
+    2024, "Replacing Judges with Juries", arXiv 2404.18796.
     """
 
     judges: tuple[core.Judge, ...]
@@ -246,11 +245,8 @@ class AdjudicatedJudge:
         if found is None:
             return await self.behind.judge(case, answer, ask)
         if found.label not in self.labels:
-            msg = (
-                f"{found.name} gave {found.label!r} where {', '.join(sorted(self.labels))} fit; "
-                f"correct the adjudication {found.digest}"
-            )
-            raise core.JudgeError(msg, kind=UNFIT)
+            said = f"{found.name} gave {found.label!r} where {', '.join(sorted(self.labels))} fit"
+            raise core.JudgeError(f"{said}; correct the adjudication {found.digest}", kind=UNFIT)
         verdict = core.Verdict(
             grade=found.label if found.rating is None else None,
             rating=found.rating,

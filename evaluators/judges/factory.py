@@ -69,10 +69,10 @@ class JudgeFactory:
         members = tuple(self._member(member, place) for member in self.spec.members)
         if not self.spec.is_panel:
             return members[0]
-        if place.style == "rated":
-            return PanelJudge(judges=members, rating=True, spared=llm.empty_answer_rating)
-        spared = llm.empty_answer_verdict if place.labels == GRADES else None
-        return PanelJudge(judges=members, spared=spared)
+        rates, usual = place.style == "rated", place.labels == GRADES
+        spared = llm.empty_answer_verdict if usual else None
+        return PanelJudge(judges=members, rating=rates,
+                          spared=llm.empty_answer_rating if rates else spared)  # fmt: skip
 
     def _member(self, one: JudgeSpec, place: Place) -> Judge:
         if one.is_offline:

@@ -123,9 +123,8 @@ class OverlapRater:
 def rate(case: core.Case, answer: str) -> core.Verdict:
     """Return a rating of 1 (nothing shared) to 10 (the same words and numbers).
 
-    It is the harmonic mean of precision and recall over content words and numbers; a word of the
-    question counts three quarters. It measures similar wording, not truth: the reason calls it a
-    placeholder.
+    It is the harmonic mean of precision and recall over content words and numbers, and measures
+    similar wording, not truth.
     """
     known = tables(case.language)
     light = known.words["function"] | known.words["articles"]

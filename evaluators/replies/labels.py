@@ -265,13 +265,10 @@ def blank(answer: str) -> bool:
 def content_free(answer: str, golds: Iterable[str]) -> bool:
     """Return whether an answer is blank, only punctuation, or an empty announcement ("Solution:").
 
-    Such replies have drawn a CORRECT from many judges (Zhao et al. 2025, "One Token to Fool
-    LLM-as-a-Judge", arXiv 2507.08794). If a gold form is such a text itself, only a blank answer
-    counts.
+    Many judges graded these CORRECT (Zhao et al. 2025, "One Token to Fool LLM-as-a-Judge", arXiv
+    2507.08794). If a gold form is such a text itself, only a blank answer counts.
     """
-    if blank(answer):
-        return True
-    return _says_nothing(answer) and not any(map(_says_nothing, golds))
+    return blank(answer) or (_says_nothing(answer) and not any(map(_says_nothing, golds)))
 
 
 def _says_nothing(text: str) -> bool:
