@@ -144,11 +144,10 @@ class DrawRecipe:
         gaps = list(pairwise(values))[: 1 if which else None]
         far = "within" in part.values and reach("within", values[0], values[-1])
         columns = [names] if isinstance(names, str) else part.part("name").values.values()
-        texts = [
-            [self._cell(row, f"{column}", part, "name").casefold() for row in some]
-            for column in (columns if which else ())
-        ]
-        nested = any(one in two for own in texts for one, two in permutations(own, 2))
+        nested = False
+        for column in columns if which else ():
+            own = [self._cell(row, f"{column}", part, "name").casefold() for row in some]
+            nested = nested or any(one in two for one, two in permutations(own, 2))
         return not far and not nested and all(reach("apart", *gap) for gap in gaps)
 
     def _ranked(self, part: Settings, some: Sequence[TableRow]) -> list[TableRow]:

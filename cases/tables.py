@@ -89,7 +89,14 @@ def read_table(path: Path) -> Table:
         what = f"files ending in {shown(path.suffix)} are not read"
         raise UsageError(f"{path}: {what}; give one of {', '.join(SUFFIXES)}")
     if suffix in (".yaml", ".yml"):
-        return _table(path, _yaml_items(path))
+        document = load_yaml(path, MAX_YAML_BYTES, SPLIT)
+        if not isinstance(document, Seq):
+            raise problem(path, 1, "a YAML list of items is needed: each begins with '- '")
+        entries = [*zip(range(1, len(document) + 1), document.lines, document, strict=True)]
+        for row, line, item in entries:
+            if not isinstance(item, dict):
+                raise problem(path, line, f"row {row}: a mapping is needed, such as 'question: …'")
+        return _table(path, entries)
     text = read_text(path, MAX_BYTES, SPLIT)
     return read_csv(path, text) if suffix == ".csv" else read_json(path, text)
 
@@ -241,16 +248,6 @@ def _no_constant(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_unique, parse_int=Number, parse_float=Number, parse_constant=_no_constant
 )
-
-
-def _yaml_items(path: Path) -> Iterator[Entry]:
-    document = load_yaml(path, MAX_YAML_BYTES, SPLIT)
-    if not isinstance(document, Seq):
-        raise problem(path, 1, "a YAML list of items is needed: each begins with '- '")
-    for row, (item, line) in enumerate(zip(document, document.lines, strict=True), 1):
-        if not isinstance(item, dict):
-            raise problem(path, line, f"row {row}: a mapping is needed, such as 'question: …'")
-        yield row, line, item
 
 
 def _table(path: Path, entries: Iterable[Entry]) -> Table:

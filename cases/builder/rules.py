@@ -168,22 +168,19 @@ def question_only(items: Sequence[DraftItem], negations: Collection[str]) -> Val
         "figure": lambda asked: any(letter.isdigit() for letter in asked),
     }
     shares = {"majority": max(Counter(item.answer for item in items).values()) / len(items)}
+    folds = [sha256(item.id.encode()).digest()[0] % FOLDS for item in items]
     for name, feature in features.items():
-        shares[name] = _guessed(items, [f"{feature(item.question)}" for item in items])
+        values = [f"{feature(item.question)}" for item in items]
+        counts: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
+        for item, value, fold in zip(items, values, folds, strict=True):
+            for other in set(range(FOLDS)) - {fold}:
+                counts[other, value][item.answer] += 1
+                counts[other, ""][item.answer] += 1  # over all values, none of which is empty
+        right = 0
+        for item, value, fold in zip(items, values, folds, strict=True):
+            learnt = counts.get((fold, value)) or counts[fold, ""]
+            right += max(sorted(learnt), key=learnt.__getitem__, default=YES) == item.answer
+        shares[name] = right / len(items)
     best = max(shares, key=lambda name: shares[name])
     interval = wilson(shares[best] * len(items), len(items))
     return {"items": len(items), "shares": shares, "best": best, "interval": interval}
-
-
-def _guessed(items: Sequence[DraftItem], values: Sequence[str]) -> float:
-    folds = [sha256(item.id.encode()).digest()[0] % FOLDS for item in items]
-    counts: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
-    for item, value, fold in zip(items, values, folds, strict=True):
-        for other in set(range(FOLDS)) - {fold}:
-            counts[other, value][item.answer] += 1
-            counts[other, ""][item.answer] += 1  # over all values, none of which is empty
-    right = 0
-    for item, value, fold in zip(items, values, folds, strict=True):
-        learnt = counts.get((fold, value)) or counts[fold, ""]
-        right += max(sorted(learnt), key=lambda word: learnt[word], default=YES) == item.answer
-    return right / len(items)
