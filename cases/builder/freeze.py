@@ -184,11 +184,8 @@ def datasheet(
 def _agreement(one: Agreement) -> Row:
     """Return a row of the table; people are numbered, for the dataset must not name them."""
     names = sorted({name for pair in one.pairs for name in (pair.first, pair.second)})
-    number = {name: place for place, name in enumerate(names, 1)}
-    kappas = [
-        f"{number[pair.first]} and {number[pair.second]}: {interval_text(pair.kappa)}"
-        for pair in one.pairs
-    ]
+    pairs = ((names.index(p.first) + 1, names.index(p.second) + 1, p.kappa) for p in one.pairs)
+    kappas = [f"{first} and {second}: {interval_text(kappa)}" for first, second, kappa in pairs]
     figures = (interval_text(one.raw), interval_text(one.alpha))
     return one.group or "all", f"{one.items:,}", *figures, "; ".join(kappas) or "–"
 
