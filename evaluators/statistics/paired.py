@@ -174,12 +174,6 @@ def moved_interval(ratio: Ratio, drawn: Array, clusters: float) -> Interval | No
     return intervals.percentile(*moved(ratio, drawn), clusters, math.inf)
 
 
-def growth_needed(gap: float, interval: Interval) -> float:
-    """Return the factor of pairs that excludes a bound ``gap``, not 0, away with 80 % power."""
-    low, high = interval
-    return float(((1 + Z80 / Z95) * (high - low) / 2 / gap) ** 2)
-
-
 ENOUGH = 0.8
 """The power that ``confirmed_margin`` and ``pairs_needed`` require."""
 

@@ -7,7 +7,7 @@ and token counts have long tails.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -144,7 +144,11 @@ def ratio_interval(tops: Array, bottoms: Array, most: float) -> Interval:
 def _moved_quantile(
     sides: Sequence[Array], clusters: Sequence[Hashable], share: float, base: float | None
 ) -> Interval | None:
-    """Return the interval of new - old, or of new / old - 1 if ``base`` is the old value."""
+    """Return the interval of new - old, or of new / old - 1 if ``base`` is the old value.
+
+    A few clusters, for the unseen share, are drawn separately for the two sides, as by
+    ``resample_pairs``: pairs that agree by luck do not make an interval narrow.
+    """
     import numpy as np
 
     own = [quantile_interval(side, clusters, share) for side in sides]
@@ -152,40 +156,25 @@ def _moved_quantile(
         return None
     names = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
     places = np.array([names[cluster] for cluster in clusters])
-    both = list(_drawn_quantiles(sides, places, share))
-    old, new = (np.concatenate(one) for one in zip(*both, strict=True))
-    bottom = np.ones(len(old)) if base is None else old
-    found = intervals.percentile(new - old, bottom, len(names), math.inf)
-    if found and not all(map(math.isfinite, found)):
-        return None  # what is not known reaches into the interval
-    (old_low, old_high), (new_low, new_high) = (one or (0.0, 0.0) for one in own)
-    whole = base or 1.0
-    return found or ((new_low - old_high) / whole, (new_high - old_low) / whole)
-
-
-def _drawn_quantiles(sides: Sequence[Array], places: Array, share: float) -> Iterator[list[Array]]:
-    """Yield blocks of resampled quantiles of the old and of the new side.
-
-    A few clusters, for the unseen share, are drawn separately for the two sides, as by
-    ``resample_pairs``: pairs that agree by luck do not make an interval narrow.
-    """
-    import numpy as np
-
-    random = np.random.default_rng(SEED)
-    total = int(places.max()) + 1
+    random, total = np.random.default_rng(SEED), len(names)
     unseen = round(total * intervals.unseen_share(total))
     orders = [np.argsort(side, kind="stable") for side in sides]
     step = max(1, BLOCK // len(places))
-    rounds = min(ROUNDS, max(FEWEST_ROUNDS, step))
-    for start in range(0, rounds, step):
-        size = min(step, rounds - start)
+    drawn = np.empty((2, min(ROUNDS, max(FEWEST_ROUNDS, step))))
+    for start in range(0, drawn.shape[1], step):
+        block = drawn[:, start : start + step]
+        size = block.shape[1]
         both = random.multinomial(total - unseen, np.full(total, 1 / total), size=size)
-        found = []
-        for side, order in zip(sides, orders, strict=True):
+        for found, side, order in zip(block, sides, orders, strict=True):
             weights = both.astype(np.int32)  # half the memory, and half the time
             apart = random.integers(0, total, size=(size, unseen))
             np.add.at(weights, (np.arange(size)[:, None], apart), 1)
             so_far = weights[:, places[order]].cumsum(axis=1, dtype=np.int32)
             needed = np.ceil(share * so_far[:, -1:] - 1e-9)
-            found.append(side[order[(so_far >= needed).argmax(axis=1)]])
-        yield found
+            found[:] = side[order[(so_far >= needed).argmax(axis=1)]]
+    old, new = drawn
+    moved = intervals.percentile(new - old, old if base else np.ones(len(old)), total, math.inf)
+    if moved and not all(map(math.isfinite, moved)):
+        return None  # what is not known reaches into the interval
+    (old_low, old_high), (new_low, new_high) = (one or (0.0, 0.0) for one in own)
+    return moved or ((new_low - old_high) / (base or 1.0), (new_high - old_low) / (base or 1.0))

@@ -182,7 +182,8 @@ def _until_decided(options: argparse.Namespace) -> int:
     plan = load_plan(file)
 
     def audits() -> Sequence[AuditedGate]:
-        return audits_of(report, *(replace(one, people=people, plan=plan) for one in earlier))
+        known = (replace(one, people=people, plan=plan) for one in earlier)
+        return list(audits_of(report, *known))
 
     if not (gates := audits()):
         how = "declare `drop: {max: 0.05, evidence: audited}`"

@@ -77,15 +77,6 @@ def lost_answers(
                 yield f"{one.slice_.name} lost {change.broke:,}{won} of {of}{since}"
 
 
-def anchor_notes(since: Comparison | None) -> Iterator[str]:
-    """Yield how far the run moved since the anchor."""
-    if since is None:
-        return
-    found = [(one.name, one.difference) for one in since.slices if one.difference.n]
-    moved = [f"{name} {one.text()} of {plural(one.n, 'pair')}" for name, one in found]
-    yield f"new - old since the anchor: {'; '.join(moved) or 'no pair'}"
-
-
 def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
     found = sides[0].difference if len(sides) == 1 else paired_difference(sides)
     stopped = any(p.new.outcome == "stopped" for one in sides for p in one.pairing.pairs)

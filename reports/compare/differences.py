@@ -19,9 +19,9 @@ from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics import count_table
 from evaluators.statistics.count_table import CountTable, Fill, count_patterns
-from evaluators.statistics.intervals import UNDEFINED, Estimate, cluster_sums, unseen_share
+from evaluators.statistics.intervals import UNDEFINED, Z95, Estimate, cluster_sums, unseen_share
 from evaluators.statistics.metrics import USAGE, Metric, Sample, metrics_of
-from evaluators.statistics.paired import growth_needed, moved, moved_interval, resample_pairs
+from evaluators.statistics.paired import Z80, moved, moved_interval, resample_pairs
 from evaluators.statistics.usage_estimates import UsageMetric
 from reports.compare.pairs import Hit, PairedDifference, PairedSlice, paired_difference, passes
 from reports.metrics import summary
@@ -166,7 +166,8 @@ class ResampledDifference:
         value, interval, n = self.estimate.value, self.estimate.interval, self.estimate.n
         if value is None or interval is None or abs(value - bound) < 1e-9:
             return None
-        needed = n * growth_needed(value - bound, interval)
+        width = interval[1] - interval[0]
+        needed = n * ((1 + Z80 / Z95) * width / 2 / (value - bound)) ** 2
         return max(n + 1, math.ceil(float(f"{needed:.1e}")))  # two digits: it should not look exact
 
 

@@ -29,11 +29,11 @@ WIDE = 0.25
 Clusters = Mapping[str, AbstractSet[Cluster]]
 """The clusters of a data set's items by language: the number of independent items."""
 
-Scope = tuple[str, int, tuple[Threshold, ...]]
-"""A slice's or a pool's name, its number of independent items, and its gates."""
 
-
-def _scopes(dataset: Dataset, clusters: Clusters) -> Iterator[Scope]:
+def _scopes(
+    dataset: Dataset, clusters: Clusters
+) -> Iterator[tuple[str, int, tuple[Threshold, ...]]]:
+    """Yield each slice's and at last the pool's name, number of independent items, and gates."""
     for language, own in clusters.items():
         slice_ = dataset.slices[language]
         yield slice_.name, len(own), slice_.thresholds
@@ -87,19 +87,17 @@ def expected_shares(
     """Return the share of each slice asked until decided, if unchanged; a bar needs all items."""
     sizes = [(dataset.slices[language], len(own)) for language, own in clusters.items()]
 
-    def share(gate: Threshold, count: int, parts: Sequence[tuple[Slice, int]]) -> float:
-        scale = expected_scale(parts, calibrations, gate.of)
-        return units_needed(gate, count, discordance, scale)[0] / max(count, 1)
+    def most(gates: Sequence[Threshold], count: int, parts: Sequence[tuple[Slice, int]]) -> float:
+        shares = [0.0 if all(gate.paired for gate in gates) else 1.0]
+        for gate in (gate for gate in gates if gate.paired and baseline):
+            scale = expected_scale(parts, calibrations, gate.of)
+            units, _ = units_needed(gate, count, discordance, scale)
+            shares.append(units / max(count, 1))
+        return max(shares)
 
     *_, (_, together, pooled) = _scopes(dataset, clusters)
-    shared = [share(gate, together, sizes) for gate in pooled if baseline]
-    found = {one.name: list(shared) for one, _ in sizes}
-    for one, count in sizes:
-        gates = [gate for gate in one.thresholds if gate.paired and baseline]
-        found[one.name] += [share(gate, count, [(one, count)]) for gate in gates]
-        if not all(gate.paired for gate in one.thresholds):
-            found[one.name].append(1.0)
-    return {name: max(shares, default=0.0) for name, shares in found.items()}
+    shared = most(pooled, together, sizes)
+    return {one.name: max(shared, most(one.thresholds, n, [(one, n)])) for one, n in sizes}
 
 
 def units_needed(
@@ -121,16 +119,15 @@ def listed(words: Iterable[str]) -> str:
 
 def margin_warnings(dataset: Dataset, clusters: Clusters) -> Iterator[str]:
     """Yield a warning for each paired gate that can never pass with so few items."""
-    for name, count, thresholds in _scopes(dataset, clusters):
-        for bar in thresholds:
-            margin = bar.max or 0.0
-            if not bar.of_share or bar.evidence != "confident" or not 0 < margin < 1:
-                continue
-            if count < (fewest := smallest_n(margin)):
-                yield (
-                    f"{name}: a {bar.measure} of {margin:g} can never be excluded with "
-                    f"{plural(count, 'independent item')}; it takes {fewest:,} even if none changes"
-                )
+    every = ((name, n, bar) for name, n, bars in _scopes(dataset, clusters) for bar in bars)
+    for name, count, bar in every:
+        margin = bar.max or 0.0
+        decides = bar.of_share and bar.evidence == "confident" and 0 < margin < 1
+        if decides and count < (fewest := smallest_n(margin)):
+            yield (
+                f"{name}: a {bar.measure} of {margin:g} can never be excluded with "
+                f"{plural(count, 'independent item')}; it takes {fewest:,} even if none changes"
+            )
 
 
 def small_notes(gates: Sequence[GateResult]) -> Iterator[str]:

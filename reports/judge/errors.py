@@ -233,8 +233,9 @@ class JudgeScale:
 def judge_scale(sides: Sequence[PairedSlice], measure: str = "") -> JudgeScale | None:
     """Return the scale of a gate over these slices; None if no judge's verdict is in it.
 
-    One slice takes its own labels; with fewer than 30 of a class those of all languages, limited by
-    its own (``_at_most``). Several are weighted by their pairs.
+    One slice takes its own labels; with fewer than 30 of a class those of all languages, and at
+    most its own J, with a lower end at most half way to its own: a judge may err more in it.
+    Several slices are weighted by their pairs.
     """
     parts = []
     for one in sides:
@@ -248,8 +249,8 @@ def expected_scale(
     slices: Sequence[tuple[Slice, int]], calibrations: Sequence[Calibration], measure: str = ""
 ) -> JudgeScale | None:
     """Return the expected ``judge_scale`` of slices with these numbers of items."""
-    judged = [(one, items) for one, items in slices if one.kind.by_rubric]
-    return _scale([(one, measuring(one, calibrations), items) for one, items in judged], measure)
+    judged = ((one, n) for one, n in slices if one.kind.by_rubric)
+    return _scale([(one, measuring(one, calibrations), n) for one, n in judged], measure)
 
 
 _Part = tuple[Slice, Sequence[Calibration], int]
@@ -277,7 +278,10 @@ def _scale(parts: Sequence[_Part], measure: str) -> JudgeScale | None:
     if not own or len(known) < 2:
         return scale
     few = f"; {slice_.language} alone has fewer than {ENOUGH} of a class"
-    return JudgeScale(youden=_at_most(scale.youden, own.youden), basis=scale.basis + few)
+    top, bottom = own.youden.value or 0.0, own.youden.low or 0.0
+    value, low = scale.youden.value or 0.0, min(scale.youden.low or 0.0, (top + bottom) / 2)
+    youden = replace(scale.youden, value=min(value, top), low=min(value, top, low))
+    return JudgeScale(youden=youden, basis=scale.basis + few)
 
 
 def _pooled(parts: Sequence[tuple[Estimate, float]], languages: Sequence[str]) -> JudgeScale:
@@ -286,13 +290,3 @@ def _pooled(parts: Sequence[tuple[Estimate, float]], languages: Sequence[str]) -
     youden = weighted_mean(parts)
     basis = f"over {plural(youden.n, 'labelled item')} in {', '.join(languages)}"
     return JudgeScale(youden=youden, basis=basis)
-
-
-def _at_most(pooled: Estimate, own: Estimate) -> Estimate:
-    """Return J of several languages, limited by the few labels of one of them.
-
-    At most its own value, and a lower end half way to its own: a judge may err more in it.
-    """
-    top, bottom = own.value or 0.0, own.low or 0.0
-    value, low = min(pooled.value or 0.0, top), min(pooled.low or 0.0, (top + bottom) / 2)
-    return replace(pooled, value=value, low=min(value, low))

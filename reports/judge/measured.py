@@ -57,18 +57,18 @@ def measured_among(
     offline = PanelSpec.parse(judge).is_offline
     found = []
     for one in (one for one in slices if not one.kind.answered and not one.attacks):
-        rubric, own = one.rubric, []
-        for other in graded:
-            alike = one.language == other.language and bool(rubric or offline)
-            if rubric and (rubric.protocol == "rate") != other.kind.rated:
-                alike = False
-            version = other.rubric.version if other.rubric else None
-            if alike and (offline or (rubric and rubric.version) == version):
-                own.append(other.name)
-        answerers = {record.model for name in own for record in records[name]}
-        placeholder, name = offline and answerers <= {"", RECORDED}, one.name
-        made = records[name], summaries[name], tuple(own)
-        found.append(calibration_of(one, *made, placeholder=placeholder))
+        rubric = one.rubric
+        own = [other for other in graded if other.language == one.language and (rubric or offline)]
+        if rubric:
+            own = [other for other in own if (rubric.protocol == "rate") == other.kind.rated]
+        if rubric and not offline:
+            version = rubric.version
+            own = [other for other in own if other.rubric and other.rubric.version == version]
+        graders = tuple(other.name for other in own)
+        answerers = {record.model for name in graders for record in records[name]}
+        placeholder, made = offline and answerers <= {"", RECORDED}, records[one.name]
+        known = summaries[one.name]
+        found.append(calibration_of(one, made, known, graders, placeholder=placeholder))
     return found
 
 

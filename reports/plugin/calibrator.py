@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -66,7 +66,8 @@ class Calibrator:
     """Whether a judge without a model judges recorded answers."""
     judge: str = ""
     """The judge, or the judges of a panel, in words."""
-    _selected: tuple[Labelled, ...] = field(default=())
+    _selected: tuple[Labelled, ...] = ()
+    _keys: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -92,14 +93,13 @@ class Calibrator:
         slices = {self.plan.items[key].slice.name for key in selected}
         own = (one for one in (labels.of(slices) for labels in self.labelled) if one.graders)
         self._selected = tuple(one for one in own if not one.planned_in(selected))
-        return self._keys()
-
-    def _keys(self) -> tuple[str, ...]:
-        return tuple(item.key for one in self._selected if self.is_on for item in one.items)
+        measured = self._selected if self.is_on else ()
+        self._keys = tuple(item.key for one in measured for item in one.items)
+        return self._keys
 
     def is_complete(self, outcomes: Mapping[str, Outcome]) -> bool:
         """Return whether every labelled item of this session has ended."""
-        return all(key in outcomes for key in self._keys())
+        return all(key in outcomes for key in self._keys)
 
     def calibrations(self, outcomes: Mapping[str, Outcome]) -> tuple[Calibration, ...]:
         """Return how the judge was measured in each language of the run."""

@@ -10,13 +10,12 @@ from cases.dataset import Dataset, Plan, Sampling, Shards, Slice, SliceSample, c
 from evaluators.core import Outcome
 from evaluators.output import plural
 from evaluators.statistics.metrics import Sample
-from reports.compare.comparison import anchor_notes, compare, lacking, lost_answers, parity
+from reports.compare.comparison import compare, lacking, lost_answers, parity
 from reports.compare.pairs import PairedSlice, pair_records, unless_own
 from reports.gates.change import change_gates
 from reports.gates.decide import SessionFacts, decide, listed, shard_notes
 from reports.gates.power import ceiling_notes, margin_warnings, small_notes
 from reports.gates.sequential import (
-    AuditedGate,
     SequentialGate,
     audited_gates,
     sequential_gates,
@@ -306,20 +305,6 @@ def _versions(run: CountedRun, facts: Facts) -> Iterator[str]:
     yield from versions("verdicts", facts.judge, verdicts)
 
 
-def audits(
-    inputs: ReportInputs, judge: str, baselines: Iterable[Baseline | None]
-) -> tuple[AuditedGate, ...]:
-    """Return the gates that people decide, with the pairs to look at."""
-    run = count_run(inputs, in_order(inputs.records), judge)
-    compared = [paired_slices(run, judge, one) for one in baselines]
-    return tuple(
-        gate
-        for dataset in run.datasets
-        for sides in filter(None, compared)
-        for gate in audited_gates(dataset, [sides[one.name] for one in run.of(dataset)])
-    )
-
-
 def sequences(
     inputs: ReportInputs, judge: str, baselines: Iterable[Baseline | None]
 ) -> tuple[SequentialGate, ...]:
@@ -445,5 +430,8 @@ def _gate_notes(
     yield from (f"{WARNING}{one}" for one in warnings)
     yield from small_notes(gates)
     yield from ceiling_notes(gates, run.slices)
-    yield from anchor_notes(since)
+    if since:
+        found = [(one.name, one.difference) for one in since.slices if one.difference.n]
+        moved = [f"{name} {one.text()} of {plural(one.n, 'pair')}" for name, one in found]
+        yield f"new - old since the anchor: {'; '.join(moved) or 'no pair'}"
     yield from settled_notes(run.summaries.values(), gates)

@@ -40,8 +40,6 @@ LOSSES = {0.5: "worse by half the margin", 1.0: "worse by the margin", 2.0: "wor
 OF_GRADE = ("outcome", "grade", "rating", "score", "measures")
 """The fields of a record that an item takes over from another one."""
 
-Move = tuple[int, int]  # the place of an item that changes, and of the item whose outcome it takes
-
 
 def known_discordance(baseline: Baseline | None) -> tuple[tuple[float, ...], str]:
     """Return which shares of items may differ between two runs of one model, and how it is known.
@@ -283,7 +281,9 @@ class SimulatedSlice:
         return found
 
 
-def _exchanges(random: Generator, groups: Sequence[Sequence[int]], share: float) -> Iterator[Move]:
+def _exchanges(
+    random: Generator, groups: Sequence[Sequence[int]], share: float
+) -> Iterator[tuple[int, int]]:
     """Yield each item that changes, with one of the group that it changes to.
 
     Counts between groups are multinomial over all items, as the records are one run by luck.

@@ -1,19 +1,19 @@
 """Recorded runs counted again: with other gates or another baseline, or several as one run."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 
 from cases.dataset import Dataset, Shards, Slice, Threshold
 from cases.gates_file import GatesFile, with_gates
 from evaluators.core import UsageError
 from reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
-from reports.gates.sequential import AuditedGate
+from reports.gates.sequential import AuditedGate, audited_gates
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration
-from reports.run.record import Record
+from reports.run.record import Record, in_order
 from reports.run.report import Report, SliceSummary, safe_report
-from reports.verdict.assemble import Facts, ReportInputs, account, audits
+from reports.verdict.assemble import Facts, ReportInputs, account, count_run, paired_slices
 
 UNITED = ("models_returned", "judges_returned")  # lists of what the providers named
 MAY_DIFFER = ("python", "packages")  # kept side by side
@@ -43,9 +43,14 @@ def _inputs_of(report: Report, datasets: tuple[Dataset, ...]) -> ReportInputs:
     )
 
 
-def audits_of(report: Report, *baselines: Baseline | None) -> tuple[AuditedGate, ...]:
-    """Return the gates of a report that people decide, compared with these runs."""
-    return audits(_inputs_of(report, report.datasets), report.judge, baselines)
+def audits_of(report: Report, *baselines: Baseline | None) -> Iterator[AuditedGate]:
+    """Yield the gates of a report that people decide, compared with these runs."""
+    inputs = _inputs_of(report, report.datasets)
+    run = count_run(inputs, in_order(inputs.records), report.judge)
+    compared = [paired_slices(run, report.judge, one) for one in baselines]
+    for dataset in run.datasets:
+        for sides in filter(None, compared):
+            yield from audited_gates(dataset, [sides[one.name] for one in run.of(dataset)])
 
 
 def _outside_of(report: Report) -> tuple[Calibration, ...]:
