@@ -21,7 +21,7 @@ from evaluators.statistics.count_table import CountTable
 from evaluators.statistics.metrics import METRICS
 from reports.compare.differences import PairCounts, ResampledDifference
 from reports.compare.pairs import PairedDifference, difference_of
-from reports.gates.change import ChangeEvidence, ChangeGate
+from reports.gates.change import ChangeEvidence
 from reports.run.report import GateState
 from tests.benchmarks.common import SEED, Array, show
 
@@ -169,8 +169,8 @@ def verdict(
     """Return the verdict of a gate on the direction in which the truth is worse."""
     measure = "drop" if truth < 0 else "rise"
     rule = Threshold(measure=measure, of=metric, max=margin, evidence="confident", fail=fail)
-    gate = ChangeGate(language="en", threshold=rule, sides=())
-    shown = ChangeEvidence(gate=gate, seen=found, cases=(gate.harm(found.estimate),))
+    ends = (found.estimate,)
+    shown = ChangeEvidence(language="en", threshold=rule, sides=(), seen=found, extremes=ends)
     return shown.state(shown.p_value())
 
 
