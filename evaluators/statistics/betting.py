@@ -9,7 +9,7 @@ Waudby-Smith and Ramdas (2024), J. R. Stat. Soc. B 86:1, section 4 (the capital 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
@@ -52,9 +52,7 @@ class Observations:
     @property
     def mirrored(self) -> Observations:
         """The same with every sign reversed, as evidence that the mean is below."""
-        return Observations(
-            totals=-self.totals, sizes=self.sizes, bound=self.bound, largest=self.largest
-        )
+        return replace(self, totals=-self.totals)
 
 
 def log_capital(seen: Observations, mean: float) -> Array:

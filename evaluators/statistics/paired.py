@@ -169,11 +169,6 @@ def moved(ratio: Ratio, counts: Array) -> tuple[Array, Array]:
     return np.where(defined, gap, np.nan), defined.astype(np.float64)
 
 
-def moved_interval(ratio: Ratio, drawn: Array, clusters: float) -> Interval | None:
-    """Return the 95 % interval of new - old from resampled counts; None if all are equal."""
-    return intervals.percentile(*moved(ratio, drawn), clusters, math.inf)
-
-
 ENOUGH = 0.8
 """The power that ``confirmed_margin`` and ``pairs_needed`` require."""
 

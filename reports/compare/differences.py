@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from cases.dataset import Dataset, Threshold
 from evaluators.kinds import Cluster
 from evaluators.output import plural
-from evaluators.statistics import count_table
+from evaluators.statistics import count_table, intervals
 from evaluators.statistics.count_table import CountTable, Fill, count_patterns
 from evaluators.statistics.intervals import UNDEFINED, Z95, Estimate, cluster_sums, unseen_share
 from evaluators.statistics.metrics import USAGE, Metric, Sample, metrics_of
-from evaluators.statistics.paired import Z80, moved, moved_interval, resample_pairs
+from evaluators.statistics.paired import Z80, moved, resample_pairs
 from evaluators.statistics.usage_estimates import UsageMetric
 from reports.compare.pairs import Hit, PairedDifference, PairedSlice, paired_difference, passes
 from reports.metrics import summary
@@ -110,7 +110,7 @@ class PairCounts:
         old, new = (row.value(one.whole) for one in runs)
         if old is None or new is None:
             return Estimate.of(None, None, self.pairs)
-        interval = moved_interval(ratio, drawn, self.clusters.sum())
+        interval = intervals.percentile(*moved(ratio, drawn), self.clusters.sum(), math.inf)
         if row.bounded and not interval:  # all resamples agree: what unseen items allow
             size = float(self.clusters.sum())
             ends = (count_table.unvaried_interval(row.parts, one.whole, size) for one in runs)
@@ -243,7 +243,7 @@ def _extra_difference(sides: Sides, name: str, fill: float | None = None) -> Res
     sums = cluster_sums(np.array(pairs), clusters)
     n = len(sums)
     value = float(moved(mean, sums.sum(axis=0))[0])
-    interval = moved_interval(mean, resample_pairs(sums, np.ones(n)), n)
+    interval = intervals.percentile(*moved(mean, resample_pairs(sums, np.ones(n))), n, math.inf)
     share = unseen_share(n)
     centre = value * (1 - share)
     interval = interval or (centre - share, centre + share)

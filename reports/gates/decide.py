@@ -6,11 +6,17 @@ reaches the floor needs no gate. ERROR and MISSING items do not change exit 0: a
 has already counted them as failures.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from cases.dataset import Shards
+from cases.dataset import Dataset, Shards, Slice, Threshold
+from cases.thresholds import ranges_of
+from evaluators.kinds import Cluster
 from evaluators.output import plural
+from evaluators.statistics.metrics import DROP, RATE, RISE
+from evaluators.statistics.paired import smallest_n
 from reports.run.report import Decision, GateResult, SessionStatus
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
@@ -195,3 +201,74 @@ def listed(names: Sequence[str]) -> str:
     """Return the first few names, and how many more there are."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
+
+
+CEILING = 0.9
+"""The share of its range above which the lower end of a metric has no room left to gain."""
+FEW_ITEMS = 20
+"""The fewest items of a gate on the estimate: with fewer, a 95 % interval spans 0.4 and more."""
+WIDE = 0.25
+"""The share of its range by which a lower end may be above its bar before the bar says little."""
+
+Clusters = Mapping[str, AbstractSet[Cluster]]
+"""The clusters of a data set's items by language: the number of independent items."""
+
+
+def scoped_gates(
+    dataset: Dataset, clusters: Clusters
+) -> Iterator[tuple[str, int, tuple[Threshold, ...]]]:
+    """Yield each slice's and at last the pool's name, number of independent items, and gates."""
+    for language, own in clusters.items():
+        slice_ = dataset.slices[language]
+        yield slice_.name, len(own), slice_.thresholds
+    yield f"{dataset.name}:*", len(set[Cluster]().union(*clusters.values())), dataset.pooled
+
+
+def margin_warnings(dataset: Dataset, clusters: Clusters) -> Iterator[str]:
+    """Yield a warning for each paired gate that can never pass with so few items."""
+    every = ((name, n, bar) for name, n, bars in scoped_gates(dataset, clusters) for bar in bars)
+    for name, count, bar in every:
+        margin = bar.max or 0.0
+        decides = bar.of_share and bar.evidence == "confident" and 0 < margin < 1
+        if decides and count < (fewest := smallest_n(margin)):
+            yield (
+                f"{name}: a {bar.measure} of {margin:g} can never be excluded with "
+                f"{plural(count, 'independent item')}; it takes {fewest:,} even if none changes"
+            )
+
+
+def small_notes(gates: Sequence[GateResult]) -> Iterator[str]:
+    """Yield which slices are too small for a gate on the estimate alone."""
+    few = (one for one in gates if 0 < one.estimate.n < FEW_ITEMS)
+    own = (one for one in few if one.threshold.evidence == "estimate")
+    if found := dict.fromkeys(f"{one.slice} ({one.estimate.n})" for one in own):
+        yield (
+            f"few items: {', '.join(found)}: their gates go by the estimate alone, which chance "
+            "moves widely; add items, or write `evidence: confident`"
+        )
+
+
+def ceiling_notes(gates: Sequence[GateResult], slices: Mapping[str, Slice]) -> Iterator[str]:
+    """Yield the bars that a large loss would still pass, where no paired gate looks for one."""
+    watched = {gate.slice for gate in gates if gate.threshold.paired}
+    found: dict[str, list[str]] = defaultdict(list)
+    for gate in gates:
+        bar, interval, slice_ = gate.threshold, gate.estimate.interval, slices.get(gate.slice)
+        is_watched = bar.paired or bar.of_usage or watched & {gate.slice, f"{gate.dataset}:*"}
+        if slice_ is None or interval is None or is_watched or gate.state != "PASS":
+            continue
+        low, high = ranges_of(slice_).get(bar.measure, RATE)
+        changes = (
+            (DROP, "fall", bar.min, interval[0] - low, (bar.min or 0.0) - low),
+            (RISE, "rise", bar.max, high - interval[1], high - (bar.max or 0.0)),
+        )
+        for gate_name, change, limit, sure, asked in changes if DROP in ranges_of(slice_) else ():
+            loose = sure > CEILING * (high - low) or sure - asked > WIDE * (high - low)
+            if limit is not None and loose:
+                still = f"a {change} to {limit:g} would still pass this bar"
+                paired = any(one.paired for one in slice_.thresholds)
+                advice = "give --baseline" if paired else f"set `{gate_name}` with a baseline"
+                seen = f"{bar.measure} {gate.estimate.value or 0.0:.3f}"
+                found[f"{seen}: {still}; {advice}"].append(gate.slice)
+    for said, names in found.items():
+        yield f"{', '.join(names)} {said}"

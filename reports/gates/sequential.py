@@ -117,27 +117,20 @@ class SequentialGate:
         tests = [(*evidence.seen(sign), above, below) for sign, above, below in self.sides]
         return betting.first_verdict(tests) or "INCONCLUSIVE"
 
-    @property
-    def lost(self) -> str:
-        """Which languages of a pool are each shown to be beyond the margin; empty where none is."""
-        if self.language or not self.threshold.paired:
-            return ""
-        parts: dict[str, dict[int, list[Match]]] = defaultdict(lambda: defaultdict(list))
-        for place, unit in enumerate(self.units):
-            for match in unit:
-                parts[match[0].slice_.language][place].append(match)
-        seen = {
-            language: betting.Evidence.of(self.ends(unit, {}) for unit in units.values())
-            for language, units in parts.items()
-        }
-        (sign, *_), margin = self.sides[0], self.threshold.max or 0.0
-        return lost_languages({name: one.seen(sign) for name, one in seen.items()}, margin, sign)
-
     def result(self) -> GateResult:
         """Return the verdict with the sentence that says why; items not asked are unknown."""
         ends = [self.ends(unit, {}) for unit in self.units]
-        found = betting.Evidence.of(ends)
-        interval, lost = found.interval, self.lost
+        found, lost = betting.Evidence.of(ends), ""
+        interval, parts = found.interval, defaultdict[str, list[list[betting.Ends]]](list)
+        if self.threshold.paired and not self.language:
+            for unit in self.units:
+                names = dict.fromkeys(side.slice_.language for side, *_ in unit)
+                for name in names:
+                    own = [match for match in unit if match[0].slice_.language == name]
+                    parts[name].append(self.ends(own, {}))
+            sign = self.sides[0][0]
+            seen = {name: betting.Evidence.of(own).seen(sign) for name, own in parts.items()}
+            lost = lost_languages(seen, self.threshold.max or 0.0, sign)
         state = "FAIL" if lost else self.verdict(found)
         broken = "" if interval else BROKEN
         estimate, values = UNDEFINED, [low for unit in ends for low, high in unit if low == high]

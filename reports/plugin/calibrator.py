@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,40 +52,28 @@ def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled
     return labelled_for(plan, found, None if is_offline else options.calibration)
 
 
-@dataclass(slots=True)
 class Calibrator:
     """The labelled items of one run. They belong to no test."""
 
-    plan: Plan
-    labelled: tuple[Labelled, ...]
-    is_on: bool
-    """Whether the judge is measured at all."""
-    tasks: Mapping[str, Task]
-    """The tasks of the labelled items, by key."""
-    placeholder: bool = False
-    """Whether a judge without a model judges recorded answers."""
-    judge: str = ""
-    """The judge, or the judges of a panel, in words."""
-    _selected: tuple[Labelled, ...] = ()
-    _keys: tuple[str, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         plan: Plan,
         labelled: Sequence[Labelled],
         judges: JudgeFactory,
         *,
         is_on: bool,
         answers_recorded: bool = False,
-    ) -> "Calibrator":
-        """Return a run's calibrator; rules are always measured, at no cost."""
+    ) -> None:
+        """Take the judge's measure if it ``is_on``; that of rules always, at no cost."""
         is_offline = judges.first_model is None
-        is_on = is_on or is_offline
-        items = [item for one in labelled for item in one.items] if is_on else []
-        tasks = make_tasks(items, None, judges)
-        judge = " ".join(one.name for one in judges.spec.members)
-        return cls(plan, tuple(labelled), is_on, tasks, is_offline and answers_recorded, judge)
+        self.plan, self.labelled, self.is_on = plan, tuple(labelled), is_on or is_offline
+        items = [item for one in labelled for item in one.items] if self.is_on else []
+        self.tasks: Mapping[str, Task] = make_tasks(items, None, judges)
+        """The tasks of the labelled items, by key."""
+        self._placeholder = is_offline and answers_recorded
+        self._judge = " ".join(one.name for one in judges.spec.members)
+        self._selected: tuple[Labelled, ...] = ()
+        self._keys: tuple[str, ...] = ()
 
     def select(self, keys: Collection[str]) -> tuple[str, ...]:
         """Note which items are run; return the keys of the labelled ones to judge with them."""
@@ -105,8 +93,8 @@ class Calibrator:
         """Return how the judge was measured in each language of the run."""
         if not self.is_on:
             return tuple(unmeasured(one, CALIBRATION_OFF) for one in self._selected)
-        place = self.placeholder
-        return tuple(calibrate(one, outcomes, placeholder=place) for one in self._selected)
+        how = self._placeholder
+        return tuple(calibrate(one, outcomes, placeholder=how) for one in self._selected)
 
     def distrusted(self) -> Iterator[str]:
         """Yield the slices whose gates stay open because nothing can measure their judge."""
@@ -114,7 +102,7 @@ class Calibrator:
         names = {name for one in unknown for name in one.graders}
         slices = (one for part in self.plan.datasets for one in part.slices.values())
         for one in (one for one in slices if one.name in names):
-            if why := distrust(self.plan.datasets, one, unknown, self.judge):
+            if why := distrust(self.plan.datasets, one, unknown, self._judge):
                 yield f"{one.name}: INCONCLUSIVE with any answers; {why}"
 
 

@@ -23,8 +23,7 @@ from evaluators.output import plural
 from evaluators.runtime.budget import VERDICT_TOKENS, Pricing, money, part_of_cost, pricing_of
 from evaluators.runtime.engine import Task
 from evaluators.text import fresh_key
-from reports.gates.decide import SessionFacts
-from reports.gates.power import Clusters, expected_shares, listed, power_lines
+from reports.gates.decide import Clusters, SessionFacts
 from reports.judge.errors import calibrations_in
 from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.early_stopping import stoppable
@@ -32,8 +31,8 @@ from reports.plugin.options import RunOptions, check_collected
 from reports.plugin.results import SessionResults
 from reports.plugin.run import adjudications_of, connect_models, earlier_runs
 from reports.render.console import wrapped
+from reports.verdict import odds as chances
 from reports.verdict.assemble import Facts, ReportInputs
-from reports.verdict.odds import Simulation, known_discordance, known_records
 
 T = TypeVar("T")
 Shares = list[tuple[float, dict[str, float]]]
@@ -88,7 +87,7 @@ class DryRun:
                 yield sequence_line(items, {name: forecast}, shares, Forecast())
         labelled = find_labelled(self._options, self._plan, root)
         is_on = self._options.calibration != 0
-        calibrator = Calibrator.of(self._plan, labelled, self._judge, is_on=is_on)
+        calibrator = Calibrator(self._plan, labelled, self._judge, is_on=is_on)
         labels = [calibrator.tasks[key] for key in calibrator.select(keys)]
         judged = sum(self._forecasts(labels).values(), Forecast())
         if labels:
@@ -146,9 +145,9 @@ class DryRun:
         paired, earlier = any(self._earlier), self._baseline
         queues, found = stoppable(self._plan, paired=paired), Shares()
         known = tuple(calibrations_in(earlier))
-        for differ in known_discordance(earlier)[0] if queues else ():
+        for differ in chances.known_discordance(earlier)[0] if queues else ():
             how: Any = {"baseline": paired, "discordance": differ, "calibrations": known}
-            asked = [expected_shares(*one, **how) for one in self._clusters(keys)]
+            asked = [chances.expected_shares(*one, **how) for one in self._clusters(keys)]
             every = ((name, share) for one in asked for name, share in one.items())
             found.append((differ, {name: share for name, share in every if name in queues}))
         return found
@@ -160,11 +159,13 @@ class DryRun:
             yield dataset, clusters_in((item.slice, item.case) for item in own)
 
     def _powers(self, keys: Sequence[str]) -> Iterator[str]:
-        shares, _ = known_discordance(self._baseline)
+        shares, _ = chances.known_discordance(self._baseline)
         alike: dict[str, list[str]] = {}
         for dataset, clusters in () if self._options.gates_off else self._clusters(keys):
             paired = any(self._earlier)
-            for line in power_lines(dataset, clusters, baseline=paired, discordances=shares):
+            for line in chances.power_lines(
+                dataset, clusters, baseline=paired, discordances=shares
+            ):
                 gate, _, power = line.partition(": ")
                 alike.setdefault(power, []).append(gate)
         yield from (f"{', '.join(gates)}: {power}" for power, gates in alike.items())
@@ -182,7 +183,7 @@ class DryRun:
             return self._with_ledger(partial(outcomes, wanted))
 
         judge = " ".join(self._options.judges)
-        records = known_records(items, self._baseline, known, judge)
+        records = chances.known_records(items, self._baseline, known, judge)
         graded = sum(one.is_graded for one in records)
         if 2 * graded < len(records):
             of = f"{graded:,} of {plural(len(records), 'item')}"
@@ -205,8 +206,8 @@ class DryRun:
         facts = Facts(
             model=self._options.model, judge=judge, session=SessionFacts(), provenance={}, run={}
         )
-        simulation = Simulation(inputs, facts, *self._earlier)
-        yield from simulation.lines(*known_discordance(self._baseline))
+        simulation = chances.Simulation(inputs, facts, *self._earlier)
+        yield from simulation.lines(*chances.known_discordance(self._baseline))
 
 
 def plan_lines(name: str, items: int, forecast: Forecast) -> Iterator[str]:
@@ -251,10 +252,10 @@ def sequence_line(
         known = fixed.known
         known += sum(parts.get(name, 1.0) * one.known for name, one in forecasts.items())
         paid.append(part_of_cost(known) if unpriced else money(known))
-    whole, less = f"{asked.pop()}, {paid.pop()}", f", {listed(dict.fromkeys(paid))}"
-    differ = listed(f"{100 * share:.2g}" for share, _ in shares)
+    whole, less = f"{asked.pop()}, {paid.pop()}", f", {chances.either(dict.fromkeys(paid))}"
+    differ = chances.either(f"{100 * share:.2g}" for share, _ in shares)
     return (
-        f"    until decided, if unchanged and {differ} % differ: about {listed(asked)} "
+        f"    until decided, if unchanged and {differ} % differ: about {chances.either(asked)} "
         f"items{less}; all: {whole}"
     )
 

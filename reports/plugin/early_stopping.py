@@ -6,6 +6,7 @@ all items at once keeps its slice from being stopped.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 
 from cases.dataset import Plan, PlannedItem
@@ -96,7 +97,7 @@ class EarlyStopping:
         ahead: int,
     ) -> None:
         self._plan, self._judge, self._baselines, self._ahead = plan, judge, baselines, ahead
-        self._calibrator = replace(calibrator, tasks={})
+        self._calibrator = copy(calibrator)  # with a selection of its own
         self._queue_of = stoppable(plan, paired=any(baselines))
         every = (one for dataset in plan.datasets for one in dataset.slices.values())
         self._slices = [one for one in every if one.name in self._queue_of]

@@ -75,9 +75,7 @@ class EngineRun:
         self.takes_extras = any(task.metric_runners for task in self._tasks.values())
         """Whether some answer gets extra metrics."""
         recorded, is_on = model is None and options.answers is None, options.calibration != 0
-        self.calibrator = Calibrator.of(
-            plan, labelled, judges, is_on=is_on, answers_recorded=recorded
-        )
+        self.calibrator = Calibrator(plan, labelled, judges, is_on=is_on, answers_recorded=recorded)
         self._stopping: Stopping | None = None
         if options.until_decided:
             from reports.plugin.early_stopping import EarlyStopping  # noqa: PLC0415  # brings numpy along

@@ -12,9 +12,8 @@ from evaluators.output import plural
 from evaluators.statistics.metrics import Sample
 from reports.compare.comparison import compare, lacking, lost_answers, parity
 from reports.compare.pairs import PairedSlice, pair_records, unless_own
+from reports.gates import decide
 from reports.gates.change import change_gates
-from reports.gates.decide import SessionFacts, decide, listed, shard_notes
-from reports.gates.power import ceiling_notes, margin_warnings, small_notes
 from reports.gates.sequential import (
     SequentialGate,
     audited_gates,
@@ -167,7 +166,7 @@ class Facts:
 
     model: str
     judge: str
-    session: SessionFacts
+    session: decide.SessionFacts
     """Without the counts of items, which come from the records."""
     provenance: Mapping[str, object]
     run: Mapping[str, object]
@@ -231,7 +230,7 @@ def account(
         notes=(
             *(f"{WARNING}{one}" for one in causes(records)),
             *_people_notes(inputs, facts, (baseline, anchor), decision),
-            *_gate_notes(run, since, session, decision.gates),
+            *_gate_notes(run, since, session.ungated, decision.gates),
             *facts.notes,
             *judging_notes(found, facts.every_judge, run.slices.values(), run.datasets),
             *drift_notes(run.calibrations, sides, baseline),
@@ -280,13 +279,13 @@ def decision_of(
 
 def _decided(
     run: CountedRun, compared: Sequence[Compared], facts: Facts, earlier: Sequence[Baseline | None]
-) -> tuple[Decision, SessionFacts]:
+) -> tuple[Decision, decide.SessionFacts]:
     gates = tuple(_gates(run, compared))
     session = _session(facts.session, run, gates, compared)
     lost = (lacking(some, one) for some, one in zip(compared, earlier, strict=True) if one)
     doubts = (*chain.from_iterable(lost), *_versions(run, facts))
     session = replace(session, doubts=doubts)
-    return decide(() if session.gates_off else gates, session), session
+    return decide.decide(() if session.gates_off else gates, session), session
 
 
 def _versions(run: CountedRun, facts: Facts) -> Iterator[str]:
@@ -361,11 +360,11 @@ def _people_notes(
 
 
 def _session(
-    session: SessionFacts,
+    session: decide.SessionFacts,
     run: CountedRun,
     gates: Sequence[GateResult],
     compared: Sequence[Compared],
-) -> SessionFacts:
+) -> decide.SessionFacts:
     """Return the session with its counts of items, and what the gates do not hold.
 
     A change is held by a slice's own gate or a pooled one; a labelled slice needs only its floor.
@@ -397,7 +396,7 @@ def _session(
 
 def _cautions(run: CountedRun, is_compared: bool) -> Iterator[str]:
     if laxer := [line for one in run.datasets for line in one.laxer]:
-        yield f"the gates file is laxer: {listed(laxer)}"
+        yield f"the gates file is laxer: {decide.listed(laxer)}"
     for one in run.summaries.values():
         if one.sample and one.sample.pinned and one.sample.items < FEW_SAMPLED:
             yield f"only {one.sample.share} items of {one.name}"
@@ -408,28 +407,28 @@ def _cautions(run: CountedRun, is_compared: bool) -> Iterator[str]:
 
 
 def _gate_notes(
-    run: CountedRun, since: Comparison | None, session: SessionFacts, gates: Sequence[GateResult]
+    run: CountedRun, since: Comparison | None, ungated: Iterable[str], gates: Sequence[GateResult]
 ) -> Iterator[str]:
     """Yield what touches the verdict: gates that lack, are laxer, or cannot pass; parts alone."""
-    warnings = [*shard_notes(run.shards)]
+    warnings = [*decide.shard_notes(run.shards)]
     warnings += [f"anchor: {warning}" for warning in (since.warnings if since else ())]
     drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]
     if drawn:
         warnings.append(f"only a sample was asked: {'; '.join(drawn)}")
-    for name in session.ungated:
+    for name in ungated:
         what = " on verdicts" if run.slices[name].thresholds else ""
         none = f"{name}: no gate of its own{what}"
         warnings.append(f"{none}; a run passes only over slices that have one")
     for dataset in run.datasets:
         if own := run.of(dataset):
             asked = ((one, record) for one in own for record in run.records[one.name])
-            warnings += margin_warnings(dataset, clusters_in(asked))
+            warnings += decide.margin_warnings(dataset, clusters_in(asked))
         warnings += [f"the gates file is laxer: {line}" for line in dataset.laxer]
         if left_out := ", ".join(dataset.left_out):
             warnings.append(f"gates left out, as the gates file replaces all: {left_out}")
     yield from (f"{WARNING}{one}" for one in warnings)
-    yield from small_notes(gates)
-    yield from ceiling_notes(gates, run.slices)
+    yield from decide.small_notes(gates)
+    yield from decide.ceiling_notes(gates, run.slices)
     if since:
         found = [(one.name, one.difference) for one in since.slices if one.difference.n]
         moved = [f"{name} {one.text()} of {plural(one.n, 'pair')}" for name, one in found]

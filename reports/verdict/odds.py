@@ -1,4 +1,4 @@
-"""How likely a run ends in exit 0, 1 or 6: all its gates, decided over simulated runs.
+"""How likely a run ends in exit 0, 1 or 6, by simulated runs, and what each gate can show.
 
 The model of the records is asked again. With probability ``discordance`` an item takes the outcome
 of another one with the same gold label, so every metric keeps its mean; linked items change alone.
@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from cases.dataset import Dataset, Evidence, PlannedItem, Slice, Threshold
 from evaluators.core import Outcome
+from evaluators.output import plural
+from evaluators.statistics.betting import expected_units
+from evaluators.statistics.intervals import figure
 from evaluators.statistics.metrics import DROP, YOUDEN
-from reports.gates.decide import listed
-from reports.gates.power import DISCORDANCES
+from evaluators.statistics.paired import ENOUGH, confirmed_margin, smallest_n
+from reports.gates.decide import Clusters, listed, scoped_gates
+from reports.judge.errors import JudgeScale, expected_scale
 from reports.metrics.summary import gold_of
 from reports.run.baseline import Baseline
+from reports.run.evidence import Calibration
 from reports.run.record import Record, by_slice, make_record
 from reports.verdict.assemble import CountedRun, Facts, ReportInputs, decision_of, known_run
 
@@ -39,6 +44,8 @@ LOSSES = {0.5: "worse by half the margin", 1.0: "worse by the margin", 2.0: "wor
 
 OF_GRADE = ("outcome", "grade", "rating", "score", "measures")
 """The fields of a record that an item takes over from another one."""
+DISCORDANCES = (0.1, 0.2, 0.3)
+"""Assumed shares of pairs that differ between two runs of one model, where none is known."""
 
 
 def known_discordance(baseline: Baseline | None) -> tuple[tuple[float, ...], str]:
@@ -305,3 +312,80 @@ def _exchanges(
 
 def _one_of(places: Sequence[int], random: Generator) -> int:
     return places[int(random.integers(len(places)))]
+
+
+def power_lines(
+    dataset: Dataset, clusters: Clusters, *, baseline: bool, discordances: Sequence[float]
+) -> Iterator[str]:
+    """Yield the smallest drop that each paired gate excludes if such shares of pairs differ."""
+    undecided = "" if baseline else "; without --baseline it is not decided"
+    for name, count, thresholds in scoped_gates(dataset, clusters):
+        for one in thresholds if count else ():
+            if one.paired:
+                said = _paired(one, count, discordances)
+                yield f"{name} {one.name} {one.bar}: {said}{undecided}"
+
+
+def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> str:
+    """Return the smallest drop that a gate on a share can exclude for an unchanged model."""
+    margin, pairs = threshold.max or 0.0, plural(count, "independent pair")
+    shares = either(f"{100 * share:.2g}" for share in discordances)
+    if threshold.evidence == "audited":
+        return "no forecast: people decide it, with `qagate review … --until-decided`"
+    if threshold.evidence == "sequential":
+        needed = [units_needed(threshold, count, share) for share in discordances]
+        units, open_ = either(f"{n:,}" for n, _ in needed), [f"{100 * n:.0f}" for _, n in needed]
+        return (
+            f"--until-decided takes about {units} of {pairs} for an unchanged model if {shares} % "
+            f"differ, and leaves {either(open_)} % of such runs open"
+        )
+    if not threshold.of_share or threshold.evidence == "estimate" or not 0 < margin < 1:
+        return "no forecast for this gate alone; see the odds of all gates"
+    if count < (fewest := smallest_n(margin)):
+        return f"can never pass with {pairs}; it takes {fewest:,} even if none differs"
+    margins = either(figure(confirmed_margin(count, share) or 1.0) for share in discordances)
+    return (
+        f"{pairs} exclude a drop of {margins} with a chance of {ENOUGH:g} if {shares} % of them "
+        "differ"
+    )
+
+
+def expected_shares(
+    dataset: Dataset,
+    clusters: Clusters,
+    *,
+    baseline: bool,
+    discordance: float,
+    calibrations: Sequence[Calibration] = (),
+) -> dict[str, float]:
+    """Return the share of each slice asked until decided, if unchanged; a bar needs all items."""
+    sizes = [(dataset.slices[language], len(own)) for language, own in clusters.items()]
+
+    def most(gates: Sequence[Threshold], count: int, parts: Sequence[tuple[Slice, int]]) -> float:
+        shares = [0.0 if all(gate.paired for gate in gates) else 1.0]
+        for gate in (gate for gate in gates if gate.paired and baseline):
+            scale = expected_scale(parts, calibrations, gate.of)
+            units, _ = units_needed(gate, count, discordance, scale)
+            shares.append(units / max(count, 1))
+        return max(shares)
+
+    *_, (_, together, pooled) = scoped_gates(dataset, clusters)
+    shared = most(pooled, together, sizes)
+    return {one.name: max(shared, most(one.thresholds, n, [(one, n)])) for one, n in sizes}
+
+
+def units_needed(
+    threshold: Threshold, count: int, discordance: float, scale: JudgeScale | None = None
+) -> tuple[int, float]:
+    """Return how many of ``count`` pairs a sequential margin takes, and the share left open."""
+    margin = threshold.max or 0.0
+    limit = margin if threshold.fail == "margin" else 0.0
+    allowed = scale.shrunk(margin, confident=True) if scale else margin
+    units, left = expected_units(max(allowed, 0.0), limit, discordance, count)
+    return round(units), left
+
+
+def either(words: Iterable[str]) -> str:
+    """Return words with an ``or`` before the last."""
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last

@@ -68,7 +68,7 @@ def test_a_sample_of_the_labels_is_the_same_every_time(project: Project, plan: P
     rules = replace(options(), judges=("lexical",))
     found = find_labelled(rules, plan, project.path)
     assert [len(one.items) for one in found] == [4, 4]
-    assert Calibrator.of(plan, found, judges("lexical"), is_on=False).is_on
+    assert Calibrator(plan, found, judges("lexical"), is_on=False).is_on
     assert find_labelled(rules, plan, project.path / "qa" / "capital") == ()
 
 
@@ -122,7 +122,7 @@ def test_a_labelled_set_elsewhere_gets_a_file(project: Project, plan: Plan, plac
 
 @pytest.fixture
 def calibrator(project: Project, plan: Plan) -> Calibrator:
-    return Calibrator.of(plan, find_labelled(options(), plan, project.path), ASKING, is_on=True)
+    return Calibrator(plan, find_labelled(options(), plan, project.path), ASKING, is_on=True)
 
 
 def test_only_the_languages_that_are_run_are_measured(calibrator: Calibrator) -> None:
@@ -135,7 +135,7 @@ def test_only_the_languages_that_are_run_are_measured(calibrator: Calibrator) ->
     assert calibrator.is_complete(done)
     (found,) = calibrator.calibrations(done)
     assert (found.language, found.graders) == ("en", ("capital:en",))
-    off = Calibrator.of(calibrator.plan, calibrator.labelled, ASKING, is_on=False)
+    off = Calibrator(calibrator.plan, calibrator.labelled, ASKING, is_on=False)
     assert (off.select(["capital-en-q1"]), dict(off.tasks)) == ((), {})
     (found,) = off.calibrations({})
     assert found.reason == "calibration is off"
@@ -149,7 +149,7 @@ def test_labels_that_are_tests_of_the_run_are_not_judged_beside_it(project: Proj
     files = [folder / "capital" / "dataset.yaml", folder / "labels" / "dataset.yaml"]
     every = make_plan(files, Selection(languages=("en",)))
     labelled = labelled_for(every, [one for one in every.datasets if one.kind == "judged"])
-    calibrator = Calibrator.of(every, labelled, ASKING, is_on=True)
+    calibrator = Calibrator(every, labelled, ASKING, is_on=True)
     assert calibrator.select(list(every.items)) == ()
     assert calibrator.is_complete({})
     assert len(calibrator.select(list(every.items)[:-1])) == 4

@@ -12,9 +12,8 @@ import pytest
 
 from evaluators.__main__ import main
 from evaluators.models.catalogue import load_catalogue
-from reports.gates.power import DISCORDANCES
 from reports.verdict import odds
-from reports.verdict.odds import known_discordance
+from reports.verdict.odds import DISCORDANCES, known_discordance
 from tests.support.batch_server import BatchServer, batch_server
 from tests.support.fixtures import Captured, Patch
 from tests.support.killing import grade

@@ -9,8 +9,7 @@ from cases.dataset import Dataset, Evidence, Plan, PlannedItem, Slice, Threshold
 from evaluators.core import Outcome, Usage, Verdict
 from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
-from reports.gates.decide import SessionFacts
-from reports.gates.power import ceiling_notes
+from reports.gates.decide import SessionFacts, ceiling_notes
 from reports.run.baseline import Baseline
 from reports.run.report import Report
 from reports.verdict.assemble import Facts, assemble

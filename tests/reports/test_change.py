@@ -14,7 +14,7 @@ from evaluators.statistics.intervals import Estimate
 from reports.compare.differences import differences
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
-from reports.gates.power import margin_warnings
+from reports.gates.decide import margin_warnings
 from reports.run.record import Record
 from reports.run.report import GateResult as Gate
 from tests.support.figures import some

@@ -15,12 +15,20 @@ from evaluators.core import CORRECT
 from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.paired import power
 from reports.gates.decide import SessionFacts
-from reports.gates.power import DISCORDANCES, expected_shares, power_lines, units_needed
 from reports.judge.errors import JudgeScale
 from reports.run.baseline import Baseline
 from reports.run.record import Record
 from reports.verdict.assemble import Facts, ReportInputs, account, decision_of, known_run
-from reports.verdict.odds import SimulatedSlice, Simulation, known_discordance, margin_of
+from reports.verdict.odds import (
+    DISCORDANCES,
+    SimulatedSlice,
+    Simulation,
+    expected_shares,
+    known_discordance,
+    margin_of,
+    power_lines,
+    units_needed,
+)
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of
 from tests.support.tables import tabled

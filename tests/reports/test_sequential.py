@@ -201,6 +201,9 @@ class Watching(Calibrator):
 
     measured: bool = True
 
+    def __init__(self) -> None:
+        pass
+
     def select(self, keys: object) -> tuple[str, ...]:
         return ()
 
@@ -214,8 +217,7 @@ class Watching(Calibrator):
 def settling(plan: Plan, old: Sequence[Record], ahead: int = 10**6) -> EarlyStopping:
     """Return what stops the run of a plan that is compared with an old one."""
     (dataset,) = plan.datasets
-    calibrator = Watching(plan=plan, labelled=(), is_on=True, tasks={})
-    return EarlyStopping(plan, calibrator, SPEC, [before(run_of(old, dataset))], ahead)
+    return EarlyStopping(plan, Watching(), SPEC, [before(run_of(old, dataset))], ahead)
 
 
 def ended(key: str, letter: str) -> Outcome:
