@@ -14,14 +14,8 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, YES
-from evaluators.statistics.intervals import (
-    ROUNDS,
-    SEED,
-    Interval,
-    percentile,
-    resample,
-    unseen_share,
-)
+from evaluators.statistics import intervals
+from evaluators.statistics.intervals import ROUNDS, SEED, Interval, percentile, resample
 
 if TYPE_CHECKING:
     from evaluators.statistics.intervals import Array
@@ -197,7 +191,7 @@ def _crossed(labels: Sequence[str], side: Collection[str]) -> Fill:
 
 def unvaried_interval(parts: Ratio, whole: CountTable, clusters: float) -> Interval:
     """Return the span of a bounded, defined metric that the share of unseen items allows."""
-    share, tables = unseen_share(clusters), [whole]
+    share, tables = intervals.unseen_share(clusters), [whole]
     for fill in worst_case_fills(whole):
         counts = whole.counts * (1 - share)
         for place, gold in enumerate(whole.golds):
@@ -250,6 +244,6 @@ def _whole(clusters: CountTable, items: Array) -> CountTable:
     return replace(clusters, counts=(clusters.counts.T @ items).T)
 
 
-def _hull(intervals: Iterable[Interval | None]) -> Interval:
-    known = [one for one in intervals if one]
+def _hull(every: Iterable[Interval | None]) -> Interval:
+    known = [one for one in every if one]
     return min(low for low, _ in known), max(high for _, high in known)

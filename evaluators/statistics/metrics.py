@@ -17,19 +17,10 @@ from typing import TYPE_CHECKING, Literal
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
 from evaluators.statistics import count_table as counts
-from evaluators.statistics import youden
+from evaluators.statistics import intervals, youden
 from evaluators.statistics.agreement import KAPPA, QUADRATIC_KAPPA, SPEARMAN, Coefficient
 from evaluators.statistics.count_table import PREMISE, RATINGS, CountTable, share
-from evaluators.statistics.intervals import (
-    UNDEFINED,
-    Estimate,
-    Interval,
-    clustered_rate,
-    percentile,
-    resample,
-    unseen_share,
-    wilson,
-)
+from evaluators.statistics.intervals import UNDEFINED, Estimate, Interval
 from evaluators.statistics.usage_estimates import UsageMetric
 from evaluators.statistics.youden import of_classes
 
@@ -339,7 +330,8 @@ class Sample:
         wanted = {name: row for name, row in rows.items() if not names or name in names}
         drawn = None
         if len(self.items) and not all(row.rate or row.interval for row in wanted.values()):
-            drawn = replace(self.patterns, counts=resample(self.patterns.counts, self.items))
+            tables = intervals.resample(self.patterns.counts, self.items)
+            drawn = replace(self.patterns, counts=tables)
         return {name: self._estimate(row, whole, drawn) for name, row in wanted.items()}
 
     def _estimate(self, row: Metric, whole: CountTable, drawn: CountTable | None) -> Estimate:
@@ -351,12 +343,12 @@ class Sample:
         if row.interval:
             interval = row.interval(row.parts, self.patterns, self.items)
         elif row.rate and self.clustered:
-            interval = clustered_rate(*row.parts(self.patterns), self.items)
+            interval = intervals.clustered_rate(*row.parts(self.patterns), self.items)
         elif row.rate:
-            interval = wilson(float(top), float(bottom))
+            interval = intervals.wilson(float(top), float(bottom))
         else:
-            size = float(self.items.sum())
-            interval = percentile(*row.parts(drawn), size, float(whole.total)) if drawn else None
+            size, n = float(self.items.sum()), int(whole.total)
+            interval = intervals.percentile(*row.parts(drawn), size, n) if drawn else None
             interval = interval or counts.unvaried_interval(row.parts, whole, size)
         return Estimate.of(value, interval, n)
 
@@ -368,7 +360,7 @@ class Sample:
         sizes = asked * (asked - 1) / 2
         pairs = float((self.items * sizes).sum())
         agreed = float((self.items * hits).sum()) / pairs
-        return Estimate.of(agreed, clustered_rate(hits, sizes, self.items), round(pairs))
+        return Estimate.of(agreed, intervals.clustered_rate(hits, sizes, self.items), round(pairs))
 
 
 ANY, ALL = "pass@", "pass^"
@@ -411,8 +403,11 @@ def clustered_mean(clusters: Sequence[Sequence[float]]) -> Estimate:
     mean = sum(map(sum, clusters)) / n
     sums: Array = np.array([[sum(values), len(values)] for values in clusters], dtype=np.float64)
     patterns, clusters_of = np.unique(sums, axis=0, return_counts=True)
-    drawn = resample(patterns, clusters_of.astype(np.float64))
-    share = unseen_share(len(clusters))
-    low, high = percentile(drawn[:, 0], drawn[:, 1], len(clusters), math.inf) or (mean, mean)
+    drawn = intervals.resample(patterns, clusters_of.astype(np.float64))
+    share = intervals.unseen_share(len(clusters))
+    low, high = intervals.percentile(drawn[:, 0], drawn[:, 1], len(clusters), math.inf) or (
+        mean,
+        mean,
+    )
     least = mean * (1 - share)
     return Estimate.of(mean, (min(low, least), max(high, least + share)), n)

@@ -10,15 +10,8 @@ from evaluators.kinds import FACT, Cluster
 from evaluators.output import plural
 from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.paired import holm
+from reports.compare import pairs
 from reports.compare.differences import differences, usage_shifts
-from reports.compare.pairs import (
-    MOST_UNPAIRED,
-    Lone,
-    PairedSlice,
-    difference_of,
-    interval_at_any_look,
-    paired_difference,
-)
 from reports.run.baseline import Baseline, named_model
 from reports.run.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
 from reports.run.record import Record
@@ -27,10 +20,10 @@ NAMED = 3  # missing slices in a line
 
 
 def compare(
-    sides: Sequence[PairedSlice], baseline: Baseline, changed: Iterable[str] = ()
+    sides: Sequence[pairs.PairedSlice], baseline: Baseline, changed: Iterable[str] = ()
 ) -> Comparison:
     """Return the comparison of all slices, pooled ones too; ``changed`` is what else differs."""
-    by_dataset: dict[str, list[PairedSlice]] = defaultdict(list)
+    by_dataset: dict[str, list[pairs.PairedSlice]] = defaultdict(list)
     for one in sides:
         by_dataset[one.slice_.dataset].append(one)
     listed = sides if baseline.role == "baseline" else ()
@@ -47,19 +40,20 @@ def compare(
     )
 
 
-def lacking(sides: Mapping[str, PairedSlice], earlier: Baseline) -> Iterator[str]:
+def lacking(sides: Mapping[str, pairs.PairedSlice], earlier: Baseline) -> Iterator[str]:
     """Yield in words the slices, and large parts of slices, that an earlier run alone has."""
     slices = earlier.slices.items()
     gone = [f"{name} ({plural(len(own), 'item')})" for name, own in slices if name not in sides]
     parts = ((name, one.pairing.gone) for name, one in sides.items())
-    gone += [f"{share:.0%} of {name}'s items" for name, share in parts if share > MOST_UNPAIRED]
+    large = ((name, share) for name, share in parts if share > pairs.MOST_UNPAIRED)
+    gone += [f"{share:.0%} of {name}'s items" for name, share in large]
     if gone:
         more = f" and {len(gone) - NAMED} more" if len(gone) > NAMED else ""
         yield f"the {earlier.role} has {', '.join(gone[:NAMED])}{more}, and this run does not"
 
 
 def lost_answers(
-    compared: Sequence[Mapping[str, PairedSlice]], failed: Container[str]
+    compared: Sequence[Mapping[str, pairs.PairedSlice]], failed: Container[str]
 ) -> Iterator[str]:
     """Yield what each slice lost that is shown to be worse than before, most of it first.
 
@@ -77,13 +71,13 @@ def lost_answers(
                 yield f"{one.slice_.name} lost {change.broke:,}{won} of {of}{since}"
 
 
-def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
-    found = sides[0].difference if len(sides) == 1 else paired_difference(sides)
+def _compare(sides: Sequence[pairs.PairedSlice]) -> SliceComparison:
+    found = sides[0].difference if len(sides) == 1 else pairs.paired_difference(sides)
     stopped = any(p.new.outcome == "stopped" for one in sides for p in one.pairing.pairs)
     estimate, others = found.estimate, differences(sides)
     if stopped:  # what is for a fixed number of items does not hold
         others = {name: replace(one, low=None, high=None) for name, one in others.items()}
-        ends = interval_at_any_look(
+        ends = pairs.interval_at_any_look(
             (one.slice_.place_of(new), old.passes(one.bar) if old else None, new.passes(one.bar))
             for one in sides
             for old, new in one.matches
@@ -91,7 +85,7 @@ def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
         estimate = Estimate.of(estimate.value, ends, estimate.n)
     right_before = sum(bool(p.old.passes(one.bar)) for one in sides for p in one.graded)
     both_right = right_before - found.broke
-    pairs = sum(len(one.pairing.pairs) for one in sides)
+    asked = sum(len(one.pairing.pairs) for one in sides)
     lone = Counter(why for one in sides for why in one.pairing.lone.values())
     return SliceComparison(
         dataset=sides[0].slice_.dataset,
@@ -103,7 +97,7 @@ def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
         broke=found.broke,
         both_right=both_right,
         both_wrong=found.n - both_right - found.fixed - found.broke,
-        ungraded=pairs - found.n + lone["ungraded"],
+        ungraded=asked - found.n + lone["ungraded"],
         added=lone["added"],
         changed=lone["changed"],
         repeats=lone["repeat"],
@@ -115,7 +109,7 @@ def _compare(sides: Sequence[PairedSlice]) -> SliceComparison:
     )
 
 
-def _changes(side: PairedSlice) -> Iterator[Change]:
+def _changes(side: pairs.PairedSlice) -> Iterator[Change]:
     for old, new in (one for one in side.pairing.pairs if one.new.outcome != "stopped"):
         now, before = new.passes(side.bar), bool(old.passes(side.bar))
         flip: Flip = "same" if now == before else "fixed" if now else "broke"
@@ -124,7 +118,7 @@ def _changes(side: PairedSlice) -> Iterator[Change]:
         if flip != "same" or (new.grade, new.rating) != (old.grade, old.rating):
             had: Any = {n: getattr(old, n) for n in ("answer", "grade", "rating", "reason")}
             yield Change(key=new.key, flip=flip, **had)
-    flips: Mapping[Lone, Flip] = {"added": "new", "repeat": "new", "changed": "changed"}
+    flips: Mapping[pairs.Lone, Flip] = {"added": "new", "repeat": "new", "changed": "changed"}
     for key, why in side.pairing.lone.items():
         yield Change(key=key, flip=flips.get(why, "ungraded"))
 
@@ -157,11 +151,11 @@ def _gap(reference: Slice, language: str, both: Sequence[tuple[Record, Record]])
         before, now = here.passes(), there.passes()
         if before is not None and now is not None:
             changes[reference.cluster_of(here)].append(now - before)
-    found = difference_of(changes.values())
+    found = pairs.difference_of(changes.values())
     estimate, stopped = found.estimate, any("stopped" in (a.outcome, b.outcome) for a, b in both)
     if stopped:
         places = ((reference.place_of(one), one.passes(), other.passes()) for one, other in both)
-        estimate = Estimate.of(estimate.value, interval_at_any_look(places), estimate.n)
+        estimate = Estimate.of(estimate.value, pairs.interval_at_any_look(places), estimate.n)
     lapses = (pair for pair in both if pair[0].passes() and pair[1].passes() is False)
     return LanguageGap(
         dataset=reference.dataset,

@@ -18,16 +18,9 @@ from evaluators.output import plural
 from evaluators.statistics import betting
 from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
+from reports.compare import pairs
 from reports.compare.audit import Audit, AuditedPair, audit_of
 from reports.compare.differences import elsewhere, not_asked, scopes, share_hit
-from reports.compare.pairs import (
-    Hit,
-    PairedRecords,
-    PairedSlice,
-    change_ends,
-    paired_difference,
-    passes,
-)
 from reports.judge.errors import JudgeScale, judge_scale
 from reports.run.evidence import AuditStep, AuditTrail
 from reports.run.record import Record
@@ -35,7 +28,7 @@ from reports.run.report import GateResult, GateState, SliceSummary
 
 SEQUENTIAL = "sequential"
 
-Match = tuple[PairedSlice, Record | None, Record]
+Match = tuple[pairs.PairedSlice, Record | None, Record]
 
 BROKEN = (
     "an assumption broke: no value fits all the evidence, so these items are not in random order"
@@ -71,7 +64,7 @@ class SequentialGate:
     """Empty for a gate that pools languages."""
     threshold: Threshold
     units: tuple[tuple[Match, ...], ...]
-    hit: Hit
+    hit: pairs.Hit
     blocked: str = ""
     """Why the gate cannot be decided; empty where it can."""
     scale: JudgeScale | None = None
@@ -107,7 +100,7 @@ class SequentialGate:
         for side, old, one in unit:
             now = self.hit(side, new.get(one.key, one))
             if self.threshold.paired:
-                found.append(change_ends(self.hit(side, old) if old else None, now))
+                found.append(pairs.change_ends(self.hit(side, old) if old else None, now))
             else:
                 found.append((-1, 1) if now is None else (2 * now - 1, 2 * now - 1))
         return found
@@ -191,15 +184,15 @@ def sequential_gates(
     slices: Sequence[Slice],
     records: Mapping[str, Sequence[Record]],
     blocked: Mapping[str, str],
-    compared: Iterable[Sequence[PairedSlice]],
+    compared: Iterable[Sequence[pairs.PairedSlice]],
 ) -> Iterator[SequentialGate]:
     """Yield a dataset's sequential gates, bars first; ``records`` and ``blocked`` are by slice."""
     every = (*dataset.pooled, *(gate for one in slices for gate in one.thresholds))
     if all(gate.evidence != SEQUENTIAL for gate in every):
         return
     for one in slices:
-        pairing = PairedRecords(pairs=(), unknown=tuple(records[one.name]))
-        alone = PairedSlice(slice_=one, pairing=pairing, blocked=blocked[one.name])
+        pairing = pairs.PairedRecords(pairs=(), unknown=tuple(records[one.name]))
+        alone = pairs.PairedSlice(slice_=one, pairing=pairing, blocked=blocked[one.name])
         for threshold in one.thresholds:
             if threshold.evidence == SEQUENTIAL and not threshold.paired:
                 yield _gate(one.language, threshold, [alone])
@@ -209,7 +202,9 @@ def sequential_gates(
                 yield _gate(language, threshold, scope)
 
 
-def _gate(language: str, threshold: Threshold, sides: Sequence[PairedSlice]) -> SequentialGate:
+def _gate(
+    language: str, threshold: Threshold, sides: Sequence[pairs.PairedSlice]
+) -> SequentialGate:
     name = threshold.of if threshold.paired else threshold.measure
     hit = share_hit(name, sides)
     not_share = "" if hit else f"{name} is no share of all items; choose another evidence"
@@ -222,7 +217,7 @@ def _gate(language: str, threshold: Threshold, sides: Sequence[PairedSlice]) -> 
         language=language,
         threshold=threshold,
         units=tuple(tuple(units[place]) for place in sorted(units)),
-        hit=hit or passes,
+        hit=hit or pairs.passes,
         blocked=next((one.blocked for one in sides if one.blocked), not_share),
         scale=judge_scale(sides, threshold.of) if threshold.paired else None,
         anchored=sides[0].role == "anchor",
@@ -242,12 +237,12 @@ class AuditedGate:
     language: str
     """Empty for a gate that pools languages."""
     threshold: Threshold
-    sides: Sequence[PairedSlice]
+    sides: Sequence[pairs.PairedSlice]
     audit: Audit
 
     @property
     def margin(self) -> float:
-        """The largest drop that passes, as a share of items."""
+        """The largest drop that pairs.passes, as a share of items."""
         return self.threshold.max or 0.0
 
     @property
@@ -297,15 +292,15 @@ class AuditedGate:
     @property
     def trail(self) -> AuditTrail:
         """How the evidence grew, with the judge's own difference for comparison."""
-        pairs = list(self.audit.pairs)
+        every = list(self.audit.pairs)
         growth = self.audit.growth(self.margin, self.limit)
-        judged, scale = paired_difference(self.sides).estimate, judge_scale(self.sides)
+        judged, scale = pairs.paired_difference(self.sides).estimate, judge_scale(self.sides)
         apart = max(1, math.ceil(len(growth) / _STEPS))
         return AuditTrail(
-            pairs=len(pairs),
-            alike=sum(not one.plan.why for one in pairs),
-            looked=sum(one.is_known for one in pairs),
-            open=sum(one.is_open for one in pairs),
+            pairs=len(every),
+            alike=sum(not one.plan.why for one in every),
+            looked=sum(one.is_known for one in every),
+            open=sum(one.is_open for one in every),
             next=len(self.next_pairs),
             judged=judged,
             corrected=scale.corrected(judged) if scale else UNDEFINED,
@@ -362,7 +357,7 @@ class AuditedGate:
         return f"{text} ({'; '.join(basis)})"
 
 
-def audited_gates(dataset: Dataset, sides: Sequence[PairedSlice]) -> Iterator[AuditedGate]:
+def audited_gates(dataset: Dataset, sides: Sequence[pairs.PairedSlice]) -> Iterator[AuditedGate]:
     """Yield the audited gates of a dataset over the slices that were run; pooled ones last."""
     for language, scope, threshold in scopes(dataset, sides):
         if threshold.evidence == "audited":

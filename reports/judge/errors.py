@@ -14,15 +14,9 @@ from dataclasses import dataclass, replace
 from cases.dataset import Slice
 from evaluators.kinds import GRADED
 from evaluators.output import plural
+from evaluators.statistics import intervals
 from evaluators.statistics.count_table import share
-from evaluators.statistics.intervals import (
-    UNDEFINED,
-    Estimate,
-    corrected_rate,
-    figure,
-    span_of,
-    wilson,
-)
+from evaluators.statistics.intervals import UNDEFINED, Estimate, corrected_rate, figure, span_of
 from evaluators.statistics.metrics import USAGE, YOUDEN, YOUDEN_INCORRECT
 from evaluators.statistics.youden import ClassRate, clustered, corrected_difference, weighted_mean
 from reports.compare.pairs import PairedSlice
@@ -126,7 +120,7 @@ def _corrected(
     if rate and not unfit:
         parts = [(Estimate.of(rate.value, rate.interval, judged.trials), float(judged.trials))]
     if people and parts:
-        own = Estimate.of(people.value, wilson(*people.independent), people.trials)
+        own = Estimate.of(people.value, intervals.wilson(*people.independent), people.trials)
         parts.append((own, float(people.trials)))
     return Corrected(
         slice=slice_.name,

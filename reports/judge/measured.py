@@ -144,12 +144,10 @@ def separations(inputs: GateInputs) -> dict[str, Separation]:
     One undefined in a worst case of the ungraded items is left out; a class may lack grades.
     """
     sample, found = inputs.graded, {}
-    for name, labels in CLASSES.items():
-        if name not in inputs.summary.measures:
-            continue
-        rates = class_rates(sample.patterns, sample.items, labels(sample.patterns))
+    for name in (one for one in CLASSES if one in inputs.summary.measures):
         values, ends = inputs.values(name), inputs.ends(name)
         if values and ends:
+            rates = class_rates(sample.patterns, sample.items, CLASSES[name](sample.patterns))
             youden = Estimate.of(values[0], ends, inputs.summary.counts.planned)
             found[name] = Separation(youden=youden, rates=rates)
     return found
