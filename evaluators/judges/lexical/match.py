@@ -30,10 +30,12 @@ class Tolerance:
 
     tables: Tables
     names: bool = False
+    capitals: frozenset[str] = frozenset()  # words that may be names; none where every word may
 
     def alike(self, wanted: str, word: str) -> bool:
         """Return whether two folded words are forms or spellings of one word."""
-        if wanted == word or wanted.isdecimal() or word.isdecimal():
+        digits = wanted.isdecimal() or word.isdecimal()
+        if wanted == word or digits or (self.capitals and word not in self.capitals):
             return wanted == word
         if _inflected(wanted, word, self.tables.endings):
             return True
@@ -145,7 +147,8 @@ def _loose(form: Form, answer: Answer) -> Iterator[Match]:
     if any(a.isdecimal() and b.isdecimal() and gap in DASHES | {":"} for a, gap, b in joined):
         return  # a score: the order of its numbers counts
     text, own = answer.text, answer.own_words
-    tolerance = Tolerance(answer.tables, form.named)
+    capitals = answer.capitals if form.named else frozenset[str]()
+    tolerance = Tolerance(answer.tables, form.named, capitals)
     implied = {*answer.question.words[:_HEAD]} | (form.common & answer.question_words)
     needed = [word for word in form.content if word not in implied]
     figures = all(word.isdecimal() for word in needed)
