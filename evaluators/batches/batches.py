@@ -82,6 +82,8 @@ class LiveWave:
     poller: waves.BatchPoller
     calls: dict[str, ParkedCall] = field(default_factory=dict)
     task: asyncio.Task[None] | None = None
+    ahead: frozenset[asyncio.Task[None]] = frozenset()
+    """Those of the same model's waves that were out when this one was sent."""
 
 
 class Batches(Detour):
@@ -290,6 +292,8 @@ class Batches(Detour):
             if self._halted is not None:
                 await live.poller.give_up()
                 raise self._halted
+            same = (one for one in self._live.values() if one.poller.spec == live.poller.spec)
+            live.ahead = frozenset(one.task for one in same if one.task)
             await live.poller.send([lines[key] for key in live.calls], self._known)
         except Exception as error:  # noqa: BLE001  # the items that wait must learn of it
             del self._live[name]
@@ -379,10 +383,8 @@ class Batches(Detour):
 
     async def _refused(self, live: LiveWave, error: Exception) -> None:
         """End a wave's calls with an error; send them again where the provider was only full."""
-        same = (one for one in self._live.values() if one.poller.spec == live.poller.spec)
-        others = {one.task for one in same if one.task}
-        if isinstance(error, FatalError) and error.kind in waves.FULL and others:
-            await asyncio.wait(others, return_when=asyncio.FIRST_COMPLETED)
+        if isinstance(error, FatalError) and error.kind in waves.FULL and live.ahead:
+            await asyncio.wait(live.ahead, return_when=asyncio.FIRST_COMPLETED)
             if asyncio.get_running_loop().time() < (self._until or 0.0):
                 for call in live.calls.values():
                     self._retry(call)

@@ -457,6 +457,24 @@ def test_what_a_full_queue_refuses_is_sent_later(tmp_path: Path, provider: str) 
         assert [len(one.lines) for one in server.batches.values() if not one.refusal] == [6, 6]
 
 
+def test_a_queue_that_empties_after_the_last_refusal_takes_the_rest(tmp_path: Path) -> None:
+    """What was refused while another batch was out is sent again, though none is out any more."""
+    refused = list[str]()
+
+    def step(name: str, seen: Seen) -> Answer | None:
+        if name != "create" or not server.batches or len(refused) == waves.TRIES:
+            return None
+        refused.append(name)
+        if len(refused) == waves.TRIES:
+            server.looks = 0  # the batch is over before the run goes on
+        said = {"error": {"type": "rate_limit_error", "message": "too much is queued"}}
+        return Answer(status=429, body=said)
+
+    with batch_server(looks=10**9, step=step) as server:
+        done = BatchRuns(tmp_path, server, "anthropic").run(TEXTS, batch={"calls": 6})
+        assert (done.texts, done.stops, server.sizes) == (ANSWERS, {}, [6, 6])
+
+
 @tabled("provider", "step", "is_done")
 def test_a_killed_run_goes_on(tmp_path: Path, provider: str, step: str, is_done: bool) -> None:
     """Before and after each request of the way: one batch in the end, and every reply."""
