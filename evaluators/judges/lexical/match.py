@@ -147,8 +147,7 @@ def _loose(form: Form, answer: Answer) -> Iterator[Match]:
     if any(a.isdecimal() and b.isdecimal() and gap in DASHES | {":"} for a, gap, b in joined):
         return  # a score: the order of its numbers counts
     text, own = answer.text, answer.own_words
-    capitals = answer.capitals if form.named else frozenset[str]()
-    tolerance = Tolerance(answer.tables, form.named, capitals)
+    tolerance = Tolerance(answer.tables, form.named, answer.capitals if form.named else frozenset())
     implied = {*answer.question.words[:_HEAD]} | (form.common & answer.question_words)
     needed = [word for word in form.content if word not in implied]
     figures = all(word.isdecimal() for word in needed)
@@ -226,8 +225,7 @@ def _is_overturned(match: Match, answer: Answer) -> bool:
     words, gaps, tables = answer.text.words, answer.text.gaps, answer.tables
     own = set(answer.own_words)
     end = next((i for i in range(match.end, len(words)) if _STOP.search(gaps[i])), len(words))
-    turns = (i for i in range(match.end, end) if words[i] in tables.words["contrasts"])
-    turn = next(turns, end)
+    turn = next((i for i in range(match.end, end) if words[i] in tables.words["contrasts"]), end)
     others = (answer.capitals & own) - tables.words["speakers"] - answer.gold_words
     turned = not others.isdisjoint(words[turn : min(end, turn + _TURN)])
     return turned and not own.isdisjoint(words[: match.start])
