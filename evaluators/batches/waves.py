@@ -186,7 +186,7 @@ class BatchPoller:
     async def recover(self, others: Sequence[str]) -> bool:
         """Continue a dead run's wave, or wait for a live one's; return whether it was sent."""
         async with held(self._ledger, self.wave.id):
-            text = self._ledger.document(BATCH, self.wave.id)
+            text = self._ledger.documents(BATCH, [self.wave.id]).get(self.wave.id)
             self.wave = self.wave if text is None else _read(text)
             if self.wave.state == "sending" and (found := await self.find(others)):
                 await self.note("sent", batch=found, was_found=True)

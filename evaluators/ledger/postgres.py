@@ -305,11 +305,10 @@ class PostgresStore:
         values = (sorted(keys), self._holder)  # in one order, as above
 
         def work(connection: Connection) -> set[str]:
-            try:
+            with suppress(ForeignKeyViolation):  # the lease expired, or the server crashed
                 return {key for (key,) in connection.execute(_TAKE, values)}
-            except ForeignKeyViolation:  # the lease expired, or the server crashed
-                self._renew(connection)
-                return {key for (key,) in connection.execute(_TAKE, values)}
+            self._renew(connection)
+            return {key for (key,) in connection.execute(_TAKE, values)}
 
         return set(keys) if self._read_only else self._quick.run(work, PATIENCE_S)
 

@@ -186,10 +186,6 @@ class Ledger(AbstractContextManager["Ledger"]):
         document = rows.seal_document(Document(kind, key, text), self._signer)
         await self._commit((Sql.REPLACE_DOCUMENT, document, ()))
 
-    def document(self, kind: str, key: str) -> str | None:
-        """Return the text kept under this key; None if it is missing, damaged or not signed."""
-        return self.documents(kind, [key]).get(key)
-
     def documents(self, kind: str, keys: Collection[str] | None = None) -> dict[str, str]:
         """Return the sound documents of a kind by key, in order: all, or those with these keys."""
         found = ((one.key, one.opened(self._signer)) for one in self._documents(kind, keys))

@@ -18,7 +18,6 @@ from evaluators.text import REQUEST, TEXT, Document, Key, canonical, digest, fla
 SCHEMA = 1
 VARIABLE = "QA_LEDGER_KEY"
 MIN_SECRET_LENGTH = 32  # characters; a shorter secret can be guessed from a row that it signed
-_COLON = ":"  # between checksum and signature
 
 
 class Sql:
@@ -84,7 +83,7 @@ class StoredRow(NamedTuple):
         texts = (self.key, self.spec, self.reply, self.checksum)
         if not all(isinstance(text, str) for text in texts) or not isinstance(self.at, float):
             return None
-        given = self.checksum.partition(_COLON)[0]
+        given = self.checksum.partition(":")[0]
         sound = self.schema == SCHEMA and given == checksum(self.key, self.reply)
         return self.reply if sound and self.reply.startswith("{") else None
 
@@ -127,21 +126,21 @@ class Signer:
 
     def signed(self, row: StoredRow) -> StoredRow:
         """Return the row with its signature; unchanged if there is no secret."""
-        if self._key is None:
-            return row
-        return row._replace(checksum=f"{row.checksum}{_COLON}{_signature(row, self._key)}")
+        sign = self._signature(row)
+        return row._replace(checksum=f"{row.checksum}:{sign}") if sign else row
 
     def accepts(self, row: StoredRow) -> bool:
         """Return whether this secret signed the row as it is; True if there is no secret."""
+        given = row.checksum.partition(":")[2].encode("utf-8", "replace")
+        sign = self._signature(row)
+        return not sign or hmac.compare_digest(given, sign.encode("ascii"))
+
+    def _signature(self, row: StoredRow) -> str:
         if self._key is None:
-            return True
-        given = row.checksum.partition(_COLON)[2].encode("utf-8", "replace")
-        return hmac.compare_digest(given, _signature(row, self._key).encode("ascii"))
-
-
-def _signature(row: StoredRow, key: Key) -> str:
-    raw = canonical([row.key, row.schema, row.at, row.spec, row.reply]).encode("ascii")
-    return hmac.digest(key.reveal().encode("utf-8", "surrogateescape"), raw, "sha256").hex()
+            return ""
+        raw = canonical([row.key, row.schema, row.at, row.spec, row.reply]).encode("ascii")
+        secret = self._key.reveal().encode("utf-8", "surrogateescape")
+        return hmac.digest(secret, raw, "sha256").hex()
 
 
 class StoredDocument(NamedTuple):
@@ -176,7 +175,7 @@ class StoredDocument(NamedTuple):
             if self.kind == TEXT:
                 return self.text if digest(json.loads(self.text)) == self.key else None
             row = _document_row(self.kind, self.key, said)
-            is_sound = given.partition(_COLON)[0] == row.checksum
+            is_sound = given.partition(":")[0] == row.checksum
             if is_sound and signer.accepts(row._replace(checksum=given)):
                 text: str = said if self.kind == REQUEST else json.loads(said)
                 return text

@@ -37,6 +37,7 @@ BUSY_TIMEOUT_S = 30.0
 OPEN_TIMEOUT_S = 30.0  # while another process prunes the ledger or replaces a damaged file
 OPEN_POLL_S = 0.05
 IN_USE = 0  # the byte that every run with the ledger open locks; those of keys follow
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOGS = ("-wal", "-shm")
 _TRACES = b'CREATE TABLE calls|"input_tokens":'  # left in a damaged file that was a ledger
 
@@ -77,11 +78,7 @@ class SqliteStore:
     """Whether a look-up takes microseconds, so that it may run on the event loop."""
 
     def __init__(
-        self,
-        path: Path,
-        writer: sqlite3.Connection,
-        notes: Sequence[str] = (),
-        locks: int | None = None,
+        self, path: Path, writer: sqlite3.Connection, notes: Sequence[str], locks: int | None
     ) -> None:
         self.notes = tuple(notes)
         self._path = path
@@ -115,20 +112,19 @@ class SqliteStore:
 
     def take(self, keys: Collection[str]) -> set[str]:
         """Claim calls; return the keys of those that no other run is making."""
-        return {key for key in keys if self._lock(self._byte(key), "F_WRLCK")}
+        return {key for key in keys if self._lock("F_WRLCK", key)}
 
     def give_back(self, key: str) -> None:
         """End a claim."""
-        self._lock(self._byte(key), "F_UNLCK")
+        self._lock("F_UNLCK", key)
 
     def alone(self) -> bool:
         """Return whether no other run has the file open; then none can open it until it closes."""
-        return self._lock(IN_USE, "F_WRLCK")
+        return self._lock("F_WRLCK")
 
-    def _byte(self, key: str) -> int:
-        return IN_USE + 1 + int(key[:15], 16)  # 60 bits of a hash do not collide by chance
-
-    def _lock(self, byte: int, kind: str) -> bool:
+    def _lock(self, kind: str, key: str = "") -> bool:
+        # 60 bits of a hash do not collide by chance.
+        byte = IN_USE + 1 + int(key[:15], 16) if key else IN_USE
         return self._locks is None or lock(self._locks, byte, kind)
 
     def shrink(self) -> None:
@@ -150,14 +146,13 @@ def _as_store_error() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        full = _error_code(error) == sqlite3.SQLITE_FULL
-        raise StoreError(str(error), is_damage=_is_damage(error), is_full=full) from None
+        full = _is_of(error, sqlite3.SQLITE_FULL)
+        raise StoreError(str(error), is_damage=_is_of(error, *_DAMAGE), is_full=full) from None
 
 
-def open_to_write(path: Path) -> SqliteStore:
+def _open_to_write(path: Path, notes: list[str]) -> SqliteStore:
     """Return the ledger at a path, made if there is none; a damaged file is set aside."""
-    with _as_usage_error(path), ExitStack() as on_error:
-        notes = _notes_on_others(path)
+    with ExitStack() as on_error:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600)
         locks = open_locks(path)
@@ -173,7 +168,7 @@ def open_to_write(path: Path) -> SqliteStore:
         try:
             connection = _open(path)
         except sqlite3.DatabaseError as error:
-            if not _is_damage(error) or not _was_ledger(path):
+            if not _is_of(error, *_DAMAGE) or not _was_ledger(path):
                 raise
             if not alone:
                 raise UsageError(
@@ -187,14 +182,9 @@ def open_to_write(path: Path) -> SqliteStore:
     return SqliteStore(path, connection, notes, locks)
 
 
-def open_to_read(path: Path) -> SqliteStore:
+def _open_to_read(path: Path, notes: list[str]) -> SqliteStore:
     """Return the ledger at a path without changing or making any file."""
-    if not path.is_file():
-        raise UsageError(
-            f"{path}: no ledger to replay from; run once without --replay or give --ledger"
-        )
-    with _as_usage_error(path), ExitStack() as on_error:
-        notes = _notes_on_others(path)
+    with ExitStack() as on_error:
         connection = on_error.enter_context(closing(_connect_to_read(path)))
         # A table that an older ledger lacks is empty; so is one that is not as it was made.
         missing, odd = _missing(path, connection)
@@ -203,22 +193,11 @@ def open_to_read(path: Path) -> SqliteStore:
         try:
             _check_pages(connection, odd)
         except sqlite3.DatabaseError as error:
-            if not _is_damage(error):
+            if not _is_of(error, *_DAMAGE):
                 raise
             notes.append(f"{path} is damaged: replayed as far as it can be read")
         on_error.pop_all()
-    return SqliteStore(path, connection, notes)
-
-
-@contextmanager
-def _as_usage_error(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, sqlite3.Error) as error:
-        why = getattr(error, "strerror", None) or error
-        raise UsageError(
-            f"{path}: cannot be opened as a ledger ({why}); give another --ledger path"
-        ) from None
+    return SqliteStore(path, connection, notes, None)
 
 
 def _notes_on_others(path: Path) -> list[str]:
@@ -330,12 +309,8 @@ def _check_pages(connection: sqlite3.Connection, odd: Collection[str]) -> None:
         raise error
 
 
-def _error_code(error: sqlite3.Error) -> int:
-    return (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF  # the primary result code
-
-
-def _is_damage(error: sqlite3.Error) -> bool:
-    return _error_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+def _is_of(error: sqlite3.Error, *codes: int) -> bool:
+    return (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF in codes  # the primary result code
 
 
 def _was_ledger(path: Path) -> bool:
@@ -397,7 +372,14 @@ def open_store(place: Place, *, read_only: bool = False) -> Store:
     if isinstance(place, PostgresUrl):
         store: Store = _postgres().open_postgres(place, read_only=read_only)
         return store
-    return open_to_read(place) if read_only else open_to_write(place)
+    if read_only and not place.is_file():
+        missing = "no ledger to replay from; run once without --replay or give --ledger"
+        raise UsageError(f"{place}: {missing}")
+    try:
+        return (_open_to_read if read_only else _open_to_write)(place, _notes_on_others(place))
+    except (OSError, sqlite3.Error) as error:
+        why = f"cannot be opened as a ledger ({getattr(error, 'strerror', None) or error})"
+        raise UsageError(f"{place}: {why}; give another --ledger path") from None
 
 
 def exists(place: Place) -> bool:

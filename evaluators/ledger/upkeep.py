@@ -5,7 +5,6 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -25,29 +24,25 @@ GROUP = 500  # lines of an import that are looked up and added at once
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowFilter:
-    """Which rows; None selects all."""
-
-    spec: str | None = None
-    since: float | None = None
-    """The earliest time, in seconds since 1970."""
-    before: float | None = None
-    """The first time that is too late, in seconds since 1970."""
-
-    @property
-    def where(self) -> tuple[str, Sequence[object]]:
-        """The condition and its values, for SQL."""
-        tests = {"spec = ?": self.spec, "at >= ?": self.since, "at < ?": self.before}
-        given = {test: value for test, value in tests.items() if value is not None}
-        return " AND ".join(given) or "1 = 1", tuple(given.values())
+Where = tuple[str, Sequence[object]]
+"""Which rows, as a condition for SQL and its values."""
+ALL: Where = ("1 = 1", ())
 
 
-def read_rows(store: Store, wanted: RowFilter | None = None) -> Iterator[StoredRow]:
-    """Yield the selected rows (all by default) by key, damaged ones included."""
-    condition, values = (wanted or RowFilter()).where
-    query = f"{Sql.ROWS} WHERE {condition} ORDER BY key"
-    return map(StoredRow._make, store.stream(query, values))
+def where(
+    *, spec: str | None = None, since: float | None = None, before: float | None = None
+) -> Where:
+    """Select the rows of a model, from a time on, before a time, in seconds since 1970."""
+    tests = {"spec = ?": spec, "at >= ?": since, "at < ?": before}
+    given = {test: value for test, value in tests.items() if value is not None}
+    return (" AND ".join(given), tuple(given.values())) if given else ALL
+
+
+def read_rows(store: Store, wanted: Where = ALL) -> Iterator[StoredRow]:
+    """Yield the selected rows by key, damaged ones included."""
+    return map(
+        StoredRow._make, store.stream(f"{Sql.ROWS} WHERE {wanted[0]} ORDER BY key", wanted[1])
+    )
 
 
 ModelTotal = tuple[Usage, float, float]
@@ -76,14 +71,14 @@ def ledger_stats(store: Store, cost: Price) -> tuple[dict[str, ModelTotal], Coun
     return dict(sorted(models.items())), counts
 
 
-def export_lines(store: Store, wanted: RowFilter, left_out: list[str]) -> Iterator[str]:
+def export_lines(store: Store, wanted: Where, left_out: list[str]) -> Iterator[str]:
     """Yield sound rows, if all are wanted documents too, as JSON lines; others to ``left_out``."""
     for row in read_rows(store, wanted):
         if row.opened() is not None:
             yield row.line
         else:
             left_out.append(str(row.key))
-    if wanted == RowFilter():
+    if wanted == ALL:
         for one in store.stream("SELECT kind, key, text FROM documents ORDER BY kind, key"):
             yield StoredDocument._make(one).line
 
@@ -198,28 +193,30 @@ def _parse(line: bytes, signer: rows.Signer) -> StoredRow | StoredDocument:
     return row
 
 
-def count(store: Store, wanted: RowFilter) -> tuple[int, int]:
-    """Return how many rows are selected, and the bytes of their replies."""
-    condition, values = wanted.where
+def prune(store: Store, wanted: Where, *, remove: bool) -> tuple[int, int]:
+    """Return how many rows are selected, and the bytes of their replies.
+
+    With ``remove`` they go with what was sent for them, and their space is returned.
+    """
+    condition, values = wanted
     query = f"SELECT count(*), coalesce(sum(length(reply)), 0) FROM calls WHERE {condition}"
     ((number, size),) = store.read(query, values)
+    if remove and number:
+        gone = "NOT EXISTS (SELECT 1 FROM calls WHERE calls.key = {}.key)"
+        store.change(
+            [
+                (f"DELETE FROM calls WHERE {condition}", [values]),
+                (f"DELETE FROM imported WHERE {gone.format('imported')}", [()]),
+                (
+                    f"DELETE FROM documents WHERE kind = ? AND {gone.format('documents')}",
+                    [(REQUEST,)],
+                ),
+            ]
+        )
+        requests = store.stream("SELECT text FROM documents WHERE kind = ?", (REQUEST,))
+        named = {key for (text,) in requests for key in _KEY.findall(text)}
+        texts = store.read("SELECT kind, key FROM documents WHERE kind = ?", (TEXT,))
+        left = [one for one in texts if one[1] not in named]
+        store.change([("DELETE FROM documents WHERE kind = ? AND key = ?", left)])
+        store.shrink()
     return int(number), int(size)
-
-
-def prune(store: Store, wanted: RowFilter) -> None:
-    """Remove the selected rows and what was sent for them, and return their space."""
-    condition, values = wanted.where
-    gone = "NOT EXISTS (SELECT 1 FROM calls WHERE calls.key = {}.key)"
-    store.change(
-        [
-            (f"DELETE FROM calls WHERE {condition}", [values]),
-            (f"DELETE FROM imported WHERE {gone.format('imported')}", [()]),
-            (f"DELETE FROM documents WHERE kind = ? AND {gone.format('documents')}", [(REQUEST,)]),
-        ]
-    )
-    requests = store.stream("SELECT text FROM documents WHERE kind = ?", (REQUEST,))
-    named = {key for (text,) in requests for key in _KEY.findall(text)}
-    texts = store.read("SELECT key FROM documents WHERE kind = ?", (TEXT,))
-    forget = "DELETE FROM documents WHERE kind = ? AND key = ?"
-    store.change([(forget, [(TEXT, key) for (key,) in texts if key not in named])])
-    store.shrink()

@@ -17,7 +17,6 @@ from evaluators.core import CallError, FatalError, UsageError, read_place
 from evaluators.ledger import Ledger, LedgerError, upkeep
 from evaluators.ledger.rows import StoreError
 from evaluators.ledger.sqlite import exists, open_store
-from evaluators.ledger.upkeep import RowFilter
 from evaluators.models import LazyModel
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import KEY_ENV, MODELS_FILE, parse, read_key_names, require_key
@@ -89,8 +88,8 @@ def export(options: Options) -> int:
     """Write rows as JSON lines, to a file or to stdout."""
     left_out: list[str] = []
     with closing(open_store(options.ledger, read_only=True)) as opened:
-        selection = RowFilter(spec=options.model, since=options.since)
-        lines = upkeep.export_lines(opened, selection, left_out)
+        wanted = upkeep.where(spec=options.model, since=options.since)
+        lines = upkeep.export_lines(opened, wanted, left_out)
         if options.file is None:
             sys.stdout.writelines(lines)
         else:
@@ -117,14 +116,12 @@ def prune(options: Options) -> int:
     if options.older_than is None and options.model is None:
         raise UsageError("prune: say what to remove: --older-than 90d, --model SPEC, or both")
     before = None if options.older_than is None else time.time() - options.older_than
-    selection = RowFilter(spec=options.model, before=before)
+    wanted = upkeep.where(spec=options.model, before=before)
     with closing(open_store(options.ledger)) as opened:
         if not opened.alone():
             what = "a run is using this ledger; prune it once the run has ended"
             raise UsageError(f"{options.ledger}: {what}")
-        rows, size = upkeep.count(opened, selection)
-        if options.yes and rows:
-            upkeep.prune(opened, selection)
+        rows, size = upkeep.prune(opened, wanted, remove=options.yes)
     done = "removed" if options.yes else "would go; --yes removes them"
     say(sys.stdout, f"{plural(rows, 'row')} with {size:,} bytes of replies {done}")
     return DONE

@@ -203,8 +203,8 @@ def test_a_document_is_found_by_the_next_run_and_replaced(place: Place) -> None:
         keep(ledger, "note", b="another kind")
     with Ledger(place) as ledger:
         assert list(ledger.documents("batch").items()) == [("a", "x"), ("b", "done")]
-        assert ledger.document("note", "b") == "another kind"
-        assert ledger.document("note", "unknown") is None
+        assert ledger.documents("note", ["b"]).get("b") == "another kind"
+        assert ledger.documents("note", ["unknown"]).get("unknown") is None
 
 
 @tabled("damage")
@@ -239,14 +239,14 @@ def test_an_older_ledger_still_answers(tmp_path: Path) -> None:
     with Ledger(tmp_path / "l", read_only=True) as ledger:
         assert ledger.get(key_of(1)) == reply_of(1)
         assert key_of(1) not in ledger.imported
-        assert (ledger.document("batch", "k"), ledger.documents("batch")) == (None, {})
+        assert (ledger.documents("batch", ["k"]).get("k"), ledger.documents("batch")) == (None, {})
     assert main(["ledger", "stats", "--ledger", str(tmp_path / "l")]) == 0
     assert main(["ledger", "export", str(tmp_path / "out"), "--ledger", str(tmp_path / "l")]) == 0
     assert (tmp_path / "l").read_bytes() == before
     with Ledger(tmp_path / "l") as ledger:
         keep(ledger, "batch", k="text")
         assert ledger.get(key_of(1)) == reply_of(1)
-        assert ledger.document("batch", "k") == "text"
+        assert ledger.documents("batch", ["k"]).get("k") == "text"
 
 
 def test_documents_are_carried_with_all_rows(tmp_path: Path, capsys: Captured) -> None:

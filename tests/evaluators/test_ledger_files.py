@@ -104,7 +104,7 @@ def test_a_lost_page_costs_its_own_rows_only(tmp_path: Path, large: bytes) -> No
         asyncio.run(ledger.keep("batch", "k", "text"))
     damaged = zero_page(path)
     with Ledger(path) as ledger:
-        assert ledger.document("batch", "k") == "text"
+        assert ledger.documents("batch", ["k"]).get("k") == "text"
         found = sum(ledger.get(key_of(number)) == reply_of(number, 5) for number in range(2000))
         (note,) = ledger.notes
     assert 1900 <= found < 2000
@@ -199,7 +199,7 @@ def test_replies_not_taken_come_home(tmp_path: Path, monkeypatch: Patch, signs: 
     with Ledger(tmp_path / "l") as ledger:
         assert [ledger.get(key_of(number)) for number in range(2)] == [reply_of(0), reply_of(1)]
         assert key_of(0) in ledger.imported
-        assert ledger.document("note", "k") == "text"
+        assert ledger.documents("note", ["k"]).get("k") == "text"
         assert ledger.get(key_of(2)) is None
         said = "\n".join(ledger.notes)
     assert f"2 rows taken in from {home}" in said

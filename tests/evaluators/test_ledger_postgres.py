@@ -512,7 +512,7 @@ def test_rows_and_documents_are_carried_both_ways(
         assert ledger.get(key_of(699)) == reply_of(699, 3)
         assert ledger.get(odd.key) == odd.reply
         assert key_of(699) in ledger.imported
-        assert ledger.document("batch", "k") == "София\x00\ud800"
+        assert ledger.documents("batch", ["k"]).get("k") == "София\x00\ud800"
 
 
 def test_stats_and_prune(place: PostgresUrl, capsys: Captured) -> None:

@@ -185,7 +185,7 @@ def test_none_in_use_is_pruned(made: Path, capsys: Captured, monkeypatch: Patch)
     assert "prune it once the run has ended" in capsys.readouterr().err
     assert ask(made, "SELECT count(*) FROM calls") == 7
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise StoreError("database or disk is full", is_full=True)
 
     monkeypatch.setattr("evaluators.ledger.upkeep.prune", refuse)
