@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -69,10 +70,8 @@ class JudgeFactory:
         members = tuple(self._member(member, place) for member in self.spec.members)
         if not self.spec.is_panel:
             return members[0]
-        rates, usual = place.style == "rated", place.labels == GRADES
-        spared = llm.empty_answer_verdict if usual else None
-        return PanelJudge(judges=members, rating=rates,
-                          spared=llm.empty_answer_rating if rates else spared)  # fmt: skip
+        spared = partial(llm.spared, style=place.style, labels=place.labels)
+        return PanelJudge(judges=members, rating=place.style == "rated", spared=spared)
 
     def _member(self, one: JudgeSpec, place: Place) -> Judge:
         if one.is_offline:
@@ -82,12 +81,12 @@ class JudgeFactory:
                     f"has the labels {', '.join(place.labels)}; name a judge that gives these"
                 )
             return offline_judge(one.rules, place.style, place.labels)
-        if place.rubric is None:
-            raise UsageError(
-                f"{place.name}: an LLM judge needs a rubric; name one in its dataset.yaml"
-            )
-        kind = llm.RatingJudge if place.style == "rated" else llm.ChoiceJudge
-        model = kind(model=self.models[one.model], rubric=place.rubric, repeat=place.repeat)
+        if place.rubric is None or place.rubric.style != place.style:
+            what = f"{place.name}: an LLM judge needs a rubric; name one in its dataset.yaml"
+            wanted = "ratings" if place.style == "rated" else "grades"
+            raise UsageError(f"{what} that asks for {wanted}")
+        asked = self.models[one.model]
+        model = llm.RubricJudge(model=asked, rubric=place.rubric, repeat=place.repeat)
         if not one.is_cascade or not can_settle(one.rules, place.style, place.labels):
             return model  # the rules of a cascade may not be able to settle anything
         rules = offline_judge(one.rules, place.style, place.labels)

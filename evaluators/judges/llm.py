@@ -1,14 +1,14 @@
 """Judges that are models: asked by a rubric until a reply can be read, and never after that."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
 from evaluators import core
+from evaluators import rubric as rubrics
 from evaluators.replies.labels import blank, content_free
 from evaluators.replies.readers import Invalid, read_grade, read_rating, read_reason, read_scores
-from evaluators.rubric import BEST, Rubric, chat_messages, combined, encode, fill, shortened
 
 PARAMETERS = {"temperature": 0, "max_tokens": 2048}
 """The least random reply, with room for a reason."""
@@ -40,7 +40,9 @@ async def ask_until_read(
     raise core.JudgeError(f"{model.spec}: {len(problems)} replies without a verdict: {said}")
 
 
-def judge_messages(rubric: Rubric, case: core.Case, answer: str) -> tuple[core.Message, ...]:
+def judge_messages(
+    rubric: rubrics.Rubric, case: core.Case, answer: str
+) -> tuple[core.Message, ...]:
     """Return the messages that ask a judge about an answer.
 
     The judged text is hostile: every value is JSON-encoded, and the text around the slots is the
@@ -48,22 +50,22 @@ def judge_messages(rubric: Rubric, case: core.Case, answer: str) -> tuple[core.M
     """
     golds = list(case.golds) if case.expected.strip() else [NO_EXPERT_ANSWER]
     values = {
-        "question": encode(case.question),
-        "context": encode(case.context),
-        "target": encode(golds[0] if len(golds) == 1 else golds),
-        "predicted_answer": encode(shortened(answer)),
+        "question": rubrics.encode(case.question),
+        "context": rubrics.encode(case.context),
+        "target": rubrics.encode(golds[0] if len(golds) == 1 else golds),
+        "predicted_answer": rubrics.encode(rubrics.shortened(answer)),
     }
-    return chat_messages(rubric.system, fill(rubric.user, values))
+    return rubrics.chat_messages(rubric.system, rubrics.fill(rubric.user, values))
 
 
-def tool_of(rubric: Rubric) -> core.Tool:
+def tool_of(rubric: rubrics.Rubric) -> core.Tool:
     """Return the function that a judge must call: a reason, unless ``bare``, and its verdict."""
 
     def whole(low: int, high: int) -> dict[str, object]:
         return {"type": "integer", "minimum": low, "maximum": high}
 
     name, said = "rate", "Rate the submission from 1 (worst) to 10 (best)"
-    fields: dict[str, object] = {"rating": whole(1, BEST)}
+    fields: dict[str, object] = {"rating": whole(1, rubrics.BEST)}
     if rubric.protocol != "rate":
         name, said = "grade", "Give the grade of the submission"
         fields = {"grade": {"type": "string", "enum": list(rubric.labels)}}
@@ -81,24 +83,29 @@ def tool_of(rubric: Rubric) -> core.Tool:
     return core.Tool(name=name, description=rubric.function or said, schema=schema)
 
 
-def empty_answer_verdict(case: core.Case, answer: str) -> core.Verdict | None:
-    """Return NOT_ATTEMPTED for an answer without content, else None; no judge is asked."""
+def spared(
+    case: core.Case,
+    answer: str,
+    style: rubrics.Style = "graded",
+    labels: Sequence[str] = core.GRADES,
+) -> core.Verdict | None:
+    """Return the verdict on an answer without content, which needs no judge, else None.
+
+    A blank one is rated 1; the grade is NOT_ATTEMPTED, unless the labels are a rubric's own.
+    """
+    if style == "rated":
+        made = core.Verdict(rating=1, reason="an empty answer; the judge was not asked")
+        return made if blank(answer) else None
     made = core.Verdict(grade=core.NOT_ATTEMPTED, reason="no content; the judge was not asked")
-    return made if content_free(answer, case.golds) else None
-
-
-def empty_answer_rating(case: core.Case, answer: str) -> core.Verdict | None:
-    """Return the rating 1 for a blank answer, else None; no judge is asked."""
-    made = core.Verdict(rating=1, reason="an empty answer; the judge was not asked")
-    return made if blank(answer) else None
+    return made if labels == core.GRADES and content_free(answer, case.golds) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RubricJudge:
-    """A model that is asked by a rubric."""
+    """A model that grades or rates by a rubric: by a forced call, a letter or JSON."""
 
     model: core.Model
-    rubric: Rubric
+    rubric: rubrics.Rubric
     repeat: int = 1
     """Counts from 1; a new number has the model judge the same answer again."""
 
@@ -107,51 +114,30 @@ class RubricJudge:
         """The model's SPEC."""
         return self.model.spec
 
-    def request(self, case: core.Case, answer: str, tool: core.Tool | None) -> core.Request:
-        """Return the request that asks the model about an answer."""
-        return core.Request(
-            messages=judge_messages(self.rubric, case, answer),
-            tool=tool,
+    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
+        """Return the grade, one of the rubric's labels, or the rating; ``spared`` without a call.
+
+        Raises JudgeError after three unreadable replies.
+        """
+        model, rubric, caps = self.model, self.rubric, self.rubric.parts
+        if verdict := spared(case, answer, rubric.style, rubric.labels):
+            return verdict
+        request = core.Request(
+            messages=judge_messages(rubric, case, answer),
+            tool=tool_of(rubric) if rubric.protocol in rubrics.CALLED else None,
             parameters=PARAMETERS,
-            version=self.rubric.version,
+            version=rubric.version,
             repeat=self.repeat,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChoiceJudge(RubricJudge):
-    """A model that grades by a rubric, with a forced call, a letter or JSON."""
-
-    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
-        """Return the grade, one of the rubric's labels.
-
-        An answer without content is NOT_ATTEMPTED without a call, unless the rubric has labels of
-        its own. Raises JudgeError after three unreadable replies.
-        """
-        spared = empty_answer_verdict(case, answer)
-        if spared and self.rubric.labels == core.GRADES:
-            return spared
-        tool = tool_of(self.rubric) if self.rubric.protocol == "tool" else None
-        request = self.request(case, answer, tool)
-        read = partial(read_grade, labels=self.rubric.labels)
-        grade, reply = await ask_until_read(self.model, request, ask, read)
-        return core.Verdict(grade=grade, reason=read_reason(reply))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RatingJudge(RubricJudge):
-    """A model that rates by a rubric of protocol ``rate``."""
-
-    async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
-        """Return the rating; 1, without a call, for a blank answer. Raises JudgeError."""
-        if spared := empty_answer_rating(case, answer):
-            return spared
-        caps, request = self.rubric.parts, self.request(case, answer, tool_of(self.rubric))
+        if rubric.style == "graded":
+            choose = partial(read_grade, labels=rubric.labels)
+            grade, reply = await ask_until_read(model, request, ask, choose)
+            return core.Verdict(grade=grade, reason=read_reason(reply))
         if not caps:
-            rating, reply = await ask_until_read(self.model, request, ask, read_rating)
+            rating, reply = await ask_until_read(model, request, ask, read_rating)
             return core.Verdict(rating=rating, reason=read_reason(reply))
         read = partial(read_scores, highest={name: len(caps[name]) - 1 for name in caps})
-        scores, reply = await ask_until_read(self.model, request, ask, read)
+        scores, reply = await ask_until_read(model, request, ask, read)
         said = ", ".join(f"{name.replace('_', ' ')} {score}" for name, score in scores.items())
         reason = f"{said}: {read_reason(reply)}"
-        return core.Verdict(rating=combined(caps, scores), reason=reason, parts=scores)
+        return core.Verdict(rating=rubrics.combined(caps, scores), reason=reason, parts=scores)

@@ -45,7 +45,7 @@ from evaluators.core import Case, JudgeError, Model, QAError, Reply, Request, Us
 from evaluators.judges.ensemble import AdjudicatedJudge, Adjudication, answer_digest
 from evaluators.judges.forecast import single_judges
 from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.llm import ChoiceJudge
+from evaluators.judges.llm import RubricJudge
 from evaluators.kinds import kind_of
 from evaluators.output import unguarded
 from tests.support.figures import some
@@ -456,7 +456,7 @@ def test_a_person_decides_for_that_answer_alone() -> None:
     assert (other.grade, other.adjudicated_by) == ("INCORRECT", "")
     assert judged(judge, "Sofia, perhaps", make_case(digest="changed")).adjudicated_by == ""
     assert judge.spec == "lexical"
-    behind = ChoiceJudge(model=MODEL, rubric=RUBRIC)
+    behind = RubricJudge(model=MODEL, rubric=RUBRIC)
     judge = AdjudicatedJudge(behind=behind, adjudications={KEY: decided()}, labels=("CORRECT",))
     assert judged(judge, "Sofia, perhaps").reason == "adjudicated by Ана, 2026-11-21: so: it's"
     assert list(single_judges(judge)) == [behind]

@@ -12,7 +12,7 @@ from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Reply, UsageError, Verdict
 from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
 from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.llm import ChoiceJudge, RatingJudge
+from evaluators.judges.llm import RubricJudge
 from evaluators.judges.offline import OverlapRater, YesNoJudge
 from evaluators.kinds import kind_of
 from tests.support.judging import judges
@@ -20,7 +20,7 @@ from tests.support.made_records import make_slice
 from tests.support.scripted import PROMPT, Scripted, make_case, make_rubric
 from tests.support.tables import tabled
 
-SLICE = make_slice(prompt=PROMPT, rubric=make_rubric())
+SLICE = make_slice(prompt=PROMPT)
 MODEL = Scripted(lambda request: Reply(text="x"))
 LEXICAL = judges("lexical")
 ASKING = judges(MODEL.spec, models=[MODEL])
@@ -28,18 +28,20 @@ BOTH = f"lexical+{MODEL.spec}"
 
 
 def item(kind: str, **changes: object) -> PlannedItem:
-    slice_ = replace(SLICE, kind=kind_of(kind), yes="Да", no="Не")
+    rates = kind == "rated" or str(changes.get("label")).isdigit()
+    rubric = make_rubric("rate" if rates else "tool")
+    slice_ = replace(SLICE, kind=kind_of(kind), rubric=rubric, yes="Да", no="Не")
     return PlannedItem(key="k", slice=slice_, case=make_case(**changes), repeat=1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("kind", "label", "offline", "asked"),
     [
-        ("graded", None, LexicalJudge, ChoiceJudge),
-        ("rated", None, OverlapRater, RatingJudge),
+        ("graded", None, LexicalJudge, RubricJudge),
+        ("rated", None, OverlapRater, RubricJudge),
         ("yes_no", "YES", YesNoJudge, YesNoJudge),
-        ("judged", "CORRECT", LexicalJudge, ChoiceJudge),
-        ("judged", "7", OverlapRater, RatingJudge),
+        ("judged", "CORRECT", LexicalJudge, RubricJudge),
+        ("judged", "7", OverlapRater, RubricJudge),
     ],
 )
 def test_each_kind_has_its_judge(kind: str, label: str | None, offline: type, asked: type) -> None:
@@ -61,8 +63,8 @@ def test_rules_may_stand_before_a_model() -> None:
     assert isinstance(judged.judge, CascadeJudge)
     assert judged.judge.audit == 0
     kinds: list[tuple[str, str | None, type]] = [
-        ("rated", None, RatingJudge),
-        ("judged", "7", RatingJudge),
+        ("rated", None, RubricJudge),
+        ("judged", "7", RubricJudge),
         ("yes_no", "YES", YesNoJudge),
     ]
     for kind, label, judge in kinds:
@@ -72,7 +74,7 @@ def test_rules_may_stand_before_a_model() -> None:
 def test_a_panel_sits_in_each_kind() -> None:
     """Every member gives what the slice needs; yes/no needs none of them."""
     panel = judges(MODEL.spec, "lexical", models=[MODEL])
-    members = {"graded": [ChoiceJudge, LexicalJudge], "rated": [RatingJudge, OverlapRater]}
+    members = {"graded": [RubricJudge, LexicalJudge], "rated": [RubricJudge, OverlapRater]}
     for kind, types in members.items():
         judge = make_tasks([item(kind)], None, panel)["k"].judge
         assert isinstance(judge, PanelJudge)
@@ -87,7 +89,7 @@ def test_only_a_recorded_answer_is_judged_again() -> None:
     def repeats(kind: str, label: str | None) -> list[int]:
         items = [replace(item(kind, label=label), key=str(n), repeat=n) for n in (1, 2)]
         judges = [task.judge for task in make_tasks(items, None, ASKING).values()]
-        return [one.repeat for one in judges if isinstance(one, ChoiceJudge | RatingJudge)]
+        return [one.repeat for one in judges if isinstance(one, RubricJudge)]
 
     assert repeats("judged", "CORRECT") == [1, 2]
     assert repeats("judged", "7") == [1, 2]
@@ -116,7 +118,8 @@ def test_what_passes(kind: str, label: str | None, verdict: dict[str, Any], pass
 
 
 def test_what_a_choice_needs_is_asked_for() -> None:
-    """A missing prompt or rubric is named before any call; so is, once, a file without answers."""
+    """A missing prompt or rubric is named before any call, also a rubric of grades for ratings; so
+    is, once, a file without answers."""
     with pytest.raises(UsageError, match=r"no item has a recorded answer.*--model"):
         make_tasks([item("graded", recorded=None)], None, LEXICAL)
     one = item("graded")
@@ -124,3 +127,6 @@ def test_what_a_choice_needs_is_asked_for() -> None:
         make_tasks([replace(one, slice=replace(one.slice, prompt=None))], MODEL, LEXICAL)
     with pytest.raises(UsageError, match="d:bg: an LLM judge needs a rubric"):
         make_tasks([replace(one, slice=replace(one.slice, rubric=None))], None, ASKING)
+    rated = replace(item("rated"), slice=replace(one.slice, kind=kind_of("rated")))
+    with pytest.raises(UsageError, match=r"needs a rubric; name one .* that asks for ratings"):
+        make_tasks([rated], None, ASKING)

@@ -16,7 +16,7 @@ from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.judges.ensemble import CascadeJudge, PanelJudge
 from evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
 from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.llm import ChoiceJudge, empty_answer_verdict
+from evaluators.judges.llm import RubricJudge, spared
 from evaluators.ledger import Ledger
 from evaluators.models.spec import Prices, Spec, parse
 from evaluators.runtime.budget import (
@@ -331,8 +331,8 @@ def model(spec: str) -> Scripted:
     return Scripted(lambda request: pytest.fail("asked"), spec=spec)
 
 
-def choice(spec: str, system: str = "") -> ChoiceJudge:
-    return ChoiceJudge(model=model(spec), rubric=make_rubric(system=system))
+def choice(spec: str, system: str = "") -> RubricJudge:
+    return RubricJudge(model=model(spec), rubric=make_rubric(system=system))
 
 
 ANSWERER = PromptedAnswer(model=model("m"), prompt=PROMPT)
@@ -357,7 +357,7 @@ def specs_of(calls: list[Call]) -> list[tuple[str, bool]]:
 
 def test_judges_are_foreseen() -> None:
     """Any that may be asked while the answer is unknown; of known answers those that will be."""
-    panel = PanelJudge(judges=(choice("a"), choice("b")), spared=empty_answer_verdict)
+    panel = PanelJudge(judges=(choice("a"), choice("b")), spared=spared)
     assert specs_of(ahead(panel)) == [("m", False), ("a", False), ("b", False)]
     cascade = CascadeJudge(rules=LexicalJudge(), model=choice("a"), audit=0.0)
     assert specs_of(ahead(cascade)) == [("m", False), ("a", False)]

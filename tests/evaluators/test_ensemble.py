@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 
 import pytest
@@ -12,7 +13,7 @@ from evaluators import core
 from evaluators.judge_spec import known_names, returned_names
 from evaluators.judges import ensemble
 from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.llm import ChoiceJudge, empty_answer_rating, empty_answer_verdict
+from evaluators.judges.llm import RubricJudge, spared
 from evaluators.replies.labels import LONGEST
 from tests.support.scripted import Scripted, complete, make_case, make_rubric
 from tests.support.tables import tabled
@@ -82,7 +83,7 @@ def judged(members: tuple[Member, ...], answer: str = "Sofia") -> core.Verdict:
     panel = ensemble.PanelJudge(
         judges=members,
         rating=rating,
-        spared=empty_answer_rating if rating else empty_answer_verdict,
+        spared=partial(spared, style="rated" if rating else "graded"),
     )
 
     async def ask(model: core.Model, request: core.Request) -> core.Reply:
@@ -176,7 +177,7 @@ def says(grade: str) -> Scripted:
 
 
 def cascade(model: Scripted, audit: float = 0.0) -> ensemble.CascadeJudge:
-    asked = ChoiceJudge(model=model, rubric=make_rubric())
+    asked = RubricJudge(model=model, rubric=make_rubric())
     return ensemble.CascadeJudge(rules=LexicalJudge(), model=asked, audit=audit)
 
 

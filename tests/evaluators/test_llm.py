@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evaluators import core
 from evaluators.judges.factory import RUBRICS
-from evaluators.judges.llm import ChoiceJudge, RatingJudge, ask_until_read, judge_messages
+from evaluators.judges.llm import RubricJudge, ask_until_read, judge_messages
 from evaluators.judges.offline import YesNoJudge
 from evaluators.ledger import Ledger
 from evaluators.replies.labels import LONGEST, blank, content_free
@@ -46,7 +46,7 @@ def call(name: str, arguments: str) -> core.Reply:
 def test_a_grade_comes_from_one_forced_call() -> None:
     """Reason first, then one of three words; temperature 0; the rubric's version is kept."""
     model = Scripted(replies(call("grade", '{"reason": "друг град", "grade": "INCORRECT"}')))
-    judge = ChoiceJudge(model=model, rubric=make_rubric("tool"))
+    judge = RubricJudge(model=model, rubric=make_rubric("tool"))
     assert judge_it(judge) == core.Verdict(grade="INCORRECT", reason="друг град")
     (request,) = model.requests
     tool = some(request.tool)
@@ -62,8 +62,8 @@ def test_a_bare_protocol_has_no_place_for_a_reason() -> None:
     """The verdict is the function's one field, and a description promises no other."""
     chooser = Scripted(lambda _: call("grade", '{"grade": "INCORRECT"}'))
     rater = Scripted(lambda _: call("rate", '{"rating": 2}'))
-    judge_it(ChoiceJudge(model=chooser, rubric=make_rubric("tool", bare=True)))
-    judge_it(RatingJudge(model=rater, rubric=make_rubric("rate", bare=True)))
+    judge_it(RubricJudge(model=chooser, rubric=make_rubric("tool", bare=True)))
+    judge_it(RubricJudge(model=rater, rubric=make_rubric("rate", bare=True)))
     for request in (*chooser.requests, *rater.requests):
         tool = some(request.tool)
         assert len(tool.schema["required"]) == 1  # type: ignore[arg-type]
@@ -74,14 +74,14 @@ def test_a_bare_protocol_has_no_place_for_a_reason() -> None:
 def test_letters_and_json_are_asked_as_plain_text(protocol: Protocol, text: str) -> None:
     """A rubric that asks for text gets no function to call."""
     model = Scripted(replies(core.Reply(text=text)))
-    assert judge_it(ChoiceJudge(model=model, rubric=make_rubric(protocol))).grade == core.CORRECT
+    assert judge_it(RubricJudge(model=model, rubric=make_rubric(protocol))).grade == core.CORRECT
     assert model.requests[0].tool is None
 
 
 def test_an_unreadable_reply_is_asked_again_and_a_readable_one_never() -> None:
     """The same prompt, a higher attempt; the first reading is final, three bad ones an error."""
     model = Scripted(replies(core.Reply(text="A or B"), core.Reply(text="B"), core.Reply(text="A")))
-    assert judge_it(ChoiceJudge(model=model, rubric=make_rubric("letter"))).grade == "INCORRECT"
+    assert judge_it(RubricJudge(model=model, rubric=make_rubric("letter"))).grade == "INCORRECT"
     assert [request.attempt for request in model.requests] == [0, 1]
     assert model.requests[0].messages == model.requests[1].messages
     model = Scripted(
@@ -89,7 +89,7 @@ def test_an_unreadable_reply_is_asked_again_and_a_readable_one_never() -> None:
     )
     words = "3 replies without a verdict: .*'length'; no single grade.*; an empty reply"
     with pytest.raises(core.JudgeError, match=words):
-        judge_it(ChoiceJudge(model=model, rubric=make_rubric("letter")))
+        judge_it(RubricJudge(model=model, rubric=make_rubric("letter")))
     assert [request.attempt for request in model.requests] == [0, 1, 2]
 
 
@@ -97,12 +97,12 @@ def test_an_answer_without_content_costs_nothing() -> None:
     """NOT_ATTEMPTED unless the gold is such a text; a blank one is rated 1, a poor one by the
     rater."""
     model = Scripted(replies(core.Reply(text="A")))
-    judge = ChoiceJudge(model=model, rubric=make_rubric("letter"))
+    judge = RubricJudge(model=model, rubric=make_rubric("letter"))
     assert judge_it(judge, "Отговор:").grade == core.NOT_ATTEMPTED
     assert model.requests == []
     assert judge_it(judge, "#", golds=("диез", "#")).grade == core.CORRECT
     rater = Scripted(replies(call("rate", '{"rating": 2}')))
-    rating = RatingJudge(model=rater, rubric=make_rubric("rate"))
+    rating = RubricJudge(model=rater, rubric=make_rubric("rate"))
     assert judge_it(rating, " \u200b\n").rating == 1
     assert judge_it(rating, "Solution:").rating == 2
 
@@ -110,7 +110,7 @@ def test_an_answer_without_content_costs_nothing() -> None:
 def test_a_rating_comes_from_one_forced_call() -> None:
     """An integer from 1 to 10; an empty slot would read as an expert who says nothing."""
     model = Scripted(replies(call("rate", '{"rating": 11}'), call("rate", '{"rating": 9}')))
-    judge = RatingJudge(model=model, rubric=make_rubric("rate"))
+    judge = RubricJudge(model=model, rubric=make_rubric("rate"))
     assert judge_it(judge, golds=("",)) == core.Verdict(rating=9)
     assert "(none was given: judge by the context" in model.requests[1].messages[-1].content
     assert [request.attempt for request in model.requests] == [0, 1]
@@ -121,14 +121,14 @@ def test_a_rating_comes_from_one_forced_call() -> None:
 def test_the_same_answer_may_be_judged_once_more() -> None:
     """A second judgement is a request of its own; nothing else in it differs."""
     model = Scripted(lambda request: call("grade", '{"reason": "", "grade": "CORRECT"}'))
-    first = ChoiceJudge(model=model, rubric=make_rubric("tool"))
+    first = RubricJudge(model=model, rubric=make_rubric("tool"))
     judge_it(first)
     judge_it(replace(first, repeat=2))
     one, two = model.requests
     assert (one.repeat, two.repeat) == (1, 2)
     assert one == replace(two, repeat=1)
     rater = Scripted(lambda request: call("rate", '{"rating": 9}'))
-    judge_it(RatingJudge(model=rater, rubric=make_rubric("rate"), repeat=3))
+    judge_it(RubricJudge(model=rater, rubric=make_rubric("rate"), repeat=3))
     assert rater.requests[0].repeat == 3
 
 
@@ -339,7 +339,7 @@ def test_no_text_raises(text: str) -> None:
 
 
 def judged(model: core.Model, rubric: Rubric = ENGLISH, case: core.Case = CASE) -> core.Verdict:
-    judge = RatingJudge(model=model, rubric=rubric)
+    judge = RubricJudge(model=model, rubric=rubric)
     return asyncio.run(judge.judge(case, "Yes, it is allowed.", complete))
 
 
