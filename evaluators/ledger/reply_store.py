@@ -32,8 +32,6 @@ _SET_ASIDE = (
     "DELETE FROM calls WHERE key = ?",
     "DELETE FROM imported WHERE key = ?",
 )
-
-
 _Change = tuple[str, StoredRow | rows.StoredDocument, Sequence[rows.StoredDocument]]
 """A statement to commit with its values, and the documents to keep with it."""
 
@@ -74,11 +72,8 @@ class Ledger(AbstractContextManager["Ledger"]):
         """What the report says about the ledger: damage, and who could have changed it."""
         done = "not used" if self._read_only else "set aside and asked again"
         found = {"damaged": self._bad, "unsigned": self._unsigned}
-        said = (
-            f"{plural(len(keys), f'{what} row')} of the ledger {done}"
-            for what, keys in found.items()
-            if keys
-        )
+        counts = (plural(len(keys), f"{what} row") for what, keys in found.items() if keys)
+        said = (f"{count} of the ledger {done}" for count in counts)
         return (*self.store.notes, *self._taken, *said)
 
     @property

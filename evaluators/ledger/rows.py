@@ -143,16 +143,12 @@ class Signer:
         return hmac.digest(secret, raw, "sha256").hex()
 
 
-class StoredDocument(NamedTuple):
+class StoredDocument(Document):
     """A document as the database holds it. Any field may be damaged.
 
     A text is stored as it is, because its key is its digest. Any other document follows its
     checksum and signature and a space: a request as it is, the rest as ASCII JSON.
     """
-
-    kind: str
-    key: str
-    text: str
 
     @property
     def line(self) -> str:

@@ -40,9 +40,8 @@ def where(
 
 def read_rows(store: Store, wanted: Where = ALL) -> Iterator[StoredRow]:
     """Yield the selected rows by key, damaged ones included."""
-    return map(
-        StoredRow._make, store.stream(f"{Sql.ROWS} WHERE {wanted[0]} ORDER BY key", wanted[1])
-    )
+    condition, values = wanted
+    return map(StoredRow._make, store.stream(f"{Sql.ROWS} WHERE {condition} ORDER BY key", values))
 
 
 ModelTotal = tuple[Usage, float, float]
@@ -203,18 +202,12 @@ def prune(store: Store, wanted: Where, *, remove: bool) -> tuple[int, int]:
     ((number, size),) = store.read(query, values)
     if remove and number:
         gone = "NOT EXISTS (SELECT 1 FROM calls WHERE calls.key = {}.key)"
-        store.change(
-            [
-                (f"DELETE FROM calls WHERE {condition}", [values]),
-                (f"DELETE FROM imported WHERE {gone.format('imported')}", [()]),
-                (
-                    f"DELETE FROM documents WHERE kind = ? AND {gone.format('documents')}",
-                    [(REQUEST,)],
-                ),
-            ]
-        )
-        requests = store.stream("SELECT text FROM documents WHERE kind = ?", (REQUEST,))
-        named = {key for (text,) in requests for key in _KEY.findall(text)}
+        requests = f"DELETE FROM documents WHERE kind = ? AND {gone.format('documents')}"
+        imported = f"DELETE FROM imported WHERE {gone.format('imported')}"
+        rows_gone = f"DELETE FROM calls WHERE {condition}", [values]
+        store.change([rows_gone, (imported, [()]), (requests, [(REQUEST,)])])
+        sent = store.stream("SELECT text FROM documents WHERE kind = ?", (REQUEST,))
+        named = {key for (text,) in sent for key in _KEY.findall(text)}
         texts = store.read("SELECT kind, key FROM documents WHERE kind = ?", (TEXT,))
         left = [one for one in texts if one[1] not in named]
         store.change([("DELETE FROM documents WHERE kind = ? AND key = ?", left)])

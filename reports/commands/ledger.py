@@ -215,19 +215,6 @@ COMMANDS: Mapping[str, tuple[str, Callable[[Options], int]]] = {
 
 def main(argv: Sequence[str]) -> int:
     """Run one subcommand and return the exit code. Raises UsageError and LedgerError."""
-    options = _parser().parse_args(argv)
-    if options.command != "import" and not exists(options.ledger):
-        raise UsageError(f"{options.ledger}: no ledger there; give its path as --ledger")
-    try:
-        _, run = COMMANDS[options.command]
-        return run(options)
-    except (OSError, StoreError) as error:
-        reason = getattr(error, "strerror", None) or error
-        what = f"{options.ledger}: {options.command} could not be done ({reason}); nothing is lost"
-        raise LedgerError(what) from None
-
-
-def _parser() -> CommandParser:
     parser = CommandParser(
         prog="qagate ledger",
         description="Look into a ledger, carry it elsewhere, remove old rows.",
@@ -252,4 +239,13 @@ def _parser() -> CommandParser:
     adds["prune"]("--yes", action="store_true", help="remove them; without it only count")
     adds["batches"]("--cancel", metavar="ID", help="stop a batch; calls that are done stay")
     adds["batches"]("--key-env", metavar="URL=NAME", action="append", default=[], help=KEY_ENV)
-    return parser
+    options = parser.parse_args(argv)
+    if options.command != "import" and not exists(options.ledger):
+        raise UsageError(f"{options.ledger}: no ledger there; give its path as --ledger")
+    try:
+        _, run = COMMANDS[options.command]
+        return run(options)
+    except (OSError, StoreError) as error:
+        reason = getattr(error, "strerror", None) or error
+        what = f"{options.ledger}: {options.command} could not be done ({reason}); nothing is lost"
+        raise LedgerError(what) from None

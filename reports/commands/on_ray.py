@@ -56,33 +56,28 @@ def run_shard(luggage: bytes, variables: Mapping[str, str], *words: str) -> byte
             home, report = Path(folder), Path(folder, "report")
             with tarfile.open(fileobj=io.BytesIO(luggage)) as tar:
                 tar.extractall(home, filter="data")
-            why = _run(home, [*words, f"--report-dir={report}"], variables)
+            own = {"PYTHONPATH": f"{home}/product", "GITHUB_STEP_SUMMARY": ""}
+            command = [sys.executable, "-P", "-c", PROGRAM, *words, f"--report-dir={report}"]
+            with (home / "said").open("w+", encoding="utf-8", errors="replace") as said:
+                how: Any = {"cwd": home / "work", "env": os.environ | {**variables, **own}}
+                process = subprocess.Popen(command, stdout=said, stderr=said, **how)
+                try:
+                    while process.poll() is None:
+                        time.sleep(0.1)  # Ray cannot interrupt a wait
+                except KeyboardInterrupt:  # the task was cancelled: pytest still writes what it has
+                    process.terminate()
+                    process.wait()
+                said.seek(0)
+                lines = [line.strip() for line in said if line.strip()] or [""]
             if not (report / "run.json").is_file():
-                raise OSError(why)
+                why = next((line for line in lines if line.startswith("ERROR")), lines[-1])
+                raise OSError(f"exit {process.returncode}: {why}")
             for unkept in (home / "work" / UNKEPT_FOLDER).glob("unkept-*"):
                 unkept.rename(report / unkept.name)
             return Path(shutil.make_archive(f"{home}/packed", "gztar", report)).read_bytes()
     except (OSError, tarfile.TarError) as error:
         node = import_module("ray").get_runtime_context().get_node_id()
         raise RuntimeError(f"{node}: {error}") from None
-
-
-def _run(home: Path, words: Sequence[str], variables: Mapping[str, str]) -> str:
-    """Run pytest in the unpacked working folder; return its exit code and error or last line."""
-    known = os.environ | {**variables, "PYTHONPATH": f"{home}/product", "GITHUB_STEP_SUMMARY": ""}
-    command = [sys.executable, "-P", "-c", PROGRAM, *words]
-    with (home / "said").open("w+", encoding="utf-8", errors="replace") as said:
-        process = subprocess.Popen(command, cwd=home / "work", env=known, stdout=said, stderr=said)
-        try:
-            while process.poll() is None:
-                time.sleep(0.1)  # Ray cannot interrupt a wait
-        except KeyboardInterrupt:  # the task was cancelled: pytest still writes what it has
-            process.terminate()
-            process.wait()
-        said.seek(0)
-        lines = [line.strip() for line in said if line.strip()] or [""]
-    why = next((line for line in lines if line.startswith("ERROR")), lines[-1])
-    return f"exit {process.returncode}: {why}"
 
 
 def main(argv: Sequence[str]) -> int:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from cases.gates_file import load_gates
 from cases.review.reviews import load_adjudications
@@ -29,6 +30,7 @@ from reports.verdict.recount import merged, rebuilt, regated
 
 OUT = Path("reports", "out")
 RUN_HELP = "a report folder, its run.json, or the name of a promoted run"
+LAST: Any = {"metavar": "RUN", "nargs": "?", "default": OUT, "help": f"{RUN_HELP} ({OUT})"}
 
 
 class Parser(command_line.CommandParser):
@@ -49,7 +51,7 @@ class Parser(command_line.CommandParser):
     def add_earlier(self) -> None:
         """Declare ``--baseline RUN``, ``--adjudications FILE`` and ``--anchor RUN``."""
         text = "the run to compare with; by default the one that the run itself was compared with"
-        self.add_argument("--baseline", metavar="RUN", type=run_path, help=text)
+        self.add_argument("--baseline", metavar="RUN", type=find_run, help=text)
         text = "verdicts by people, for gates with `evidence: audited`"
         self.add_argument("--adjudications", metavar="FILE", type=Path, help=text)
         self.add_anchor()
@@ -59,12 +61,7 @@ class Parser(command_line.CommandParser):
         text = (
             "a fixed earlier run that drop and rise gates must pass too; by default the run's own"
         )
-        self.add_argument("--anchor", metavar="RUN", type=run_path, help=text)
-
-
-def run_path(text: str) -> Path:
-    """Return the path of a run: the one given, or that of the run promoted under this name."""
-    return find_run(text, Path())
+        self.add_argument("--anchor", metavar="RUN", type=find_run, help=text)
 
 
 def folder(text: str) -> Path:
@@ -140,7 +137,7 @@ def render(argv: Sequence[str]) -> int:
         "Write the files of a report again from run.json and records.jsonl, offline.",
         "0 written, 1 could not be written, 4 wrong arguments or no readable run",
     )
-    parser.add_argument("run", metavar="RUN", type=run_path, help=RUN_HELP)
+    parser.add_argument("run", metavar="RUN", type=find_run, help=RUN_HELP)
     parser.add_to("where to write; by default the folder of run.json")
     text = f"which files, of {','.join(FORMATS)} (default: all)"
     parser.add_argument(
@@ -168,8 +165,8 @@ def compare(argv: Sequence[str]) -> int:
         "Compare two runs item by item: differences are NEW - OLD. Gates decide nothing here.",
         "0 compared, 1 could not be written, 4 wrong arguments or no readable run",
     )
-    parser.add_argument("old", metavar="OLD", type=run_path, help=RUN_HELP)
-    parser.add_argument("new", metavar="NEW", type=run_path, help=RUN_HELP)
+    parser.add_argument("old", metavar="OLD", type=find_run, help=RUN_HELP)
+    parser.add_argument("new", metavar="NEW", type=find_run, help=RUN_HELP)
     parser.add_anchor()
     parser.add_to("a folder for the report of NEW compared with OLD")
     options = parser.parse_args(argv)
@@ -191,7 +188,7 @@ def gate(argv: Sequence[str]) -> int:
         "0 every gate passed, 1 a gate failed or the report could not be written, 2 the run was "
         "interrupted, 4 wrong arguments or no readable run, 6 INCONCLUSIVE",
     )
-    parser.add_argument("run", metavar="RUN", type=run_path, help=RUN_HELP)
+    parser.add_argument("run", metavar="RUN", type=find_run, help=RUN_HELP)
     text = "thresholds in place of the run's own (dataset: {language: {measure: {min: …}}})"
     parser.add_argument("--gates", metavar="FILE", type=Path, help=text)
     parser.add_earlier()
@@ -261,9 +258,7 @@ def promote(argv: Sequence[str]) -> int:
         "pass",
     )
     parser.add_argument("name", metavar="NAME", help="such as 2026-11 or gpt-4.1")
-    parser.add_argument(
-        "run", metavar="RUN", nargs="?", type=run_path, default=OUT, help=f"{RUN_HELP} ({OUT})"
-    )
+    parser.add_argument("run", type=find_run, **LAST)
     parser.add_argument("--replace", action="store_true", help="in place of the run of that name")
     text = "all files of the report: page, tables, prompts and replies"
     parser.add_argument("--whole", action="store_true", help=text)
@@ -317,9 +312,7 @@ def show(argv: Sequence[str]) -> int:
         "0 shown, 4 wrong arguments, no such item or no readable run",
     )
     parser.add_argument("item", metavar="ITEM", help="as in records.jsonl and on the page")
-    parser.add_argument(
-        "run", metavar="RUN", type=Path, nargs="?", default=OUT, help=f"{RUN_HELP} ({OUT})"
-    )
+    parser.add_argument("run", type=Path, **LAST)
     options = parser.parse_args(argv)
     _, records = load_run(options.run)
     name = options.item.rpartition("[")[2].removesuffix("]")  # a test's node id will do
@@ -339,11 +332,10 @@ def show(argv: Sequence[str]) -> int:
     source = transcripts_of(options.run)
     found = calls_of(source, record.calls) if source else {}
     for number, key in enumerate(record.calls, 1):
-        if call := found.get(key):
-            lines += ["", f"{number}. {title(call)}"]
-            lines += (line for name, text in parts(call) for line in _part(name, text))
-        else:
-            lines += ["", f"{number}. call {key}: neither prompt nor reply is kept with this run"]
+        call = found.get(key)
+        unkept = f"call {key}: neither prompt nor reply is kept with this run"
+        lines += ["", f"{number}. {title(call) if call else unkept}"]
+        lines += (one for part in (parts(call) if call else ()) for one in _part(*part))
     say(sys.stdout, *lines)
     return 0
 

@@ -16,7 +16,7 @@ BASELINES = Path("reports", "baselines")
 _MOST = 12  # promoted runs in a trend, the latest ones
 
 
-def find_run(given: str, here: Path) -> Path:
+def find_run(given: str, here: Path = Path()) -> Path:
     """Return the run of a path or a promoted run's name; raises UsageError with names there are."""
     path, named = here / given, here / BASELINES / given
     if path.exists() or Path(given).name != given:
