@@ -406,9 +406,7 @@ def test_the_reference_shows_every_key() -> None:
     assert named <= set(re.findall(r"`([\w@^]+)`", section("Metrics")))
 
 
-def test_the_reference_lists_every_command_with_its_options(
-    capsys: Captured,
-) -> None:
+def test_the_reference_lists_every_command_with_its_options(capsys: Captured) -> None:
     """A row is about commands that there are, and names the options that their help does. That help
     also says the exit codes."""
     rows = [re.split(r" ?\| ?", line)[1:4] for line in section("Commands").splitlines()[4:] if line]

@@ -232,9 +232,7 @@ def look(ledger: Ledger, table: str, key: str) -> object:
 
 
 @pytest.mark.untraced
-def test_every_flipped_character_gives_what_was_kept_or_nothing(
-    server: PostgresUrl,
-) -> None:
+def test_every_flipped_character_gives_what_was_kept_or_nothing(server: PostgresUrl) -> None:
     """In each column of each table: no other reply or prompt, and no error."""
     import psycopg  # noqa: PLC0415
 

@@ -89,10 +89,7 @@ def test_a_full_disk_leaves_the_earlier_report_whole(tmp_path: Path) -> None:
     """Folder and bytes needed are named; nothing half-written stays, wherever it fails."""
     write(report(), tmp_path)
     before = content(tmp_path)
-    with (
-        small_files(20_000),
-        pytest.raises(WriteError, match=r"it needs \d{3},\d{3} b") as caught,
-    ):
+    with small_files(20_000), pytest.raises(WriteError, match=r"it needs \d{3},\d{3} b") as caught:
         write(full(20), tmp_path)
     assert content(tmp_path) == before
     assert str(tmp_path) in str(caught.value)
