@@ -65,8 +65,7 @@ def test_imports_point_one_way(package: str) -> None:
 
 
 def test_some_packages_have_one_door() -> None:
-    """pytest is known to the plugin, test modules and the command that starts a run alone.
-    deepeval's import has side effects; a wheel holds ``qagate.py`` beside the packages."""
+    """pytest is known to the plugin, tests and the start of a run; deepeval to its metrics."""
     known = {"reports/commands/run.py"}
     elsewhere = {
         path

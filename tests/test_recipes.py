@@ -100,8 +100,7 @@ def edit(path: Path, *changes: tuple[str, str]) -> None:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the tree with a data set, a metric, a provider and a format added to it. One
-    run of the new data set serves all of them."""
+    """Return a copy of the tree with a data set (run once), a metric, a provider and a format."""
     home = tmp_path_factory.mktemp("tree")
     for name in ("cases", "evaluators", "reports"):
         shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("*cache__", "out"))
@@ -407,8 +406,7 @@ def test_the_reference_shows_every_key() -> None:
 
 
 def test_the_reference_lists_every_command_with_its_options(capsys: Captured) -> None:
-    """A row is about commands that there are, and names the options that their help does. That help
-    also says the exit codes."""
+    """A row is about real commands and names their options; help also says the exit codes."""
     rows = [re.split(r" ?\| ?", line)[1:4] for line in section("Commands").splitlines()[4:] if line]
     cells = {name: text for names, _, text in rows for name in re.findall(r"`(\w+)", names)}
     known = {name for program in PROGRAMS.values() for name in program.commands}

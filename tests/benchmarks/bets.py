@@ -40,8 +40,7 @@ SETTINGS = (
 
 
 def first(values: Array, sizes: Array, mean: float) -> Array:
-    """Return after how many units each row shows that its mean is above; infinity for never. A
-    capital of 1 is split among bets, each a share of what could lose everything."""
+    """After how many units each row's bets show that its mean is above; infinity for never."""
     gains = (values - mean * sizes) / ((1 + mean) * sizes.max())
     capital = sum(np.exp(np.cumsum(np.log1p(bet * gains), axis=1)) for bet in BETS) / len(BETS)
     enough = capital >= 40

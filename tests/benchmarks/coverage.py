@@ -45,8 +45,7 @@ class Cell(NamedTuple):
 
     @property
     def possible(self) -> bool:
-        """Whether rates and correlation are those of some joint distribution, and n·p and
-        n·(1 - p) are at least 5 for both rates."""
+        """Whether some joint distribution has these rates, and n·p, n·(1 - p) are ≥ 5."""
         rates = (self.rate, self.rate + self.difference)
         if not all(self.n * min(rate, 1 - rate) >= 5 - 1e-9 for rate in rates):
             return False
@@ -99,8 +98,7 @@ def coverage(cell: Cell) -> float:
 
 
 def wrong_pass(cell: Cell) -> float:
-    """Return the probability that a drop gate passes a model worse by exactly its margin. It passes
-    where the interval's lower end is above -margin, which is the true difference here."""
+    """Return the probability that a drop gate passes a model worse by exactly its margin."""
     fixed, broke, weights = outcomes(cell)
     passed = scores(fixed, broke, cell.n, cell.difference) > Z95
     return float(weights[passed].sum() / weights.sum())

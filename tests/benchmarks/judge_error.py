@@ -80,8 +80,7 @@ def lowest_j(one: Situation, rounds: int, random: np.random.Generator) -> Array:
 
 
 def low_of(hits: Sequence[int], labels: tuple[int, int]) -> float:
-    """Return the lower end of J as a gate has it where so many labels of a class were judged right.
-    Two more numbers are those of other languages."""
+    """Return the gate's lower end of J by labels of a class judged right, other languages too."""
     found = [separation((hits[0], hits[1]), labels)]
     found += [separation((hits[2], hits[3]), OTHERS)] if len(hits) > 2 else []
     known = [

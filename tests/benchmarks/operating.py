@@ -108,8 +108,7 @@ def of_file(text: str) -> Run:
 
 
 def bundled() -> Run:
-    """Return the run of the recorded answers over the bundled data sets, judged by rules. Without
-    the attacks on raters: the rules fall for them."""
+    """Return the run of the bundled recorded answers, by rules; without attacks on raters."""
     files = (
         one for one in (ROOT / "cases").rglob("dataset.yaml") if one.parent.name != "attacks_eba"
     )

@@ -63,8 +63,7 @@ def ratings(title: str, shares: Sequence[float]) -> World:
 
 
 def kappa(value: float, shares: Sequence[float]) -> World:
-    """Return a world where a judge knows the label with probability ``value``, else guesses it. It
-    guesses by the shares of the labels, so that ``value`` is kappa."""
+    """Return a world where a judge knows the label with probability ``value``, else guesses."""
     margin = np.array(shares)
     labels = GRADES[: len(shares)]
     return World(

@@ -111,8 +111,7 @@ def test_a_recipe_is_read_strictly(tmp_path: Path, old: str, new: str, message: 
 
 
 def test_what_a_recipe_leaves_out_is_the_bundled_ones(tmp_path: Path) -> None:
-    """A recipe of three lines has the prompts, versions and rules of its language. Without forms of
-    questions it is refused: nothing could be told from an open question."""
+    """A recipe of three lines has all of its language; without forms of questions it is refused."""
     path = tmp_path / "mine.yaml"
     path.write_text("language: be\nquestion: {shortest: 15}\n", encoding="utf-8")
     with pytest.raises(UsageError, match="give patterns of yes/no questions"):
@@ -356,8 +355,7 @@ def freeze_into(folder: Path, items: list[DraftItem] = ITEMS) -> Path:
 
 
 def test_a_new_folder_becomes_a_dataset(tmp_path: Path) -> None:
-    """Settings, prompt and test module are put next to the data, and never written over. The same
-    content is left alone. Without a bundled prompt the settings name none."""
+    """Settings, prompt and test module come next to the data, and are never written over."""
     folder = tmp_path / "mine"
     main = freeze_into(folder)
     before = main.stat().st_mtime_ns

@@ -138,8 +138,7 @@ def test_a_source_without_a_licence_is_refused(tmp_path: Path) -> None:
 
 @tabled("code", "expected")
 def test_markup_case_by_case(code: str, expected: list[str]) -> None:
-    """Each kind of markup is read as a reader sees it, or the paragraph is left out. Templates,
-    notes, pictures, lists, tables, headings and categories leave nothing behind."""
+    """Each kind of markup is read as a reader sees it, or the paragraph is left out."""
     assert list(wiki_paragraphs(code, MEDIA)) == expected
 
 
@@ -254,8 +253,7 @@ def reason(text: str, language: str = "be") -> str:
 
 @tabled("text", "language", "expected")
 def test_a_language_is_told_from_its_neighbours(text: str, language: str, expected: str) -> None:
-    """Only наркамаўка passes: not Russian, Ukrainian, Latin letters or тарашкевіца. The same code
-    passes English as English, and not Polish."""
+    """Only наркамаўка passes for Belarusian, and by the same code only English for English."""
     assert reason(text, language) == expected
 
 
@@ -315,8 +313,7 @@ def test_a_question_is_checked(asked: str, reason: str) -> None:
 
 
 def test_repeats_and_swaps_are_dropped() -> None:
-    """The first of two nearly equal questions stays; one about another text is told by its
-    words."""
+    """The first of two nearly equal questions stays; of another text, its words tell."""
     before = make_item(1, state="dropped", reason="unreadable")
     assert check([before]) == [before]
     found = checked(

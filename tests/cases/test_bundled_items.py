@@ -60,8 +60,7 @@ def test_every_regulatory_item_is_whole() -> None:
 
 
 def test_no_conclusion_pays_without_reading() -> None:
-    """As many yes as no, a sixth open, and 30 long contexts that keep the deciding sentence
-    apart."""
+    """As many yes as no, a sixth open, and in 30 long contexts the deciding sentence apart."""
     for some in (ITEMS, LONG):
         types = Counter(str(case.metadata["answer_type"]) for case in some)
         assert abs(types["yes"] - types["no"]) <= 2
@@ -220,8 +219,7 @@ def test_a_language_of_judged_items_is_whole(language: str) -> None:
 
 
 def test_labels_are_made_of_scores() -> None:
-    """Answers are to the items' own questions; each label is one reader's sum; most lie about the
-    bar."""
+    """Answers are to the items' own questions; labels are readers' sums, most about the bar."""
     items = {case.id: case for case in load_cases(GATED)}
     first = {answer.id.rpartition("-")[0]: answer for answer in reversed(ANSWERS)}
     for answer in ANSWERS:

@@ -111,8 +111,7 @@ def test_a_check_finds_what_is_wrong_and_no_more(name: str, example: Mapping[str
 
 
 def test_ids_that_change_with_the_content_are_told_where_others_do_not(tmp_path: Path) -> None:
-    """A file without any id is a choice; one row without is a slip. Ids that are not plain ASCII
-    become hashes; that is told once, and five rows at most are named."""
+    """A file without ids is a choice, one row without is a slip; odd ids become hashes."""
     mixed = from_file(tmp_path, "id,question,answer\na,Who?,x\n,What?,y\n")
     assert found(ids, mixed) == [("warning", 2)]
     assert not found(ids, from_file(tmp_path, "question,answer\nWho?,x\nWhat?,y\n"))
@@ -293,8 +292,7 @@ def test_a_slice_that_its_own_answers_pass_cannot_see_a_loss(kind: str) -> None:
 
 
 def test_the_difficulty_that_was_published_counts_before_recorded_answers() -> None:
-    """It is the share of models that were right; items without one are left out. What is no share
-    is an error: a percentage would count as very easy."""
+    """It is the share of models that were right; what is no share, as a percentage, is an error."""
     for value in ("1.5", "-1", "nan", "easy"):
         odd = subject(item(4, "?", metadata={"difficulty": value}))
         assert found(too_easy, odd) == [("error", 4)]

@@ -204,8 +204,7 @@ def test_prompts_by_name_and_path(folder: Path, rubrics: Path) -> None:
 
 
 def test_a_text_of_another_language_is_refused(folder: Path, rubrics: Path) -> None:
-    """A prompt in a language that the slice does not name is a mistake, and so is a rubric. What a
-    rubric says of its language counts, not its file's name."""
+    """A prompt or rubric in a language that the slice does not name is a mistake."""
     (rubrics / "facts.en.yaml").write_text(RUBRIC.format("pl"), encoding="utf-8")
     assert "written for language 'pl'" in refusal(folder, GRADED + "rubric: facts\n", rubrics)
     (folder / "answer.en.yaml").write_text(PROMPT.format("bg"), encoding="utf-8")
@@ -230,8 +229,7 @@ def test_rubrics_by_name_and_path(folder: Path, rubrics: Path) -> None:
 
 
 def test_items_of_another_language_use_the_default(folder: Path, rubrics: Path) -> None:
-    """A language that is not listed has the English rubric, no gates, and says so. A listed
-    language keeps its gates and takes the file."""
+    """A listed language takes the file and keeps its gates; another has English and none."""
     gated = declared(folder, GRADED + "    gates: {correct: {min: 0.3}}\n", rubrics)
     own = with_items(gated, "en", Path("mine.csv"), rubrics).slices["en"]
     assert (own.path, own.declared, len(own.thresholds)) == (Path("mine.csv"), True, 1)
@@ -301,8 +299,7 @@ def test_a_gate_nothing_can_decide(folder: Path, settings: str, row: str, said: 
 
 
 def test_a_gates_file_declares_pooled_gates(folder: Path, rubrics: Path) -> None:
-    """Changes of any measure, over all languages, replace those of the same measure alone. A gate
-    made laxer is named with the one before, and with what shows them."""
+    """Changes replace those of the same measure alone; a gate made laxer is named."""
     text = GRADED + "drop: {max: 0.1, pool: languages}\n"
     pooled = "drop: {max: 0.05, f_score: {max: 0.2, fail: zero}, pool: languages}"
     rise = "rise: {incorrect: {max: 0.05}, pool: languages}"

@@ -95,8 +95,7 @@ def test_labels_that_tell_only_right_from_wrong_are_two_way(tmp_path: Path) -> N
 
 
 def test_ratings_are_put_on_the_judges_scale(tmp_path: Path) -> None:
-    """By a straight line, also backwards; outside of the scale they are refused; columns have any
-    name."""
+    """By a straight line, also backwards; never outside of the scale; columns have any name."""
     text = jsonl(row(label=0), row(label=2.5), row(label="5"))
     found = read(tmp_path, "a.jsonl", text, RATINGS, scale=Scale.parse("0:5"))
     assert labels(found) == ["1", "6", "10"]
@@ -132,8 +131,7 @@ def test_a_wrong_file_is_named(tmp_path: Path, name: str, text: str, message: st
 
 
 def test_a_data_set_says_how_its_labels_are_read(tmp_path: Path) -> None:
-    """``labels:`` has the columns, the scale and the rest; only kind judged knows it. A scale is
-    two different plain numbers with a colon between them."""
+    """``labels:`` of kind judged has columns, scale and the rest; a scale is two numbers."""
     head = "kind: judged\nrubric: eba\nlabels: {column: me, raters: [a, b], scale: '0:5'}\n"
     one = declared(tmp_path, head + "languages: {en: {file: en.csv}}\n").slices["en"]
     assert one.label_reading == LabelReading(column="me", raters=("a", "b"), scale=Scale(0, 5))
@@ -232,8 +230,7 @@ FIRST: Mapping[str, object] = {
 )
 @given(items=st.lists(ITEM, max_size=6))
 def test_every_answer_is_used_or_counted(tmp_path: Path, items: Sequence[object]) -> None:
-    """Whatever a file holds: no answer vanishes, none without a label or gold is used, and
-    ``calibrate`` reads the result with the labels that stood there."""
+    """No answer vanishes, none lacks label or gold, and ``calibrate`` reads the same labels."""
     folder = put(tmp_path, evouna_nq=json.dumps([FIRST, *items]).encode())
     found = bring_to_form(SETS["evouna-nq"], folder)
     assert len(found.rows) + sum(found.left_out.values()) == len(SYSTEMS) * (1 + len(items))

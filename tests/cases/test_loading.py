@@ -201,8 +201,7 @@ def test_sample_without_limit_and_by_seed() -> None:
 
 @tabled("language", "gold", "tolerance", "range_")
 def test_a_tolerance_becomes_a_range(language: str, gold: str, tolerance: str, range_: str) -> None:
-    """The range is exact, in the gold's unit and with the language's decimal mark. Dots that part
-    no numbers are no range, and a point is one."""
+    """The range is exact, in the gold's unit and the language's decimal mark; a point is one."""
     assert with_tolerance(gold, tolerance, language) == range_
     premise = f"{FALSE_PREMISE}it has none"
     for one in (range_, "5..5", "-7..-3 °C", "Wait... what", "False premise", premise):
@@ -289,8 +288,7 @@ def test_a_file_of_a_spreadsheet_with_decimal_commas_is_read(tmp_path: Path, mar
 
 
 def test_rows_know_their_lines(tmp_path: Path) -> None:
-    """Records and physical lines differ; JSON lines part at line feeds alone; depth is real
-    nesting."""
+    """Records and physical lines differ; JSON lines part at line feeds; depth is real nesting."""
     table = read_table(write(tmp_path, "a.csv", 'q,a\nQ1,"x\ny"\n\nQ2,A2\n'))
     assert [(record.row, record.line) for record in table.records] == [(1, 2), (2, 5)]
     assert table.records[0].values["a"] == "x\ny"
@@ -399,8 +397,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize(("group", "text", "said"), list(wrong_files()))
 def test_a_wrong_file_is_one_line(tmp_path: Path, group: str, text: str, said: str) -> None:
-    """The line names the file, says what is wrong, and shows no secret; nothing is executed. Values
-    of every format are bounded (S13)."""
+    """The line names file and fault and shows no secret; values of any format are bounded (S13)."""
     path = tmp_path / "facts" / group
     path.parent.mkdir()
     path.write_bytes(text.encode())

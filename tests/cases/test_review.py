@@ -309,8 +309,7 @@ def reviews_of(table: dict[str, str]) -> list[Review]:
 
 @tabled("letters", "state", "verdict")
 def test_more_than_half_decide(letters: str, state: str, verdict: str) -> None:
-    """Two who differ are a conflict; a third settles it by agreeing with one of them. A comment
-    alone is no verdict."""
+    """Two who differ are a conflict until a third agrees with one; a comment is no verdict."""
     assert not settle(["q"], [review("q", "A", "", comment="hm")])["q"].reviews
     found = settle(["q"], reviews_of({"q": letters}))["q"]
     assert (bool(found.verdict), bool(found.reviews)) == (state == "agreed", state != "unreviewed")
@@ -446,8 +445,7 @@ def adjudicated(*given: Adjudication, labels: Sequence[str] = ("CORRECT",)) -> A
 
 
 def test_a_person_decides_for_that_answer_alone() -> None:
-    """The verdict, who gave it and why; no model is asked; a misfit is an error, never a fall-
-    back."""
+    """The verdict, who gave it and why; no model is asked; a misfit is an error, no fallback."""
     judge = adjudicated(decided())
     verdict = judged(judge, "Sofia, perhaps")
     assert (verdict.grade, verdict.adjudicated_by, verdict.votes) == ("CORRECT", "Ана", ())
@@ -481,8 +479,7 @@ def test_each_kind_takes_its_verdicts(kind: str, label: str | None, fits: list[s
 
 
 def test_the_file_of_adjudications(tmp_path: Path) -> None:
-    """It reads back as it was written, sorted by item; comments say what was judged and decide
-    nothing."""
+    """It reads back as written, sorted by item; comments tell what was judged, decide nothing."""
     first = Adjudication(item="b", digest="0" * 32, label="NO", name="No: 'x' # y")
     second = Adjudication(item="a", digest="1" * 32, label="10", name="Ł\u200b", reason="- \n1")
     path = tmp_path / "new" / "adjudications.yaml"

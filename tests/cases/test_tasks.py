@@ -52,8 +52,7 @@ def test_each_kind_has_its_judge(kind: str, label: str | None, offline: type, as
 
 
 def test_rules_may_stand_before_a_model() -> None:
-    """For grades only: shared words settle no rating, and yes/no is a rule already. A judge under
-    test is not audited: the given labels tell more than the model would."""
+    """For grades only: a rating or yes/no needs none, and a judge under test is not audited."""
     cascade = judges(BOTH, models=[MODEL], seed=3)
     (graded,) = make_tasks([item("graded")], None, cascade).values()
     assert isinstance(graded.judge, CascadeJudge)

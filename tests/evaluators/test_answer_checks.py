@@ -162,8 +162,7 @@ def test_a_check_that_cannot_be_made(check: str, text: str, said: str) -> None:
 
 
 def test_checks_alone_are_the_verdict() -> None:
-    """PASS where all of them give 1, else FAIL with what is below. With a judge its verdict stands,
-    and has the scores; a check that fails spares its call."""
+    """PASS where all of them give 1; with a judge its verdict stands, and has the scores."""
     judge = CheckedJudge(checks=(mine("yes"), mine("half")))
     verdict = asyncio.run(judge.judge(CASE, "Sofia", no_model))
     assert (verdict.grade, verdict.reason) == ("FAIL", "check_half: half of it")

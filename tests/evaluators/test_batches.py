@@ -177,8 +177,7 @@ def test_what_has_no_reply_is_asked_again(tmp_path: Path, provider: str, word: s
 
 @wires
 def test_a_call_is_part_of_three_waves_at_most(tmp_path: Path, provider: str) -> None:
-    """What fails each time is an error in the end, under its own name; the others have replies. A
-    call that is itself at fault would be so in every wave: it is not asked again."""
+    """What fails each time ends as an error by name; what is itself at fault is asked once."""
     with batch_server(fault=failing("expired", 3, batches=99)) as server:
         done = BatchRuns(tmp_path, server, provider).run(TEXTS)
         assert done.texts == [*ANSWERS[:3], "expired", *ANSWERS[4:]]

@@ -132,8 +132,7 @@ def test_what_goes_on_with_an_item_comes_before_new_items() -> None:
 
 
 def test_a_reply_without_token_counts_is_booked_at_its_most() -> None:
-    """A server that does not count makes no call free. Where nothing limits a reply, one longer
-    than usual is expected again."""
+    """A server that does not count makes no call free; a longer reply is expected again."""
     kept, open_ended = budget(10, spec(max_tokens=4)), budget(1e9, spec())
 
     async def run() -> None:
@@ -240,8 +239,7 @@ def priced(text: str, prices: Prices | None = None) -> Spec:
 
 
 def test_prices_by_name_address_and_length() -> None:
-    """The user's own wins; another provider is found by its address; long requests cost their
-    step."""
+    """The user's own wins; a provider is found by its address; long requests cost their step."""
     found = some(pricing_of(priced("openai:gpt-4o", Prices(input=0, output=0)), DAY))
     assert (found.source, found.cost(1000, 1000)) == (MODELS_YAML, 0.0)
     found = some(pricing_of(priced("openai:gpt-4o", Prices(input=2, output=8)), DAY))

@@ -90,8 +90,7 @@ def test_the_key_of_a_request_never_changes() -> None:
 
 
 def test_a_kept_reply_costs_no_request(ledger: Ledger) -> None:
-    """The second run finds the reply in the ledger: nothing is sent, nothing is spent now. Under
-    --replay a call that is not there is an error."""
+    """The second run sends and spends nothing; under --replay a call not there is an error."""
     model, meter = failing(), Meter(price=one_cent)
     with pytest.raises(core.CallError, match="not in the ledger") as caught:
         call(patient(ledger, replay=True), model)
@@ -354,8 +353,7 @@ def test_what_was_asked_is_on_the_disk_with_its_reply(tmp_path: Path) -> None:
 
 
 def test_what_was_asked_in_vain_is_kept_as_well(tmp_path: Path) -> None:
-    """A refused call has its prompt and no reply; one that was never made has neither. Without
-    transcripts the ledger has replies alone."""
+    """A refused call has its prompt and no reply; one that was never made has neither."""
 
     def refuse(request: core.Request) -> core.Reply:
         raise core.RefusedError("refused", "too long")

@@ -34,8 +34,7 @@ def test_each_item_ends(tmp_path: Path, answer: str | None, state: core.State, k
 
 
 def test_what_an_answer_took_is_apart_from_what_its_judge_took(tmp_path: Path) -> None:
-    """Also when the replies come from the ledger: the seconds are those of the first call. Where
-    the answer's own call fails, or there is none, nothing is known."""
+    """Also from the ledger, of the first call; nothing is known where the answer's call fails."""
     said = core.Reply(text="София", input_tokens=7, output_tokens=2, seconds=0.25)
     graded = core.Reply(text="A", input_tokens=70, output_tokens=20, seconds=2.5)
     model = Scripted(lambda request: said)

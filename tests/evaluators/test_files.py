@@ -195,8 +195,7 @@ def test_lines_and_tables() -> None:
 
 
 def test_a_file_is_replaced_whole_and_is_private(tmp_path: Path) -> None:
-    """The old content stays until the new is complete; nothing else is left. Folders are made; half
-    a character is written as an escape."""
+    """The old content stays until the new is complete; nothing is left; folders are made."""
     path = tmp_path / "file"
     output.write_whole(path, [b"one"])
     output.write_whole(path, [b"two", b"three"])

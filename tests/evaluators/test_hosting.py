@@ -373,8 +373,7 @@ def test_a_head_start_loads_while_its_job_is_planned(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dies", [True, False])
 def test_a_head_start_may_fail(tmp_path: Path, dies: bool) -> None:
-    """What could not be loaded early is loaded again where it is needed. A process that is no more
-    before it had a job costs the run nothing but the head start."""
+    """What could not be loaded early is loaded at need; a process gone before costs no item."""
     early = EngineProcess(load=nothing if dies else Mock(side_effect=ImportError("not installed")))
     early.fork()
     if dies:
@@ -479,8 +478,7 @@ def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Ends:
 
 
 def test_what_has_come_or_ended_is_not_waited_for(ends: Ends) -> None:
-    """An outcome that has come is returned at once; after the end an item without one is MISSING.
-    It has the engine's reason."""
+    """An outcome is returned at once; after the end an item without one is MISSING, with why."""
     writer, source, clock = ends
     writer.post([OUTCOME])
     writer.end("the disk is full")

@@ -37,8 +37,7 @@ def count_calls(place: Place) -> object:
 
 
 def test_the_first_reply_stands(place: Place) -> None:
-    """A reply is on the disk when put returns: a new process reads the same value. A second reply
-    to the same request does not replace the first (F28)."""
+    """A new process reads what put kept; a second reply does not replace the first (F28)."""
     with Ledger(place) as ledger:
         put(ledger, [row(), row("other", Reply(calls=(ToolCall(name="g", arguments="{}"),)))])
         put(ledger, [row(reply=Reply(text="another"))])
@@ -59,8 +58,7 @@ def test_a_row_from_before_cached_tokens_were_counted_still_answers() -> None:
 
 @tabled("damage")
 def test_a_damaged_row_is_set_aside_and_asked_again(place: Place, damage: str) -> None:
-    """A row whose checksum or schema is wrong is never used, is counted, and is kept aside. A
-    replay changes nothing in the file, not even such a row."""
+    """A wrong checksum or schema is never used, counted, kept aside; a replay changes nothing."""
     with Ledger(place) as ledger:
         put(ledger, [row()])
     change(place, damage)
@@ -301,8 +299,7 @@ def start(code: str, *words: str) -> "subprocess.Popen[str]":
 
 
 def test_processes_at_once_make_each_call_once(place: Place) -> None:
-    """Three runs over the same 400 calls: 400 requests in all, every row there, none waits. Row F17
-    of the fault matrix."""
+    """Three runs over the same 400 calls: 400 requests, every row there, none waits (row F17)."""
     runs = [start(RUN, text_of(place), order) for order in "010"]
     outputs = [run.communicate(timeout=60)[0] for run in runs]
     assert [run.returncode for run in runs] == [0, 0, 0], outputs

@@ -46,8 +46,7 @@ def scramble(content: bytearray, chance: random.Random) -> None:
 
 @pytest.mark.parametrize("damage", [flip, zero, cut, scramble])
 def test_a_hundred_damaged_files_give_no_wrong_reply(memory: Path, damage: object) -> None:
-    """Whatever happens to the bytes: the right reply or none, no crash, and the file is kept. Row
-    F16 of the fault matrix."""
+    """Whatever happens to the bytes: the right reply or none, the file is kept (row F16)."""
     assert callable(damage)
     fill(memory / "sound", ROWS)
     sound = (memory / "sound").read_bytes()

@@ -260,8 +260,7 @@ def test_folding(text: str, folded: str) -> None:
 
 
 def test_parts_of_texts() -> None:
-    """Letters are kept, two swapped are one error, a denial about others is no refusal, capitals no
-    names. A transliterated and an English spelling of a name sound the same."""
+    """Letters are kept, two swapped are one error, a denial about others is no refusal."""
     assert (sound("uesli"), sound("varnar")) == (sound("wesley"), sound("warner"))
     assert plain("  “Łódź”.  ") == "łódź"
     assert without(read("the a"), frozenset({"the", "a"})).words == ("the", "a")

@@ -425,8 +425,7 @@ def test_tokens_a_minute() -> None:
     "error", [core.TransientError("overloaded", "busy"), core.RefusedError("too_large", "refused")]
 )
 def test_one_bad_request_is_that_item_s_error(error: core.CallError) -> None:
-    """One that always overloads the server does not open the circuit; one that is refused for its
-    size is not repeated. The others go on."""
+    """An overload by one call opens no circuit; a size refused is not repeated; others go on."""
 
     class Picky(Server):
         async def complete(self, request: object) -> core.Reply:
@@ -454,8 +453,7 @@ def test_an_estimate_learns_from_replies() -> None:
 
 
 def test_a_host_says_what_it_waits_for() -> None:
-    """The words are for people: paused, overloaded, slowed down, or nothing. 0 to 20 % are added to
-    an announced pause, as drawn."""
+    """Paused, overloaded, slowed down or nothing; 0 to 20 % are added to a pause, as drawn."""
     for draw in (0.0, 0.5, 1.0):
         host = ServerState("host", 16, partial(float, draw), give_up_after=900)
         host.start(0)

@@ -94,8 +94,7 @@ def test_an_unreadable_reply_is_asked_again_and_a_readable_one_never() -> None:
 
 
 def test_an_answer_without_content_costs_nothing() -> None:
-    """NOT_ATTEMPTED unless the gold is such a text; a blank one is rated 1, a poor one by the
-    rater."""
+    """NOT_ATTEMPTED unless the gold is such a text; blank is rated 1, poor by the rater."""
     model = Scripted(replies(core.Reply(text="A")))
     judge = RubricJudge(model=model, rubric=make_rubric("letter"))
     assert judge_it(judge, "Отговор:").grade == core.NOT_ATTEMPTED
@@ -149,8 +148,7 @@ def test_announcements_and_punctuation_are_no_content(answer: str) -> None:
 
 
 def test_anything_else_is_content_and_a_blank_answer_never() -> None:
-    """A letter, a number, a sign with a meaning of its own; blanks not even where the gold is
-    punctuation."""
+    """A letter, a number, a sign with a meaning; blanks not even where the gold is punctuation."""
     for answer in ("C", "-7", "<p>", "π", "∞", "Answer: 42", "Solution of salt", "0", "👍"):
         assert not content_free(answer, ["Jupiter"]), answer
     assert not content_free(". " * LONGEST + "x", ["Jupiter"])

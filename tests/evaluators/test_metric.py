@@ -237,8 +237,7 @@ def judge(server: Loopback, tmp_path: Path) -> Iterator[JudgeSession]:
 
 
 def test_scores_of_rules() -> None:
-    """Offline: no ledger, no key; 0 for what is wrong or not attempted, and the reason is told. A
-    missing gold is deepeval's own error, so that its runners may skip the metric."""
+    """Offline, without key: what is wrong or not attempted is 0, and the reason is told."""
     metric = JudgeMetric()
     assert (metric.__name__, metric.evaluation_model) == ("Judge", "lexical")
     assert metric.measure(case("Sofia")) == 1.0
@@ -390,8 +389,7 @@ addopts = -p no:deepeval -p no:asyncio -p no:repeat -p no:rerunfailures -p no:an
 
 @pytest.mark.slow
 def test_assert_test_and_evaluate_take_our_metrics(pytester: pytest.Pytester) -> None:
-    """One run of a host's tests: scores as promised, every call made once, an error is no score.
-    Row F27 of the fault matrix."""
+    """Scores as promised, every call made once, an error is no score (row F27)."""
     broken = plausible(lambda asked, name, schema: "?")  # no verdict where the answer asks for that
     with loopback(
         handler=lambda seen: (broken if "[[broken=yes]]" in seen.prompt else plausible())(seen)
@@ -438,8 +436,7 @@ def test_a_wrong_metric_is_refused(tmp_path: Path, metrics: str, message: str) -
 
 
 def test_which_slices_have_metrics(tmp_path: Path) -> None:
-    """Labelled answers have none, one metric has one bar, and one that reads the context needs
-    it."""
+    """Labelled answers have none; one has one bar; one that reads the context needs it."""
     assert "not for kind judged" in refusal(tmp_path, f"{JUDGED}metrics: {{bias: {{}}}}\n")
     twice = f"{GRADED}    gates: {{bias: {{min: 1}}}}\n    metrics: {{bias: {{min: 1}}}}\n"
     assert "has a bar here and under gates" in refusal(tmp_path, twice)

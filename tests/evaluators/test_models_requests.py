@@ -23,8 +23,7 @@ from tests.support.tables import kept, tabled
 
 @both
 def test_an_answer(provider: str) -> None:
-    """Text, finish, model, tokens and time; an echoed key is hidden; lone surrogates stop
-    nothing."""
+    """Text, finish, model, tokens, time; echoed keys are hidden; lone surrogates stop nothing."""
     with loopback() as server:
         got = ask(spec_of(provider, server), asked("Capital? [[answer=София]]"))
     assert (got.text, got.calls, got.finish, got.model) == ("София", (), "stop", "model-1")

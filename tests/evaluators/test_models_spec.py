@@ -289,8 +289,7 @@ def test_a_key_no_header_can_carry_is_refused_unseen(monkeypatch: Patch, value: 
 
 
 def test_a_providers_own_key_goes_to_its_own_host_only() -> None:
-    """A loopback server gets the placeholder, another machine nothing until a key is named. White
-    space at its ends, as secret files leave it, is no part of a key."""
+    """A loopback server gets the placeholder, another machine nothing until a key is named."""
     assert require_key(REMOTE).reveal() == "sk-x1"
     assert require_key(LOCAL).reveal() == PLACEHOLDER
     message = "no key is named for https://third.example/v1, and OPENAI_API_KEY goes to"

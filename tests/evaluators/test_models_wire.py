@@ -233,8 +233,7 @@ def test_finish_reasons(provider: str) -> None:
 
 
 def test_what_a_good_body_holds() -> None:
-    """A refusal is text; a cut part is seen; cached tokens are input; thinking is none; arguments
-    as sent."""
+    """Refusals are text, cut parts seen, cached tokens input; no thinking; arguments as sent."""
     said = {"role": "assistant", "content": None, "refusal": "I can't."}
     assert ask_body("openai", changed("choices.0.message", said)).text == "I can't."
     part = {"type": "refusal", "refusal": "I can't."}

@@ -114,8 +114,7 @@ def test_its_time_is_limited(module: str, function: str) -> None:
 
 
 def test_versions(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Declared on the command line, by the function, by the module, else by the source's hash. So
-    the ledger never answers for what a changed module would say."""
+    """The command line, the function, the module or the source's hash says it."""
 
     def version(text: str) -> object:
         return parse(text, {}).identity["version"]

@@ -76,8 +76,7 @@ def test_decoration_does_not_change_a_reading(grade: str, mark: str, data: st.Da
 
 
 def test_reasons_and_thoughts() -> None:
-    """Thoughts are dropped, open ones noticed; a reason is text in its field, or empty. Length, of
-    white space or of a reason, is no matter."""
+    """Thoughts are dropped, open ones noticed; a reason is text of any length, or empty."""
     for before in (" " * 300_000, "The two names are the same. " * 40 + "\n"):
         assert grade_of(f"{before}A") == CORRECT
     assert spoken("a<think>b<think>c</think>d</think>e") == "ae"
@@ -172,8 +171,7 @@ def test_a_rating_is_an_integer_from_one_to_ten(value: str, rating: int | None) 
 
 @tabled("said")
 def test_a_rating_comes_from_the_one_right_call(said: dict[str, Any]) -> None:
-    """Prose, other functions, other fields, cut JSON and calls that differ are Invalid. One JSON
-    object and nothing else is as good as the call, for ratings as for grades."""
+    """Prose, other fields, cut JSON, calls that differ are Invalid; one JSON object is good."""
     assert isinstance(read_rating(made(said)), Invalid)
     for text in ('{"rating": 8}', '```json\n{"reason": "so", "rating": 8}\n```'):
         assert read_rating(Reply(text=text)) == 8

@@ -147,8 +147,7 @@ def test_an_answer_prompt_may_be_plain_text(write: Writer) -> None:
 
 
 def test_a_template_of_another_language_or_without_a_place_is_refused(write: Writer) -> None:
-    """A Bulgarian file is never graded by a Polish template; both shapes need the same places. A
-    language is never guessed."""
+    """A Bulgarian file is never graded by a Polish template; a language is never guessed."""
     for name in ("mine.txt", "mine.BG.txt", "bg.txt", "mine.bg.md"):
         with pytest.raises(UsageError, match="language not declared"):
             load_template(write("{question}{target}{predicted_answer}", name), "bg")
@@ -169,8 +168,7 @@ def judged(answer: str, **changes: Any) -> str:
 
 
 def test_values_are_data() -> None:
-    """Letters stay, hidden signs are escaped, places in them are never filled; several golds are a
-    list."""
+    """Letters stay, hidden signs are escaped, places never filled; several golds are a list."""
     assert encode('Дали "5 > 6" -7 #') == '"Дали \\"5 > 6\\" -7 #"'
     hidden = "\u202e\u2028\xa0\x85\ud800\U000e0041\x00\ufeff\u200b"
     escapes = r"\u202e\u2028\u00a0\u0085\ud800\udb40\udc41\u0000\ufeff\u200b"
@@ -280,8 +278,7 @@ def test_no_answer_changes_a_byte_around_its_slot(name: str, answer: str) -> Non
 
 @given(st.sampled_from([name for name in FILES if "plain" not in name]), SAID, SAID)
 def test_all_that_a_provider_can_cache_comes_first(name: str, question: str, answer: str) -> None:
-    """Rubric and instructions are the first message, byte by byte the same for every item. A
-    provider's prompt cache holds prefixes only; this one has nothing of an item."""
+    """Rubric and instructions come first, the same bytes for every item, for a prompt cache."""
     first, *_ = judge_messages(bundled(name), CASE, NEUTRAL)
     other = replace(CASE, question=question, golds=(answer,), context=question, language="xx")
     system, user = judge_messages(bundled(name), other, answer)

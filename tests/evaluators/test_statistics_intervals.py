@@ -238,8 +238,7 @@ def test_kappa_has_an_interval_around_one_wherever_it_is_one(pairs: list[tuple[s
 
 
 def test_alpha() -> None:
-    """Krippendorff (2011), section C: 0.743, 0.849; an interval wherever there is anything to agree
-    on."""
+    """Krippendorff (2011), C: 0.743, 0.849; an interval where there is anything to agree on."""
     raters = [
         [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
         [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
@@ -343,8 +342,7 @@ def test_the_interval_of_items_is_newcombes(right: tuple[int, int], wrong: tuple
 
 
 def test_the_interval_of_j() -> None:
-    """Newcombe's (1998) example; answers that share their fate count once, errors on one question
-    widen."""
+    """Newcombe's (1998) example; shared fates count once, errors on one question widen."""
     found = interval_of(judged((560, 700), (320, 800)))
     wide = interval_of(judged((56, 70), (32, 80)))
     assert wide == pytest.approx((0.0524, 0.3339), abs=2e-3)
@@ -395,8 +393,7 @@ def estimate(value: float, low: float, high: float) -> intervals.Estimate:
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5])
 def test_the_figures_hold_the_truth_with_few_labels_and_clusters(correlation: float) -> None:
-    """30 labels a class, three answers a question: the low end of J 95 %, corrected rates 93 %.
-    Both are given what 500 rounds may fall short by."""
+    """30 labels a class, three answers a question: J's low end holds in 95 %, rates in 93 %."""
     one = Situation(judge=(0.9, 0.8), labels=(30, 30), correlation=correlation)
     shares = held(one, 500, np.random.default_rng(SEED))
     assert shares.low >= 0.95 - 0.02

@@ -103,8 +103,7 @@ def test_several_gates_and_repeats() -> None:
 
 @pytest.mark.parametrize("margin", [0.01, 0.03, 0.1, 0.5])
 def test_the_smallest_n_is_the_first_that_can_pass(margin: float) -> None:
-    """With that many pairs and none discordant Tango clears the margin; with one less not. None
-    fits a margin outside of 0 to 1."""
+    """With that many concordant pairs Tango clears the margin, with one less not."""
     n = paired.smallest_n(margin)
     assert some(paired.tango(0, 0, n))[0] > -margin
     assert n == 1 or some(paired.tango(0, 0, n - 1))[0] <= -margin
@@ -329,8 +328,7 @@ def test_the_interval_holds_the_means_left_undecided(values: list[float], mean: 
 
 
 def test_what_was_shown_once_stays_shown() -> None:
-    """Later values take nothing back; luck brings forty once in forty; contradictions have no
-    interval."""
+    """Later values take nothing back; luck brings forty once in forty runs."""
     good = [1.0] * 60
     assert is_above(plain(good), 0.0)
     assert is_above(plain(good + [-4.0] * 40), 0.0)

@@ -315,8 +315,7 @@ PARTS: dict[str, Callable[[Any], list[Any]]] = {
 
 
 def is_nested(parsed: Any, *, inside: bool = False) -> bool:
-    """Say whether something repeated without bound holds what is repeated without bound. What is
-    atomic or possessive is never tried again, and a look-around is a pattern of its own."""
+    """Say whether something repeated without bound holds what is repeated without bound."""
     for name, value in parsed:
         kind = str(name)
         repeated = kind in REPEATS and value[1] is _parser.MAXREPEAT

@@ -34,8 +34,7 @@ JUDGED = make_slice("judged", dataset="labels")
 
 
 def labelled(right: tuple[int, int], wrong: tuple[int, int], ungraded: int = 0) -> list[Record]:
-    """Return labels of right answers that passed and were missed, of wrong ones that passed and
-    were refused, and of right ones without a grade."""
+    """Return labels of right answers passed, missed, ungraded; of wrong ones passed, refused."""
     rows: list[dict[str, object]] = []
     for label, (passed, refused) in ((CORRECT, right), (INCORRECT, wrong)):
         rows += [{"label": label, "grade": CORRECT}] * passed

@@ -151,8 +151,7 @@ def confirmed(seen: Seen, grade: str = "CORRECT", reason: str = "Вынікае 
 
 
 def models() -> Handler:
-    """Return a handler that plays both models well, and knows nothing without a text. It makes
-    lists for texts, confirms what is proposed, and answers what it was heard to ask."""
+    """Return a handler that plays both models well, and knows nothing without a text."""
     answers: dict[str, str] = {}
 
     def handle(seen: Seen) -> Answer:

@@ -47,8 +47,7 @@ def graded_slice(language: str = "en", *rules: Threshold, **fields: object) -> S
 
 
 def facts_dataset(*slices: Slice, **fields: object) -> Dataset:
-    """Return the dataset ``facts`` of these slices, by default of one English one. Its gates decide
-    although no labelled items measure the judge."""
+    """Return the dataset ``facts``, by default one English slice; its gates need no labels."""
     made = Dataset(
         name="facts",
         folder=Path("facts"),

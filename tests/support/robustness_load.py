@@ -27,8 +27,7 @@ DAY = 86_400.0
 
 
 def load(path: str, format: str, lang: str) -> list[dict[str, object]]:
-    """Return a file's rows under its own column names; a configuration file is one row. Raises
-    UsageError for a file that the suite refuses."""
+    """Return a file's rows by its own columns, a configuration's as one; raises UsageError."""
     if format == "config_yaml":
         return [config(Path(path))]
     slice_ = Slice(dataset=format, language=lang, kind=kind_of(KINDS[format]), path=Path(path))
