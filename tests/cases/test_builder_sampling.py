@@ -15,14 +15,6 @@ from hypothesis import strategies as st
 
 from cases.builder import rules, sampling
 from cases.builder.recipe import ParagraphRules, SourceGroup, SpellingRules
-from cases.builder.sampling import (
-    Article,
-    Sampler,
-    TextSource,
-    bounded,
-    plain_paragraphs,
-    wiki_paragraphs,
-)
 from cases.builder.work_folder import DraftItem, Origin
 from evaluators.core import NO, YES, UsageError
 from tests.support.building import (
@@ -47,8 +39,8 @@ BOUNDS = ParagraphRules(shortest=20, longest=60, sentences=2, media=())
 MEDIA = ("файл", "катэгорыя")
 
 
-def found(path: Path, licence: str = "CC0") -> list[Article]:
-    source = TextSource(SourceGroup(name="news", files=(path,), licence=licence), path)
+def found(path: Path, licence: str = "CC0") -> list[sampling.Article]:
+    source = sampling.TextSource(SourceGroup(name="news", files=(path,), licence=licence), path)
     source.check()
     return list(source.articles(lambda _: None))
 
@@ -67,7 +59,7 @@ def test_a_dump_gives_its_articles(tmp_path: Path, suffix: str) -> None:
     assert (first.page, first.revision, first.licence) == ("1", "10", "CC0")
     assert first.url.startswith("https://be.example.org/wiki/%D0%9C")
     assert made[0].is_wiki
-    assert list(wiki_paragraphs(made[0].text, MEDIA)) == [paragraph(1)]
+    assert list(sampling.wiki_paragraphs(made[0].text, MEDIA)) == [paragraph(1)]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +88,7 @@ def test_a_long_dump_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "wiki.xml").write_text(content, encoding="utf-8")
     said: list[str] = []
     group = SourceGroup(name="news", files=(), licence="CC0")
-    source = TextSource(group, tmp_path / "wiki.xml")
+    source = sampling.TextSource(group, tmp_path / "wiki.xml")
     titles = [article.origin.title for article in source.articles(said.append)]
     assert "Мясцовасць 1" not in titles
     assert said[0] == "sample: wiki.xml: 2 pages read"
@@ -139,34 +131,34 @@ def test_a_source_without_a_licence_is_refused(tmp_path: Path) -> None:
 @tabled("code", "expected")
 def test_markup_case_by_case(code: str, expected: list[str]) -> None:
     """Each kind of markup is read as a reader sees it, or the paragraph is left out."""
-    assert list(wiki_paragraphs(code, MEDIA)) == expected
+    assert list(sampling.wiki_paragraphs(code, MEDIA)) == expected
 
 
 @tabled("text", "expected")
 def test_plain_text_is_cut_and_cleaned(text: str, expected: list[str]) -> None:
     """Empty lines part paragraphs; without any, each line is one."""
-    assert list(plain_paragraphs(text)) == expected
+    assert list(sampling.plain_paragraphs(text)) == expected
 
 
 @tabled("text", "expected")
 def test_paragraphs_are_bounded(text: str, expected: str | None) -> None:
     """Too short is left out, too long is cut after a whole sentence."""
-    assert bounded(text, BOUNDS) == expected
+    assert sampling.bounded(text, BOUNDS) == expected
 
 
 @settings(deadline=None)
 @given(st.text(alphabet=st.characters(), max_size=300))
 def test_a_bounded_paragraph_is_within_its_bounds(text: str) -> None:
     """Whatever a text holds, what is taken of it has the length asked for and is in UTF-8."""
-    for one in plain_paragraphs(text):
+    for one in sampling.plain_paragraphs(text):
         one.encode("utf-8")
-        cut = bounded(one, BOUNDS)
+        cut = sampling.bounded(one, BOUNDS)
         assert cut is None or (20 <= len(cut) <= 60 and one.startswith(cut))
 
 
-def article(number: int, text: str = "", group: str = "news") -> Article:
+def article(number: int, text: str = "", group: str = "news") -> sampling.Article:
     origin = Origin(group=group, source="x/news.jsonl", page=f"{number}", title=f"{number}")
-    return Article(origin=origin, text=text or paragraph(number))
+    return sampling.Article(origin=origin, text=text or paragraph(number))
 
 
 FOREIGN = "Щука ищет пищу и не находит её"
@@ -178,8 +170,10 @@ ARTICLES = [
 ]
 
 
-def sample(articles: Iterable[Article], *, seed: int = 1, wanted: int = 20) -> list[DraftItem]:
-    return Sampler(recipe=RECIPE, seed=seed).sample({"news": (wanted, lambda: articles)})
+def sample(
+    articles: Iterable[sampling.Article], *, seed: int = 1, wanted: int = 20
+) -> list[DraftItem]:
+    return sampling.Sampler(recipe=RECIPE, seed=seed).sample({"news": (wanted, lambda: articles)})
 
 
 def ids_kept(items: Sequence[DraftItem]) -> list[str]:
@@ -222,11 +216,13 @@ def test_an_article_gives_one_paragraph() -> None:
 def test_nearly_the_same_text_is_taken_once() -> None:
     """A copy with a few words changed is dropped, in another group too."""
     copy = paragraph(1).replace("мост", "новы мост")
-    groups: dict[str, tuple[int, Callable[[], Iterable[Article]]]] = {
+    groups: dict[str, tuple[int, Callable[[], Iterable[sampling.Article]]]] = {
         "news": (5, lambda: [article(1)]),
         "wiki": (5, lambda: [article(2, copy, "wiki")]),
     }
-    found = {item.origin.group: item for item in Sampler(recipe=RECIPE, seed=1).sample(groups)}
+    found = {
+        item.origin.group: item for item in sampling.Sampler(recipe=RECIPE, seed=1).sample(groups)
+    }
     assert (found["news"].state, found["wiki"].reason) == ("kept", "similar")
 
 

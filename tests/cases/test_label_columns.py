@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 
 from cases.config import load_dataset
 from cases.dataset import Slice
-from cases.download.public_files import (
-    LabelledSet,
-    bring_to_form,
-    labelled_rows,
-    load_labelled_sets,
-)
+from cases.download import public_files
 from cases.labels import LabelReading, Scale
 from cases.loading import load_cases
 from cases.tables import read_csv, read_json
@@ -144,7 +139,7 @@ def test_a_data_set_says_how_its_labels_are_read(tmp_path: Path) -> None:
             Scale.parse(scale)
 
 
-SETS = load_labelled_sets()
+SETS = public_files.load_labelled_sets()
 SYSTEMS = ("fid", "gpt35", "chatgpt", "gpt4", "newbing")
 
 
@@ -158,7 +153,7 @@ def put(folder: Path, **bodies: bytes) -> Path:
 
 
 def formed(name: str, folder: Path) -> list[dict[str, object]]:
-    bring_to_form(SETS[name], folder)
+    public_files.bring_to_form(SETS[name], folder)
     text = SETS[name].path(folder).read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
@@ -170,7 +165,7 @@ def test_each_system_of_evouna_is_an_answer(tmp_path: Path) -> None:
     assert [row["label"] for row in rows] == ["true", "false", "true"]
     assert rows[0]["gold"] == ["Oslo", "Kristiania"]
     assert rows[0]["label_source"] == "people (evouna-nq)"
-    found = bring_to_form(SETS["evouna-nq"], tmp_path)
+    found = public_files.bring_to_form(SETS["evouna-nq"], tmp_path)
     assert found.left_out == {"no answer": 1, "no label": 1, "improper true": 5}
     said = "3 answers to 1 question; left out: 1 for no answer, 1 for no label, 5 for improper true"
     assert found.summary == said
@@ -183,14 +178,16 @@ def test_golds_of_nq301_come_from_the_other_file(tmp_path: Path) -> None:
     assert rows[0]["gold"] == ["Lone Pine, California", "California"]
     assert [(row["label"], row["label_1"], row["label_2"]) for row in rows] == [
         ("Yes", "Yes", "No"), ("No", "No", "No"), ("No", "No", "")]  # fmt: skip
-    assert bring_to_form(SETS["nq301"], tmp_path).left_out == {"no gold": 1}
+    assert public_files.bring_to_form(SETS["nq301"], tmp_path).left_out == {"no gold": 1}
 
 
 def test_ratings_of_mohler_keep_their_scale(tmp_path: Path) -> None:
     """Two people's scores and their mean; answers that a spreadsheet broke are left out."""
     rows = formed("mohler", put(tmp_path, mohler=MOHLER))
     assert [(row["label"], row["label_1"], row["label_2"]) for row in rows] == [("3.5", "4", "3")]
-    assert bring_to_form(SETS["mohler"], tmp_path).left_out == {"student_answer #NAME?": 1}
+    assert public_files.bring_to_form(SETS["mohler"], tmp_path).left_out == {
+        "student_answer #NAME?": 1
+    }
     reading = LabelReading(scale=Scale.parse(SETS["mohler"].scale), language="en")
     slice_ = replace(RATINGS, path=SETS["mohler"].path(tmp_path), label_reading=reading)
     (case,) = load_cases(slice_)
@@ -203,7 +200,7 @@ def test_another_shape(tmp_path: Path, name: str, old: str, new: str, message: s
     body = {"evouna-nq": EVOUNA, "mohler": MOHLER}[name].replace(old.encode(), new.encode())
     folder = put(tmp_path, **{name.replace("-", "_"): body})
     with pytest.raises(UsageError, match=message):
-        bring_to_form(SETS[name], folder)
+        public_files.bring_to_form(SETS[name], folder)
     assert not SETS[name].path(folder).exists()
 
 
@@ -232,7 +229,7 @@ FIRST: Mapping[str, object] = {
 def test_every_answer_is_used_or_counted(tmp_path: Path, items: Sequence[object]) -> None:
     """No answer vanishes, none lacks label or gold, and ``calibrate`` reads the same labels."""
     folder = put(tmp_path, evouna_nq=json.dumps([FIRST, *items]).encode())
-    found = bring_to_form(SETS["evouna-nq"], folder)
+    found = public_files.bring_to_form(SETS["evouna-nq"], folder)
     assert len(found.rows) + sum(found.left_out.values()) == len(SYSTEMS) * (1 + len(items))
     assert all(row["gold"] and row["label"] in ("true", "false") for row in found.rows)
     read = load_cases(replace(GRADES, path=SETS["evouna-nq"].path(folder)))
@@ -251,10 +248,10 @@ def test_a_quote_in_a_literal_table_is_text(cell: str) -> None:
 
 def test_a_set_of_ones_own_is_an_entry() -> None:
     """Another set is data: its columns, its separator, a label a column."""
-    one: LabelledSet = replace(
+    one: public_files.LabelledSet = replace(
         SETS["evouna-nq"], name="own", question="Q", gold="G", separator=";",
         answers={"A": "L"}, leave_out={}, raters=(),
     )  # fmt: skip
     table = read_json(Path("own.json"), '[{"Q": "q?", "G": "x; y", "A": "x", "L": "right"}]')
-    (row,) = labelled_rows(one, table).rows
+    (row,) = public_files.labelled_rows(one, table).rows
     assert (row["gold"], row["label"]) == (["x", "y"], "right")

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.dataset import PlannedItem, Slice
+from cases.review import sheet as sheets
 from cases.review.reviews import (
     Review,
     agreement,
@@ -24,21 +25,6 @@ from cases.review.reviews import (
     read_sheets,
     save_adjudications,
     settle,
-)
-from cases.review.sheet import (
-    CELL,
-    FOLDER,
-    UNCLEAR,
-    Duty,
-    assign,
-    cell,
-    csv_twin,
-    draw,
-    form_page,
-    texts_in,
-    verdict_question,
-    visible,
-    write_sheet,
 )
 from cases.tasks import make_tasks
 from evaluators.core import Case, JudgeError, Model, QAError, Reply, Request, UsageError, Verdict
@@ -59,7 +45,7 @@ SETS = ("grade", "rating", "yes_no", "question")
 
 BLOCK = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
 
-LANGUAGES = sorted(path.stem for path in (FOLDER / "texts").glob("*.yaml"))
+LANGUAGES = sorted(path.stem for path in (sheets.FOLDER / "texts").glob("*.yaml"))
 
 
 def data_of(page: str) -> dict[str, list[dict[str, object]]]:
@@ -73,11 +59,11 @@ def data_of(page: str) -> dict[str, list[dict[str, object]]]:
 @pytest.mark.parametrize("name", SETS)
 def test_every_choice_has_a_key_of_its_own_and_a_label_in_every_language(name: str) -> None:
     """No reviewer meets a verdict without words; digits label ratings themselves."""
-    keys = verdict_question(name).keys
+    keys = sheets.verdict_question(name).keys
     assert len(set(keys.values())) == len(keys)
     assert all(re.fullmatch("[a-df-ln-z0-9]", key) for key in keys.values()), "E, M have a meaning"
     for language in LANGUAGES:
-        verdicts = texts_in(language)["verdicts"]
+        verdicts = sheets.texts_in(language)["verdicts"]
         assert all(value in verdicts or value.isdigit() for value in keys)
 
 
@@ -85,11 +71,11 @@ def test_every_language_says_everything_that_english_says() -> None:
     """The same keys, and the same places for numbers, in every language. The field to edit bears
     the question's name, so that nobody takes it for the passage. A language without texts is served
     in English; its name never becomes a path."""
-    english = texts_in("en")
-    assert all(texts_in(other) == english for other in ("xx", "", "../en", "__proto__"))
+    english = sheets.texts_in("en")
+    assert all(sheets.texts_in(other) == english for other in ("xx", "", "../en", "__proto__"))
     assert {"be", "bg", "en", "hu", "pl"} <= set(LANGUAGES)
     for language in LANGUAGES:
-        one = texts_in(language)
+        one = sheets.texts_in(language)
         for name in ("form", "titles", "verdicts", "reasons"):
             assert one[name].keys() == english[name].keys()
         assert one["form"]["edit"].startswith(one["titles"]["question"])
@@ -102,12 +88,12 @@ def test_every_language_says_everything_that_english_says() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_rules_name_verdicts_as_the_form_does(language: str) -> None:
     """Every verdict but a rating and "unclear" has its rule, under the label of its button."""
-    texts = texts_in(language)
+    texts = sheets.texts_in(language)
     for name in SETS:
         quoted = re.findall('[„«"]([^“”»"„«]+)[“”»"]', texts["rules"][name])
         assert set(quoted) <= set(texts["verdicts"].values())
-        values = {value for value in verdict_question(name).values if not value.isdigit()}
-        wanted = values if name == "question" else values - {UNCLEAR}
+        values = {value for value in sheets.verdict_question(name).values if not value.isdigit()}
+        wanted = values if name == "question" else values - {sheets.UNCLEAR}
         assert {texts["verdicts"][value] for value in wanted} == set(quoted)
 
 
@@ -126,11 +112,13 @@ def test_a_sheet_is_known_by_its_items() -> None:
 def test_no_text_leaves_its_place_in_the_page(text: str) -> None:
     """Script, markup and template signs reach the reader as text, hidden characters written out."""
     fields = {text: text}
-    page = form_page(sheet(sheet_item("a", fields=fields, reasons=(text,), edit=text)))
+    page = sheets.form_page(sheet(sheet_item("a", fields=fields, reasons=(text,), edit=text)))
     (item,) = data_of(page)["items"]
-    assert item["fields"] == [{"title": visible(text), "text": visible(text)}]
-    assert (item["note"], item["edit"]) == (visible(text), visible(text))
-    assert page == form_page(sheet(sheet_item("a", fields=fields, reasons=(text,), edit=text)))
+    assert item["fields"] == [{"title": sheets.visible(text), "text": sheets.visible(text)}]
+    assert (item["note"], item["edit"]) == (sheets.visible(text), sheets.visible(text))
+    assert page == sheets.form_page(
+        sheet(sheet_item("a", fields=fields, reasons=(text,), edit=text))
+    )
     assert page.count("<script") == 2
     assert "\u202e" not in page
     assert page.encode()
@@ -141,30 +129,30 @@ def test_the_attacks_of_the_robustness_kit_stay_in_the_data_block() -> None:
     lines = (needs_kit() / "attacks.jsonl").read_text(encoding="utf-8").split("\n")
     answers = [str(json.loads(line)["predicted"]) for line in lines if line]
     items = (sheet_item(f"i{n}", fields={"answer": text}) for n, text in enumerate(answers))
-    page = form_page(sheet(*items))
+    page = sheets.form_page(sheet(*items))
     found = [item["fields"] for item in data_of(page)["items"]]
-    title = texts_in("be")["titles"]["answer"]
-    assert found == [[{"title": title, "text": visible(text)}] for text in answers]
+    title = sheets.texts_in("be")["titles"]["answer"]
+    assert found == [[{"title": title, "text": sheets.visible(text)}] for text in answers]
     assert page.count("<script") == 2
 
 
 def test_the_page_runs_only_its_own_script() -> None:
     """Hashes alone, no address; what is hidden is written out, what is too long is cut."""
-    page = form_page(sheet(sheet_item("a")))
+    page = sheets.form_page(sheet(sheet_item("a")))
     assert "default-src 'none'; script-src 'sha256-" in page.replace("&#39;", "'")
     assert "http" not in page.replace("http-equiv", "")
     assert '<html lang="be">' in page
     assert "unsafe" not in page
-    assert visible("a\r\nb\u200b\ud800\r") == "a\nb\\u200b\\ud800\\u000d"
-    assert "sk-test" not in visible("sk-test-0a1b2c3d4e5f6071")
-    assert len(cell("x" * 40_000)) == CELL + 4
+    assert sheets.visible("a\r\nb\u200b\ud800\r") == "a\nb\\u200b\\ud800\\u000d"
+    assert "sk-test" not in sheets.visible("sk-test-0a1b2c3d4e5f6071")
+    assert len(sheets.cell("x" * 40_000)) == sheets.CELL + 4
 
 
 def test_the_twin_has_the_same_items() -> None:
     """A row an item, columns of items that lack a text empty."""
     shown = [{"answer": text} for text in HOSTILE]
     items = [sheet_item(f"i{n}", fields=one, edit=None) for n, one in enumerate(shown)]
-    text = csv_twin(sheet(*items, sheet_item("last"), reviewer="Ана"))
+    text = sheets.csv_twin(sheet(*items, sheet_item("last"), reviewer="Ана"))
     header = "item,language,shown: answer,shown: question,why,rules,to_edit,choices"
     assert text.startswith('\ufeff"' + header.replace(",", '","'))
     rows = list(csv.DictReader(io.StringIO(text[1:], newline="")))
@@ -176,38 +164,38 @@ def test_the_twin_has_the_same_items() -> None:
 @tabled("text")
 def test_a_guarded_cell_reads_back_as_it_was(text: str) -> None:
     """The guard is taken off again, and a quote of the writer's own is not."""
-    assert unguarded(cell(text)) == text
+    assert unguarded(sheets.cell(text)) == text
 
 
 def test_reasons_are_told_in_the_items_language() -> None:
     """In the form and in its twin, with the rules; a reason of the sheet's own as it stands. An
     empty sheet is in English, and one that edits nothing has no such column."""
-    assert '<html lang="en">' in form_page(sheet())
-    assert "to_edit" not in csv_twin(sheet(sheet_item("a", edit=None)))
+    assert '<html lang="en">' in sheets.form_page(sheet())
+    assert "to_edit" not in sheets.csv_twin(sheet(sheet_item("a", edit=None)))
     made = sheet(sheet_item("a", reasons=("sample", "наша ўласная")))
     told = "выпадковая выбарка для кантролю; наша ўласная"
-    assert data_of(form_page(made))["items"][0]["note"] == told
-    assert f',"{told}",' in csv_twin(made)
-    rules = texts_in("be")["rules"]["question"]
-    assert data_of(form_page(made))["items"][0]["rules"] == rules
-    assert rules in csv_twin(made)
+    assert data_of(sheets.form_page(made))["items"][0]["note"] == told
+    assert f',"{told}",' in sheets.csv_twin(made)
+    rules = sheets.texts_in("be")["rules"]["question"]
+    assert data_of(sheets.form_page(made))["items"][0]["rules"] == rules
+    assert rules in sheets.csv_twin(made)
 
 
 def test_both_files_are_written_or_the_reason_is_said(tmp_path: Path) -> None:
     """A folder is made where there is none; a file in the way is named."""
-    paths = write_sheet(sheet(sheet_item("a")), tmp_path / "new")
+    paths = sheets.write_sheet(sheet(sheet_item("a")), tmp_path / "new")
     assert [path.name for path in paths] == ["sheet.html", "sheet.csv"]
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["sheet.csv", "sheet.html"]
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(QAError, match=r"sheet\.html: cannot be written"):
-        write_sheet(sheet(sheet_item("a")), tmp_path / "file")
+        sheets.write_sheet(sheet(sheet_item("a")), tmp_path / "file")
 
 
 SHEET = sheet(sheet_item("a"), sheet_item("b"), sheet_item("c"))
 
 
 def filled(path: Path, rows: dict[str, dict[str, str]]) -> Path:
-    path.write_text(csv_twin(SHEET)[1:], encoding="utf-8")
+    path.write_text(sheets.csv_twin(SHEET)[1:], encoding="utf-8")
     return filled_in(path, lambda _, row: rows.get(row["item"], {}), path)
 
 
@@ -384,15 +372,15 @@ def test_agreement_by_group_and_of_ratings() -> None:
 
 def test_the_overlap_is_drawn_from_every_group_in_proportion() -> None:
     """A fifth of forty items: eight are seen by two, six news and two others; or all there are."""
-    assert draw(GROUPS, 99, 0) == set(GROUPS)
-    assert draw({}, 3, 0) == set()
-    given = assign(GROUPS, Duty(reviewers=NAMES))
+    assert sheets.draw(GROUPS, 99, 0) == set(GROUPS)
+    assert sheets.draw({}, 3, 0) == set()
+    given = sheets.assign(GROUPS, sheets.Duty(reviewers=NAMES))
     times = {item: sum(item in some for some in given.values()) for item in GROUPS}
     shared = [item for item, count in times.items() if count == 2]
     assert sorted(GROUPS[item] for item in shared) == ["encyclopaedia"] * 2 + ["news"] * 6
     assert set(times.values()) == {1, 2}
-    assert given == assign(GROUPS, Duty(reviewers=NAMES))
-    assert given != assign(GROUPS, Duty(reviewers=NAMES, seed=1))
+    assert given == sheets.assign(GROUPS, sheets.Duty(reviewers=NAMES))
+    assert given != sheets.assign(GROUPS, sheets.Duty(reviewers=NAMES, seed=1))
 
 
 @given(
@@ -405,7 +393,7 @@ def test_items_are_shared_out_evenly(size: int, people: int, overlap: float, see
     """Whatever the numbers are."""
     groups = {f"q{n}": str(n % 3) for n in range(size)}
     names = tuple("abcde"[:people])
-    given = assign(groups, Duty(reviewers=names, overlap=overlap, seed=seed))
+    given = sheets.assign(groups, sheets.Duty(reviewers=names, overlap=overlap, seed=seed))
     loads = [len(items) for items in given.values()]
     assert max(loads) - min(loads) <= 1
     assert sum(loads) == size + round(overlap * size)
@@ -416,7 +404,7 @@ def test_items_are_shared_out_evenly(size: int, people: int, overlap: float, see
 def test_a_duty_that_nobody_could_do_is_refused(values: dict[str, object], message: str) -> None:
     """In one line."""
     with pytest.raises(UsageError, match=message):
-        Duty(**values)  # type: ignore[arg-type]
+        sheets.Duty(**values)  # type: ignore[arg-type]
 
 
 CASE = make_case()

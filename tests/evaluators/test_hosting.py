@@ -21,26 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import Outcome, Reply, Request, Usage, UsageError, Verdict, Vote
+from evaluators.runtime import outcomes
+from evaluators.runtime import process as processes
 from evaluators.runtime.engine import Engine, Job, nothing
-from evaluators.runtime.outcomes import (
-    SILENCE_SECONDS,
-    EngineHandle,
-    EngineLostError,
-    InMemoryOutcomes,
-    OutcomeReader,
-    OutcomeSource,
-    OutcomeStore,
-    OutcomeWriter,
-)
-from evaluators.runtime.process import (
-    EngineProcess,
-    EngineThread,
-    _signals_held,
-    begin,
-    can_fork,
-    fork_early,
-    pack,
-)
 from evaluators.runtime.schedule import UNLIMITED
 from tests.support.engine_bench import SECRET, Made, good, hanging, pid_of
 from tests.support.fixtures import Patch
@@ -48,8 +31,8 @@ from tests.support.killing import until
 from tests.support.scripted import Scripted
 from tests.support.tables import kept
 
-Maker = Callable[[Job], EngineHandle]
-HOSTS: tuple[Maker, ...] = (EngineProcess, EngineThread)
+Maker = Callable[[Job], outcomes.EngineHandle]
+HOSTS: tuple[Maker, ...] = (processes.EngineProcess, processes.EngineThread)
 ROOT = Path(__file__).parents[2]
 ORPHAN = kept(__file__, "orphan")
 
@@ -57,9 +40,9 @@ ORPHAN = kept(__file__, "orphan")
 @pytest.fixture(params=HOSTS)
 def kind(request: pytest.FixtureRequest) -> Iterator[Maker]:
     """Return each of the two places where an engine may run; whatever is started is stopped."""
-    started: list[EngineHandle] = []
+    started: list[outcomes.EngineHandle] = []
 
-    def make(job: Job) -> EngineHandle:
+    def make(job: Job) -> outcomes.EngineHandle:
         started.append(request.param(job))
         return started[-1]
 
@@ -74,7 +57,7 @@ def test_a_run_from_its_start_to_its_end(tmp_path: Path, kind: Maker) -> None:
     running = kind(made.job())
     running.start()
     running.select(made.keys)
-    watcher = OutcomeReader(tmp_path / "board")
+    watcher = outcomes.OutcomeReader(tmp_path / "board")
     for key in reversed(made.keys):
         running.want(key)
         assert running.arrivals.wait(key).state == "passed"
@@ -154,8 +137,8 @@ def test_a_host_that_never_started_can_be_stopped(tmp_path: Path, kind: Maker) -
     assert running.status.requests == 0
 
 
-def begun(made: Made) -> EngineProcess:
-    running = EngineProcess(made.job())
+def begun(made: Made) -> processes.EngineProcess:
+    running = processes.EngineProcess(made.job())
     running.start()
     running.select(made.keys)
     return running
@@ -180,11 +163,11 @@ def test_a_breakdown_is_the_runs_failure(tmp_path: Path) -> None:
 def test_a_process_that_dies_at_once_says_so(tmp_path: Path) -> None:
     """A process that ends without a word is told by its exit code."""
 
-    def leave(sink: OutcomeWriter) -> Engine:
+    def leave(sink: outcomes.OutcomeWriter) -> Engine:
         os._exit(9)
 
     job = Made(tmp_path, good()).job()
-    running = EngineProcess(Job(make=leave, schedule=job.schedule))
+    running = processes.EngineProcess(Job(make=leave, schedule=job.schedule))
     with pytest.raises(UsageError, match=r"died \(exit code 9\)"):
         running.start()
 
@@ -197,7 +180,7 @@ def test_no_test_waits_for_a_killed_engine(tmp_path: Path) -> None:
     os.kill(pid_of(running), signal.SIGKILL)
     assert "died (exit code -9)" in running.arrivals.wait("k0").message
     running.stop()
-    assert "died (exit code -9)" in OutcomeReader(tmp_path / "board").wait("k0").message
+    assert "died (exit code -9)" in outcomes.OutcomeReader(tmp_path / "board").wait("k0").message
     assert "run again to go on" in running.status.failure
     assert running.status.requests == 1
 
@@ -205,7 +188,7 @@ def test_no_test_waits_for_a_killed_engine(tmp_path: Path) -> None:
 def test_the_terminals_interrupt_is_left_to_pytest(tmp_path: Path) -> None:
     """Ctrl-C reaches every process of a terminal; the engine goes on until it is told."""
     made = Made(tmp_path, good(), board=False)
-    running = EngineProcess(made.job())
+    running = processes.EngineProcess(made.job())
     running.start()
     os.kill(pid_of(running), signal.SIGINT)
     running.select(made.keys)
@@ -217,7 +200,7 @@ def test_the_terminals_interrupt_is_left_to_pytest(tmp_path: Path) -> None:
 def test_a_process_that_is_told_to_end_starts_no_call_more(tmp_path: Path) -> None:
     """SIGTERM closes the schedule; items that were not begun are MISSING."""
     made = Made(tmp_path, good(), board=False)
-    running = EngineProcess(made.job())
+    running = processes.EngineProcess(made.job())
     running.start()
     os.kill(pid_of(running), signal.SIGTERM)
     assert running.arrivals.wait("k0").state == "missing"
@@ -248,9 +231,9 @@ def test_where_another_thread_runs_nothing_is_forked(tmp_path: Path) -> None:
     thread = threading.Thread(target=done.wait)
     thread.start()
     try:
-        assert not can_fork()
-        running = begin(Made(tmp_path, good()).job())
-        assert isinstance(running, EngineThread)
+        assert not processes.can_fork()
+        running = processes.begin(Made(tmp_path, good()).job())
+        assert isinstance(running, processes.EngineThread)
         running.stop()
     finally:
         done.set()
@@ -264,8 +247,8 @@ def test_where_no_process_is_to_be_had_a_thread_works(tmp_path: Path, monkeypatc
     monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", refused)
     made = Made(tmp_path, good())
-    running = begin(made.job())
-    assert isinstance(running, EngineThread)
+    running = processes.begin(made.job())
+    assert isinstance(running, processes.EngineThread)
     running.select(made.keys)
     assert running.arrivals.wait("k0").state == "passed"
     running.stop()
@@ -291,13 +274,13 @@ def test_an_interrupt_at_the_start_leaves_no_process(tmp_path: Path) -> None:
     """Ctrl-C while the engine is made ends its process: nobody else could."""
     former = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 
-    def slow(sink: OutcomeWriter) -> Engine:
+    def slow(sink: outcomes.OutcomeWriter) -> Engine:
         os.kill(os.getppid(), signal.SIGINT)
         time.sleep(60)
         raise AssertionError
 
     job = Made(tmp_path, good()).job()
-    running = EngineProcess(Job(make=slow, schedule=job.schedule))
+    running = processes.EngineProcess(Job(make=slow, schedule=job.schedule))
     with pytest.raises(KeyboardInterrupt):
         running.start()
     signal.signal(signal.SIGINT, former)
@@ -317,7 +300,7 @@ def test_an_interrupt_during_a_fork_comes_after_it() -> None:
     other = threading.Thread(target=interrupt)
     other.start()
     with pytest.raises(KeyboardInterrupt):
-        with _signals_held():
+        with processes._signals_held():
             forking.set()
             other.join()
             steps.append("forked")
@@ -329,7 +312,7 @@ def test_an_interrupt_during_a_fork_comes_after_it() -> None:
 def test_what_cannot_be_read_ends_the_engine(tmp_path: Path) -> None:
     """A word that this side does not know kills the process; no test waits for it."""
     made = Made(tmp_path, good(), board=False)
-    running = EngineProcess(made.job())
+    running = processes.EngineProcess(made.job())
     running._received = {}
     running.start()
     assert "died" in running.arrivals.wait("k0").message
@@ -343,7 +326,7 @@ def test_only_linux_forks_and_no_daemon(platform: str, monkeypatch: Patch) -> No
     monkeypatch.setattr(sys, "platform", platform)
     if platform == "linux":
         monkeypatch.setattr(multiprocessing.current_process(), "_config", {"daemon": True})
-    assert not can_fork()
+    assert not processes.can_fork()
 
 
 def test_a_single_thread_is_forked() -> None:
@@ -357,29 +340,31 @@ def test_a_single_thread_is_forked() -> None:
 
 def test_a_head_start_loads_while_its_job_is_planned(tmp_path: Path) -> None:
     """What a process was told to load is loaded before it has a job; then it does that job."""
-    early = EngineProcess(load=partial((tmp_path / "loaded").touch))
+    early = processes.EngineProcess(load=partial((tmp_path / "loaded").touch))
     early.fork()
     until((tmp_path / "loaded").exists)
     made = Made(tmp_path, good())
-    running = begin(made.packable(), early)
+    running = processes.begin(made.packable(), early)
     assert running is early
     running.select(made.keys)
     states = [running.arrivals.wait(key).state for key in made.keys]
     running.stop()
     assert states == ["passed"] * 5
-    assert OutcomeReader(tmp_path / "board").wait("k0").state == "passed"
+    assert outcomes.OutcomeReader(tmp_path / "board").wait("k0").state == "passed"
     assert running.status.failure == ""
 
 
 @pytest.mark.parametrize("dies", [True, False])
 def test_a_head_start_may_fail(tmp_path: Path, dies: bool) -> None:
     """What could not be loaded early is loaded at need; a process gone before costs no item."""
-    early = EngineProcess(load=nothing if dies else Mock(side_effect=ImportError("not installed")))
+    early = processes.EngineProcess(
+        load=nothing if dies else Mock(side_effect=ImportError("not installed"))
+    )
     early.fork()
     if dies:
         os.kill(pid_of(early), signal.SIGKILL)
         early._process.join()
-    running = begin(Made(tmp_path, good(), count=1).packable(), early)
+    running = processes.begin(Made(tmp_path, good(), count=1).packable(), early)
     assert (running is not early) == dies
     running.select(["k0"])
     assert running.arrivals.wait("k0").state == "passed"
@@ -388,13 +373,13 @@ def test_a_head_start_may_fail(tmp_path: Path, dies: bool) -> None:
 
 def test_a_head_start_without_a_job_leaves_no_process() -> None:
     """It is ended at once where there is none, and by itself where nobody can give it one."""
-    early = EngineProcess(load=partial(time.sleep, 60))
+    early = processes.EngineProcess(load=partial(time.sleep, 60))
     early.fork()
     early.abandon()
     assert early._process.exitcode == -signal.SIGKILL
     early.abandon()
     early.stop()
-    early = EngineProcess()
+    early = processes.EngineProcess()
     early.fork()
     early._connection.close()
     early._process.join(30)
@@ -404,16 +389,16 @@ def test_a_head_start_without_a_job_leaves_no_process() -> None:
 def test_a_job_that_does_not_arrive_whole_is_one_line(tmp_path: Path, monkeypatch: Patch) -> None:
     """Whatever a process cannot make of its job is one line for the user, not a traceback."""
     monkeypatch.setattr("evaluators.runtime.process.pack", lambda job: b"cos\nnothing_there\n.")
-    early = EngineProcess()
+    early = processes.EngineProcess()
     early.fork()
     with pytest.raises(UsageError, match=r"^the engine failed: AttributeError: "):
-        begin(Made(tmp_path, good()).packable(), early)
+        processes.begin(Made(tmp_path, good()).packable(), early)
 
 
 def test_only_the_line_to_a_process_of_our_own_carries_a_key(tmp_path: Path) -> None:
     """A packed job holds the keys of its models; nothing else may write one down."""
     job = Made(tmp_path, good()).packable()
-    assert SECRET in pack(job).decode("latin-1")
+    assert SECRET in processes.pack(job).decode("latin-1")
     with pytest.raises(TypeError, match="not pickled"):
         pickle.dumps(job)
 
@@ -422,11 +407,11 @@ def test_no_head_start_where_nothing_is_forked(monkeypatch: Patch) -> None:
     """The engine begins later then, in a thread; Ctrl-C while forking begins nothing at all."""
 
     monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: False)
-    assert fork_early(nothing) is None
+    assert processes.fork_early(nothing) is None
     monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        fork_early(nothing)
+        processes.fork_early(nothing)
 
 
 OUTCOME = Outcome(
@@ -463,7 +448,7 @@ class Clock:
         self.asleep()
 
 
-Ends = tuple[OutcomeWriter, OutcomeSource, Clock]
+Ends = tuple[outcomes.OutcomeWriter, outcomes.OutcomeSource, Clock]
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -471,10 +456,10 @@ def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Ends:
     """Return both ends of a way for outcomes, within a process and between two, and its clock."""
     clock = Clock()
     if request.param == "memory":
-        arrivals = InMemoryOutcomes(clock.time)
+        arrivals = outcomes.InMemoryOutcomes(clock.time)
         return arrivals, arrivals, clock
-    writer = OutcomeStore(tmp_path / "store")
-    return writer, OutcomeReader(tmp_path / "store", clock.time, clock.sleep), clock
+    writer = outcomes.OutcomeStore(tmp_path / "store")
+    return writer, outcomes.OutcomeReader(tmp_path / "store", clock.time, clock.sleep), clock
 
 
 def test_what_has_come_or_ended_is_not_waited_for(ends: Ends) -> None:
@@ -494,9 +479,9 @@ def test_what_has_come_or_ended_is_not_waited_for(ends: Ends) -> None:
 def test_a_silent_engine_is_given_up_in_memory() -> None:
     """Without a beat for half a minute there is an error; a beat starts the time again."""
     clock = Clock()
-    arrivals = InMemoryOutcomes(clock.time)
-    clock.now = SILENCE_SECONDS + 1
-    with pytest.raises(EngineLostError, match="silent for 30 s"):
+    arrivals = outcomes.InMemoryOutcomes(clock.time)
+    clock.now = outcomes.SILENCE_SECONDS + 1
+    with pytest.raises(outcomes.EngineLostError, match="silent for 30 s"):
         arrivals.wait("k1")
     arrivals.beat()
     arrivals.post([OUTCOME])
@@ -505,30 +490,33 @@ def test_a_silent_engine_is_given_up_in_memory() -> None:
 
 def test_a_silent_engine_is_given_up_by_other_processes(tmp_path: Path) -> None:
     """The silence is waited for once, not in each test (R9)."""
-    OutcomeStore(tmp_path / "store").close()
+    outcomes.OutcomeStore(tmp_path / "store").close()
     clock = Clock()
-    reader = OutcomeReader(tmp_path / "store", clock.time, clock.sleep)
-    with pytest.raises(EngineLostError, match="silent for 30 s; run again to resume"):
+    reader = outcomes.OutcomeReader(tmp_path / "store", clock.time, clock.sleep)
+    with pytest.raises(outcomes.EngineLostError, match="silent for 30 s; run again to resume"):
         reader.wait("nothing")
     before = clock.now
-    with pytest.raises(EngineLostError):
+    with pytest.raises(outcomes.EngineLostError):
         reader.wait("nothing either")
-    assert clock.now - before < SILENCE_SECONDS
+    assert clock.now - before < outcomes.SILENCE_SECONDS
 
 
 def test_a_test_waits_while_the_engine_lives(tmp_path: Path) -> None:
     """An engine whose heart beats is waited for, however long it takes."""
-    writer, clock = OutcomeStore(tmp_path / "store"), Clock()
+    writer, clock = outcomes.OutcomeStore(tmp_path / "store"), Clock()
 
     def beat() -> None:
-        clock.now += SILENCE_SECONDS / 2
+        clock.now += outcomes.SILENCE_SECONDS / 2
         writer.beat()
         if len(clock.sleeps) == 5:
             writer.post([OUTCOME])
 
     clock.asleep = beat
-    assert OutcomeReader(tmp_path / "store", clock.time, clock.sleep).wait(OUTCOME.key) == OUTCOME
-    assert clock.now > 2 * SILENCE_SECONDS
+    assert (
+        outcomes.OutcomeReader(tmp_path / "store", clock.time, clock.sleep).wait(OUTCOME.key)
+        == OUTCOME
+    )
+    assert clock.now > 2 * outcomes.SILENCE_SECONDS
 
 
 @given(text=st.text(st.characters(codec=None), max_size=40), votes=st.lists(VOTES, max_size=3))
@@ -539,6 +527,9 @@ def test_any_text_and_votes_reach_the_test(
     outcome = Outcome(key="k", state="error", answer=text, kind="internal", message=text)
     outcome = replace(outcome, verdict=Verdict(votes=tuple(votes)))
     path = tmp_path_factory.mktemp("outcomes") / "store"
-    with closing(OutcomeStore(path)) as store, closing(OutcomeReader(path)) as reader:
+    with (
+        closing(outcomes.OutcomeStore(path)) as store,
+        closing(outcomes.OutcomeReader(path)) as reader,
+    ):
         store.post([outcome])
         assert reader.wait("k") == outcome

@@ -11,21 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED, Case, Model, Reply, Request
+from evaluators.judges.lexical import tables as words
 from evaluators.judges.lexical.analysis import Answer
 from evaluators.judges.lexical.judge import LexicalJudge, grade
 from evaluators.judges.lexical.match import Tolerance
 from evaluators.judges.lexical.numbers import Date, find_dates, find_quantities, in_figures
-from evaluators.judges.lexical.tables import (
-    FOLDER,
-    LIMIT,
-    fold,
-    has_tables,
-    plain,
-    read,
-    sound,
-    tables,
-    without,
-)
 from evaluators.reading import Map, load_yaml
 from tests.benchmarks.lexical import SETS, judge, measure
 from tests.support.scripted import make_case
@@ -165,7 +155,7 @@ def test_huge_and_broken_answers(answer: str) -> None:
 
 def test_golds_and_limits() -> None:
     """What stands after 32,000 characters is not read; forms without a common word leave doubt."""
-    assert graded("Paris", answer="London " * (LIMIT // 7 + 1) + "Paris") == INCORRECT
+    assert graded("Paris", answer="London " * (words.LIMIT // 7 + 1) + "Paris") == INCORRECT
     verdict = grade(case("chest", "back"), "chest")
     assert (verdict.grade, verdict.sure) == (CORRECT, False)
 
@@ -203,7 +193,7 @@ def test_a_language_without_words_works_with_cldr() -> None:
 @pytest.mark.parametrize("language", ["bg", "pl", "hu", "be"])
 def test_reasons_are_in_the_language_of_the_item(language: str) -> None:
     """Each reason is translated into every language with a rubric; others get English."""
-    rows = cast("Mapping[str, Mapping[str, str]]", load_yaml(FOLDER / "reasons.yaml"))
+    rows = cast("Mapping[str, Mapping[str, str]]", load_yaml(words.FOLDER / "reasons.yaml"))
     assert all(row[language] for row in rows.values())
     reason = "the answer is the gold"
     assert grade(case("Paris", language=language), "Paris").reason == rows[reason][language]
@@ -256,38 +246,41 @@ def test_the_aims_hold_on_labelled_answers(name: str) -> None:
 @tabled("text", "folded")
 def test_folding(text: str, folded: str) -> None:
     """Case, marks, script, ligatures and invisible characters are folded away."""
-    assert fold(text) == folded
+    assert words.fold(text) == folded
 
 
 def test_parts_of_texts() -> None:
     """Letters are kept, two swapped are one error, a denial about others is no refusal."""
-    assert (sound("uesli"), sound("varnar")) == (sound("wesley"), sound("warner"))
-    assert plain("  “Łódź”.  ") == "łódź"
-    assert without(read("the a"), frozenset({"the", "a"})).words == ("the", "a")
-    names = Tolerance(tables=tables("en"), names=True)
+    assert (words.sound("uesli"), words.sound("varnar")) == (
+        words.sound("wesley"),
+        words.sound("warner"),
+    )
+    assert words.plain("  “Łódź”.  ") == "łódź"
+    assert words.without(words.read("the a"), frozenset({"the", "a"})).words == ("the", "a")
+    names = Tolerance(tables=words.tables("en"), names=True)
     assert names.alike("ahmedova", "amhedova")
     assert not names.alike("ahmedova", "amhedxva")
     assert Answer(case("x"), "He could not at that time recall it").refusals == []
     assert Answer(case("x"), "I do not. Recall it").refusals == []
     assert Answer(case("x"), "I do not recall it").refusals != []
     assert Answer(case("x"), "Paris is it. Later «London» was.").capitals == {"paris", "london"}
-    known = tables("zz")
-    assert not has_tables("zz")
+    known = words.tables("zz")
+    assert not words.has_tables("zz")
     assert (known.decimal, known.months.get("march")) == (".", 3)
 
 
 @given(st.text(max_size=100))
 def test_words_and_gaps_make_the_text(text: str) -> None:
     """Nothing of a folded text is lost when it is taken apart."""
-    parts = read(text)
+    parts = words.read(text)
     pairs = zip(parts.words, parts.gaps[1:], strict=True)
-    assert parts.gaps[0] + "".join(word + gap for word, gap in pairs) == fold(text)
+    assert parts.gaps[0] + "".join(word + gap for word, gap in pairs) == words.fold(text)
 
 
 @given(st.text("abcd", min_size=8, max_size=8), st.text("abcd", min_size=8, max_size=8))
 def test_typing_errors_do_not_depend_on_the_order_of_words(one: str, other: str) -> None:
     """A name misspelt as another is that other one misspelt; a word is alike to itself."""
-    names = Tolerance(tables=tables("zz"), names=True)
+    names = Tolerance(tables=words.tables("zz"), names=True)
     assert names.alike(one, one)
     assert names.alike("x" + one, "x" + other) == names.alike("x" + other, "x" + one)
 
@@ -295,39 +288,41 @@ def test_typing_errors_do_not_depend_on_the_order_of_words(one: str, other: str)
 @tabled("text", "language", "wanted")
 def test_numbers_are_read(text: str, language: str, wanted: list[float]) -> None:
     """Figures, number words and Roman numerals are read by the custom of the language."""
-    known = tables(language)
-    found = find_quantities(in_figures(read(text), known), known)
+    known = words.tables(language)
+    found = find_quantities(in_figures(words.read(text), known), known)
     assert [quantity.values[0] for quantity in found] == pytest.approx(wanted)
 
 
 @tabled("text", "language", "unit")
 def test_units_are_those_of_cldr(text: str, language: str, unit: str | None) -> None:
     """A unit is known by its sign and by its words in every form; others are no unit."""
-    (found,) = find_quantities(read(text), tables(language))
+    (found,) = find_quantities(words.read(text), words.tables(language))
     assert (found.unit or None) == unit
 
 
 @tabled("text", "language")
 def test_a_day_is_the_same_in_any_form(text: str, language: str) -> None:
     """Every way to write a day is read as that day."""
-    known = tables(language)
-    assert (1989, 3, 5) in [date[:3] for date in find_dates(in_figures(read(text), known), known)]
+    known = words.tables(language)
+    assert (1989, 3, 5) in [
+        date[:3] for date in find_dates(in_figures(words.read(text), known), known)
+    ]
     assert grade(case("5 March 1989", language=language, question="When?"), text).grade == CORRECT
 
 
 @pytest.mark.parametrize("text", ["13/13/1989", "may be", "1/2", "45/03/1989", "May 1989/12"])
 def test_no_day_is_made_up(text: str) -> None:
     """What cannot be a calendar day is not read as one; a date knows the places of its words."""
-    assert all(date.day is None for date in find_dates(read(text), tables("en")))
+    assert all(date.day is None for date in find_dates(words.read(text), words.tables("en")))
     day = Date(year=1989, month=3, day=5, start=1, end=4)
-    assert find_dates(read("on March 5, 1989 it"), tables("en")) == [day]
+    assert find_dates(words.read("on March 5, 1989 it"), words.tables("en")) == [day]
 
 
 @pytest.mark.parametrize("language", ["en", "bg", "pl", "hu", "be", "cs"])
 def test_every_language_is_complete(language: str) -> None:
     """Each file has the keys of the English one, and number words up to twenty."""
     own, english = (
-        cast("Mapping[str, object]", load_yaml(FOLDER / f"{name}.yaml"))
+        cast("Mapping[str, object]", load_yaml(words.FOLDER / f"{name}.yaml"))
         for name in (language, "en")
     )
     assert own.keys() >= english.keys() - {"impersonal", "speakers", "compounds"}

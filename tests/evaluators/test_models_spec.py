@@ -13,40 +13,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.core import UsageError
+from evaluators.models import spec as specs
 from evaluators.models.catalogue import load_catalogue
-from evaluators.models.spec import (
-    PROVIDERS,
-    Prices,
-    Spec,
-    is_loopback,
-    normalise_url,
-    parse,
-    read_key_names,
-    require_key,
-)
 from evaluators.text import PLACEHOLDER, Key, mask, one_line
 from tests.support.fixtures import Patch
 from tests.support.tables import kept, tabled
 
-CATALOGUE = {"house-judge": parse("openai:gpt-4o@http://127.0.0.1:8000/v1", {})}
+CATALOGUE = {"house-judge": specs.parse("openai:gpt-4o@http://127.0.0.1:8000/v1", {})}
 
 
 @tabled("text", "provider", "name", "base_url")
 def test_parts(text: str, provider: str, name: str, base_url: str) -> None:
     """A SPEC splits at its first colon and its last ``@http(s)://``."""
-    spec = parse(text, {})
+    spec = specs.parse(text, {})
     assert (spec.text, spec.provider, spec.name, spec.base_url) == (text, provider, name, base_url)
 
 
 def test_limits_are_those_of_the_entry_and_its_server() -> None:
     """Two models of one server share its name; the longest reply is what would be sent."""
     spec = replace(
-        parse("anthropic:c@https://h.example:8443/v1", {}), rpm=60, max_tokens_as="max_output"
+        specs.parse("anthropic:c@https://h.example:8443/v1", {}), rpm=60, max_tokens_as="max_output"
     )
     limits = spec.limits
     assert (limits.host, limits.rpm, limits.max_tokens) == ("h.example:8443", 60, 4096)
     assert (limits.deadline, limits.item_deadline) == (120, 900)
-    assert parse("openai:m", {}).limits.max_tokens is None
+    assert specs.parse("openai:m", {}).limits.max_tokens is None
 
 
 @given(
@@ -55,15 +46,15 @@ def test_limits_are_those_of_the_entry_and_its_server() -> None:
 )
 def test_any_name_survives(name: str, port: int) -> None:
     """Whatever signs a name has, the URL after the last ``@http`` does not swallow it."""
-    spec = parse(f"openai:{name}@http://127.0.0.1:{port}/v1", {})
-    assert (spec.name, spec.base_url) == (name, normalise_url(f"http://127.0.0.1:{port}/v1"))
+    spec = specs.parse(f"openai:{name}@http://127.0.0.1:{port}/v1", {})
+    assert (spec.name, spec.base_url) == (name, specs.normalise_url(f"http://127.0.0.1:{port}/v1"))
 
 
 @given(st.text(max_size=60))
 def test_parsing_ends_in_a_spec_or_a_usage_problem(text: str) -> None:
     """No text raises anything but a UsageError of one line."""
     try:
-        parse(text, CATALOGUE)
+        specs.parse(text, CATALOGUE)
     except UsageError as problem:
         assert "\n" not in str(problem)
 
@@ -72,7 +63,7 @@ def test_parsing_ends_in_a_spec_or_a_usage_problem(text: str) -> None:
 def test_unknown_specs_say_what_is_known(text: str, hint: str) -> None:
     """A wrong SPEC is a UsageError that shows the way out."""
     with pytest.raises(UsageError) as caught:
-        parse(text, CATALOGUE)
+        specs.parse(text, CATALOGUE)
     assert hint in str(caught.value)
 
 
@@ -80,7 +71,7 @@ def test_unknown_specs_say_what_is_known(text: str, hint: str) -> None:
 def test_base_urls_that_are_never_called(address: str, problem: str) -> None:
     """Plain http elsewhere, metadata services and odd forms are refused, with the reason."""
     with pytest.raises(UsageError, match="base URL") as caught:
-        normalise_url(address)
+        specs.normalise_url(address)
     assert problem in str(caught.value)
 
 
@@ -88,27 +79,27 @@ def test_a_password_in_a_url_is_refused_and_not_shown() -> None:
     """No message repeats it, not even where the whole URL was taken for a name."""
     for scheme, said in (("https", "no user or password"), ("ftp", "not a model's name")):
         with pytest.raises(UsageError, match=said) as caught:
-            parse(f"openai:m@{scheme}://joe:hunter2@h.example/v1", {})
+            specs.parse(f"openai:m@{scheme}://joe:hunter2@h.example/v1", {})
         assert "hunter2" not in str(caught.value)
 
 
 @tabled("address", "form")
 def test_one_way_to_write_a_base_url(address: str, form: str) -> None:
     """The same server gives the same text, and so the same ledger keys."""
-    assert normalise_url(address) == form
-    assert normalise_url(form) == form
+    assert specs.normalise_url(address) == form
+    assert specs.normalise_url(form) == form
 
 
 @tabled("address", "here")
 def test_loopback(address: str, here: bool) -> None:
     """Only 127.0.0.0/8, ::1 and localhost are this machine."""
-    assert is_loopback(address) is here
+    assert specs.is_loopback(address) is here
 
 
 def test_identity_tells_models_apart_and_holds_no_key() -> None:
     """Provider, server, name, parameters and omissions make a model; limits and keys do not. Its
     parameters win over the prompt's; omitted ones are gone; max_tokens gets the API's name."""
-    spec = Spec(
+    spec = specs.Spec(
         text="t",
         provider="anthropic",
         name="claude-x",
@@ -158,14 +149,14 @@ def test_every_field_is_read(tmp_path: Path) -> None:
     assert (spec.max_tokens_as, spec.answers_as) == ("max_completion_tokens", ("*",))
     assert (spec.deadline, spec.item_deadline) == (2.5, 60)
     assert (spec.concurrency, spec.rpm, spec.tpm) == (3, 60, 100_000)
-    assert spec.prices == Prices(input=0.15, output=0.6)
+    assert spec.prices == specs.Prices(input=0.15, output=0.6)
 
 
 def test_the_size_and_price_of_a_batch_are_read(tmp_path: Path) -> None:
     """What an entry says of batches wins over the provider's terms; the rest stays the latter's."""
     path = entries(tmp_path, f"{HEAD}  batch: {{calls: 5, megabytes: 1.5}}\n")
     spec = load_catalogue(path)["mine"]
-    terms, own = spec.batching, PROVIDERS["openai"].batching
+    terms, own = spec.batching, specs.PROVIDERS["openai"].batching
     assert terms is not None
     assert own is not None
     assert (terms.calls, terms.size, terms.price) == (5, 1_500_000, own.price)
@@ -175,8 +166,8 @@ def test_the_shipped_file_is_sound(tmp_path: Path) -> None:
     """Every shipped entry can be named on the command line; a file of comments has none."""
     shipped = load_catalogue()
     assert len(shipped) >= 4
-    assert {parse(name, shipped).provider for name in shipped} == set(PROVIDERS)
-    assert {parse(name, shipped).text for name in shipped} == set(shipped)
+    assert {specs.parse(name, shipped).provider for name in shipped} == set(specs.PROVIDERS)
+    assert {specs.parse(name, shipped).text for name in shipped} == set(shipped)
     assert load_catalogue(entries(tmp_path, "# nothing yet\n")) == {}
 
 
@@ -219,9 +210,9 @@ def test_a_key_in_the_file_is_refused_and_not_shown(tmp_path: Path, line: str) -
     assert "hush" not in str(caught.value)
 
 
-REMOTE = parse("openai:m", {})
-LOCAL = parse("openai:m@http://127.0.0.1:1/v1", {})
-THIRD = parse("openai:m@https://third.example/v1", {})
+REMOTE = specs.parse("openai:m", {})
+LOCAL = specs.parse("openai:m@http://127.0.0.1:1/v1", {})
+THIRD = specs.parse("openai:m@https://third.example/v1", {})
 
 
 @pytest.fixture(autouse=True)
@@ -239,8 +230,8 @@ def test_a_missing_key_is_a_usage_problem(monkeypatch: Patch, value: str | None)
     else:
         monkeypatch.setenv("OPENAI_API_KEY", value)
     with pytest.raises(UsageError, match="set the environment variable OPENAI_API_KEY"):
-        require_key(REMOTE)
-    assert require_key(LOCAL).reveal() == PLACEHOLDER
+        specs.require_key(REMOTE)
+    assert specs.require_key(LOCAL).reveal() == PLACEHOLDER
 
 
 @pytest.fixture
@@ -255,18 +246,18 @@ def test_a_key_may_be_noted_in_a_file(env_file: Path, monkeypatch: Patch) -> Non
     """It is read as it stands, never exported, and the environment wins, even when empty."""
     lines = "# keys\nexport ANTHROPIC_API_KEY='sk-$HOME-1'\nOPENAI_API_KEY=sk-noted # mine\nEMPTY\n"
     env_file.write_text(lines, encoding="utf-8")
-    claude = parse("anthropic:c", {})
+    claude = specs.parse("anthropic:c", {})
     before = dict(os.environ)
-    assert require_key(claude).reveal() == "sk-$HOME-1"
-    assert require_key(REMOTE).reveal() == "sk-x1"
+    assert specs.require_key(claude).reveal() == "sk-$HOME-1"
+    assert specs.require_key(REMOTE).reveal() == "sk-x1"
     assert dict(os.environ) == before
     monkeypatch.setenv("ANTHROPIC_API_KEY", "")
     with pytest.raises(UsageError, match=r"ANTHROPIC_API_KEY, or note it in \.env"):
-        require_key(claude)
+        specs.require_key(claude)
     for spec, url in ((THIRD, "https://third.example/v1"), (LOCAL, LOCAL.base_url)):
         with pytest.raises(UsageError, match="set the environment variable EMPTY"):
-            require_key(spec, {url: "EMPTY"})
-    assert require_key(LOCAL).reveal() == PLACEHOLDER
+            specs.require_key(spec, {url: "EMPTY"})
+    assert specs.require_key(LOCAL).reveal() == PLACEHOLDER
 
 
 def test_a_file_of_keys_that_cannot_be_read_is_said(env_file: Path, monkeypatch: Patch) -> None:
@@ -274,7 +265,7 @@ def test_a_file_of_keys_that_cannot_be_read_is_said(env_file: Path, monkeypatch:
     monkeypatch.delenv("OPENAI_API_KEY")
     env_file.write_bytes(b"OPENAI_API_KEY=sk-\xff-hush\n")
     with pytest.raises(UsageError, match="env") as caught:
-        require_key(REMOTE)
+        specs.require_key(REMOTE)
     assert "hush" not in str(caught.value)
 
 
@@ -283,21 +274,23 @@ def test_a_key_no_header_can_carry_is_refused_unseen(monkeypatch: Patch, value: 
     """Such a key would appear in the HTTP library's own error; no frame holds it either."""
     monkeypatch.setenv("OPENAI_API_KEY", value)
     with pytest.raises(UsageError, match="OPENAI_API_KEY") as caught:
-        require_key(REMOTE)
+        specs.require_key(REMOTE)
     told = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
     assert "hush" not in str(caught.value) + repr(told.stack[-1].locals)
 
 
 def test_a_providers_own_key_goes_to_its_own_host_only() -> None:
     """A loopback server gets the placeholder, another machine nothing until a key is named."""
-    assert require_key(REMOTE).reveal() == "sk-x1"
-    assert require_key(LOCAL).reveal() == PLACEHOLDER
+    assert specs.require_key(REMOTE).reveal() == "sk-x1"
+    assert specs.require_key(LOCAL).reveal() == PLACEHOLDER
     message = "no key is named for https://third.example/v1, and OPENAI_API_KEY goes to"
     with pytest.raises(UsageError, match=re.escape(message)):
-        require_key(THIRD)
-    assert require_key(parse("openai:m@https://api.openai.com/v1", {})).reveal() == "sk-x1"
+        specs.require_key(THIRD)
+    assert (
+        specs.require_key(specs.parse("openai:m@https://api.openai.com/v1", {})).reveal() == "sk-x1"
+    )
     with pytest.raises(UsageError, match="no key is named"):  # another port is another server
-        require_key(parse("openai:m@https://api.openai.com:8443/v1", {}))
+        specs.require_key(specs.parse("openai:m@https://api.openai.com:8443/v1", {}))
 
 
 @pytest.mark.parametrize(
@@ -306,27 +299,27 @@ def test_a_providers_own_key_goes_to_its_own_host_only() -> None:
 def test_a_key_named_for_a_server_is_sent_there(monkeypatch: Patch, given_for: str) -> None:
     """--key-env names it by the base URL or one above it, whatever its spelling."""
     monkeypatch.setenv("THIRD_KEY", "t-1")
-    names = read_key_names([f"{given_for}=THIRD_KEY"])
-    assert require_key(THIRD, names).reveal() == "t-1"
+    names = specs.read_key_names([f"{given_for}=THIRD_KEY"])
+    assert specs.require_key(THIRD, names).reveal() == "t-1"
     with pytest.raises(UsageError, match="set the environment variable UNSET"):
-        require_key(THIRD, read_key_names([f"{given_for}=UNSET"]))
+        specs.require_key(THIRD, specs.read_key_names([f"{given_for}=UNSET"]))
 
 
 def test_the_longest_named_address_counts(monkeypatch: Patch) -> None:
     """A path may have a key of its own; a host whose name only begins alike has none."""
     monkeypatch.setenv("A", "host")
     monkeypatch.setenv("B", "path")
-    names = read_key_names(["https://third.example=A", "https://third.example/v1=B"])
-    assert require_key(THIRD, names).reveal() == "path"
+    names = specs.read_key_names(["https://third.example=A", "https://third.example/v1=B"])
+    assert specs.require_key(THIRD, names).reveal() == "path"
     with pytest.raises(UsageError, match="no key is named"):
-        require_key(parse("openai:m@https://third.example.org/v1", {}), names)
+        specs.require_key(specs.parse("openai:m@https://third.example.org/v1", {}), names)
 
 
 def test_another_form_is_refused_and_no_key_shown() -> None:
     """Whoever writes the key itself after the equals sign does not see it again."""
     for text in ("NAME", "https://x.example", "https://x.example=sk-secret-1", "=A"):
         with pytest.raises(UsageError) as caught:
-            read_key_names([text])
+            specs.read_key_names([text])
         assert "sk-secret-1" not in str(caught.value)
 
 
@@ -334,7 +327,7 @@ def test_another_form_is_refused_and_no_key_shown() -> None:
 def test_any_text_is_read_or_refused(url: str, name: str) -> None:
     """Only UsageError leaves the reader."""
     try:
-        names = read_key_names([f"{url}={name}"])
+        names = specs.read_key_names([f"{url}={name}"])
     except UsageError:
         return
     assert list(names.values()) == [name]

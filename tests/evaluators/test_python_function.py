@@ -11,16 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from evaluators import core
 from evaluators.answerers import answer_of
-from evaluators.core import (
-    AskedCase,
-    CallError,
-    RefusedError,
-    Reply,
-    ToolCall,
-    TransientError,
-    UsageError,
-)
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, parse, require_key
@@ -30,7 +22,9 @@ from tests.support.tables import kept, tabled
 
 CODE = kept(__file__, "code")
 price_of = pricer({}, date(2026, 1, 1))
-CASE = AskedCase(question="Capital?", context="Bulgaria", language="bg", metadata={"topic": "geo"})
+CASE = core.AskedCase(
+    question="Capital?", context="Bulgaria", language="bg", metadata={"topic": "geo"}
+)
 
 
 @pytest.fixture(autouse=True)
@@ -44,8 +38,8 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     sys.modules.pop(name, None)
 
 
-def call(spec: Spec, case: AskedCase | None = CASE, times: int = 1) -> Reply:
-    async def run() -> Reply:
+def call(spec: Spec, case: core.AskedCase | None = CASE, times: int = 1) -> core.Reply:
+    async def run() -> core.Reply:
         model = connect(spec, require_key(spec))
         try:
             replies = [await model.complete(replace(asked(), case=case)) for _ in range(times)]
@@ -75,20 +69,23 @@ def test_a_structured_reply(module: str) -> None:
     spec = spec_of(module, "agent")
     reply = call(spec)
     assert (reply.text, reply.finish, reply.model) == ("done", "tool_calls", "inner")
-    assert reply.calls == (ToolCall(name="look", arguments='{"at": "Ж"}'),)
+    assert reply.calls == (core.ToolCall(name="look", arguments='{"at": "Ж"}'),)
     assert (reply.input_tokens, reply.output_tokens) == (3, 4)
     assert cost_of({spec.text: None}, spec.text, reply) == 0.25
     assert call(spec_of(module, "whole")).output_tokens == 2
-    calls = (ToolCall(name="f", arguments='{"a": "ж"}'), ToolCall(name="g", arguments="{"))
+    calls = (
+        core.ToolCall(name="f", arguments='{"a": "ж"}'),
+        core.ToolCall(name="g", arguments="{"),
+    )
     said = '[{"name": "f", "arguments": {"a": "ж"}}, {"name": "g", "arguments": "{"}]'
-    assert answer_of(Reply(calls=calls)) == said
-    assert answer_of(Reply(text="done", calls=calls)) == "done"
+    assert answer_of(core.Reply(calls=calls)) == said
+    assert answer_of(core.Reply(text="done", calls=calls)) == "done"
 
 
 @tabled("function", "said")
 def test_a_failure_is_refused_and_never_an_answer(module: str, function: str, said: str) -> None:
     """Whatever it raises or returns, no key is in the message, and nothing is tried again."""
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(core.RefusedError) as caught:
         call(spec_of(module, function))
     assert caught.value.kind == "target_failed"
     assert str(caught.value).startswith(f"python:{module}:{function}: ")
@@ -97,7 +94,7 @@ def test_a_failure_is_refused_and_never_an_answer(module: str, function: str, sa
 
 def test_what_it_calls_transient_is_tried_again(module: str) -> None:
     """With the pause that it names."""
-    with pytest.raises(TransientError) as caught:
+    with pytest.raises(core.TransientError) as caught:
         call(spec_of(module, "busy"))
     assert (caught.value.kind, caught.value.retry_after) == ("overloaded", 3.0)
 
@@ -106,10 +103,10 @@ def test_what_it_calls_transient_is_tried_again(module: str) -> None:
 def test_its_time_is_limited(module: str, function: str) -> None:
     """After the deadline the call is an error, and the thread is nobody's concern."""
     before = threading.active_count()
-    with pytest.raises(CallError) as caught:
+    with pytest.raises(core.CallError) as caught:
         call(spec_of(module, function, deadline=0.05))
     assert caught.value.kind == "timeout"
-    assert not isinstance(caught.value, TransientError)
+    assert not isinstance(caught.value, core.TransientError)
     assert threading.active_count() <= before + 2
 
 
@@ -135,8 +132,8 @@ def test_versions(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_name_alone_imports_nothing(module: str) -> None:
     """A ledger's rows name models of other times, and of other people."""
     spec = parse(f"python:{module}:echo", {})
-    assert price_of(spec.text, Reply(cost=0.5)) == 0.5
-    assert price_of(spec.text, Reply()) is None
+    assert price_of(spec.text, core.Reply(cost=0.5)) == 0.5
+    assert price_of(spec.text, core.Reply()) is None
     assert module not in sys.modules
 
 
@@ -153,14 +150,14 @@ def test_an_entry_gives_it_limits_and_prices(module: str) -> None:
     assert spec.batching is None
     assert (spec.limits.concurrency, spec.limits.deadline, spec.limits.takes_case) == (2, 5, True)
     assert spec.identity["version"] == "4"
-    with pytest.raises(UsageError, match="module 'no_such_module' cannot be imported"):
+    with pytest.raises(core.UsageError, match="module 'no_such_module' cannot be imported"):
         connect(parse("broken", catalogue))
 
 
 @tabled("text", "said")
 def test_a_wrong_name_is_said_in_one_line(module: str, text: str, said: str) -> None:
     """With what is likely to be meant."""
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(core.UsageError) as caught:
         connect(parse(text.format(module=module), {}))
     assert said.format(module=module) in str(caught.value)
     assert "\n" not in str(caught.value)

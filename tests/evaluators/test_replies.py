@@ -10,22 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, YES, Reply, ToolCall, UsageError
+from evaluators.replies import readers as reading
 from evaluators.replies.labels import LABELS_FILE, read_lexicon, word_key
-from evaluators.replies.readers import (
-    Invalid,
-    read_grade,
-    read_rating,
-    read_reason,
-    read_yes_no,
-    spoken,
-)
 from tests import robustness_adapter
 from tests.support.tables import grown, kept, tabled
 
 
 def grade_of(text: str, finish: str = "stop") -> str | None:
-    grade = read_grade(Reply(text=text, finish=finish))
-    return None if isinstance(grade, Invalid) else grade
+    grade = reading.read_grade(Reply(text=text, finish=finish))
+    return None if isinstance(grade, reading.Invalid) else grade
 
 
 READ = kept(__file__, "read")
@@ -52,14 +45,14 @@ def test_reasons_may_precede_the_verdict(text: str, grade: str | None) -> None:
 @tabled("text")
 def test_lines_without_one_reading_are_invalid(text: str) -> None:
     """Verdicts that are reported, reasoned away, contradicted or not the last word."""
-    assert isinstance(read_grade(Reply(text=grown(text))), Invalid)
+    assert isinstance(reading.read_grade(Reply(text=grown(text))), reading.Invalid)
 
 
 @pytest.mark.parametrize("text", [*cells(kept(__file__, "unread")), "\ud800", "A\ud800"])
 def test_a_reply_without_one_reading_is_invalid(text: str) -> None:
     """Substrings, doubts, two grades, refusals, reported verdicts: no grade, but a reason."""
-    grade = read_grade(Reply(text=text))
-    assert isinstance(grade, Invalid)
+    grade = reading.read_grade(Reply(text=text))
+    assert isinstance(grade, reading.Invalid)
     assert grade.reason
 
 
@@ -79,14 +72,14 @@ def test_reasons_and_thoughts() -> None:
     """Thoughts are dropped, open ones noticed; a reason is text of any length, or empty."""
     for before in (" " * 300_000, "The two names are the same. " * 40 + "\n"):
         assert grade_of(f"{before}A") == CORRECT
-    assert spoken("a<think>b<think>c</think>d</think>e") == "ae"
-    assert spoken("b</THINK>e") == "e"
-    assert spoken("a<think>b") is None
-    assert read_reason(called('{"reason": "wrong year", "grade": "B"}')) == "wrong year"
+    assert reading.spoken("a<think>b<think>c</think>d</think>e") == "ae"
+    assert reading.spoken("b</THINK>e") == "e"
+    assert reading.spoken("a<think>b") is None
+    assert reading.read_reason(called('{"reason": "wrong year", "grade": "B"}')) == "wrong year"
     explained = Reply(text='So: {"grade": "B", "explanation": "a year off"}')
-    assert read_reason(explained) == "a year off"
+    assert reading.read_reason(explained) == "a year off"
     for without in (Reply(text="B"), called("["), called('{"reason": 1}')):
-        assert read_reason(without) == ""
+        assert reading.read_reason(without) == ""
 
 
 @tabled("text", "said")
@@ -109,26 +102,26 @@ def test_a_rubrics_own_labels_are_read_like_the_grades(text: str, label: str | N
     """Labels are an argument: by name, or by letter in their order, alone, in JSON or in a call."""
     call = ToolCall(name="grade", arguments=json.dumps({"grade": label or "neutral"}))
     for reply, wanted in ((Reply(text=text), label), (Reply(text="", calls=(call,)), label)):
-        found = read_grade(reply, labels=REGISTERS)
-        assert (None if isinstance(found, Invalid) else found) == wanted
+        found = reading.read_grade(reply, labels=REGISTERS)
+        assert (None if isinstance(found, reading.Invalid) else found) == wanted
 
 
 def test_a_grade_among_a_rubrics_labels_keeps_its_words() -> None:
     """CORRECT is read in every language next to labels of the rubric's own."""
     labels = ("CORRECT", "PARTLY")
-    assert read_grade(Reply(text="Оценка: ВЕРЕН"), labels=labels) == "CORRECT"
-    assert read_grade(Reply(text="B"), labels=labels) == "PARTLY"
-    assert isinstance(read_grade(Reply(text="INCORRECT"), labels=labels), Invalid)
+    assert reading.read_grade(Reply(text="Оценка: ВЕРЕН"), labels=labels) == "CORRECT"
+    assert reading.read_grade(Reply(text="B"), labels=labels) == "PARTLY"
+    assert isinstance(reading.read_grade(Reply(text="INCORRECT"), labels=labels), reading.Invalid)
 
 
 @tabled("labels", "text", "label")
 def test_labels_that_differ_little(labels: list[str], text: str, label: str | None) -> None:
     """A label written out is that label, with any signs; a word of two labels is neither."""
-    found = read_grade(Reply(text=text), labels=tuple(labels))
-    assert (None if isinstance(found, Invalid) else found) == label
+    found = reading.read_grade(Reply(text=text), labels=tuple(labels))
+    assert (None if isinstance(found, reading.Invalid) else found) == label
     call = ToolCall(name="grade", arguments=json.dumps({"grade": text}))
-    found = read_grade(Reply(text="", calls=(call,)), labels=tuple(labels))
-    assert (None if isinstance(found, Invalid) else found) == label
+    found = reading.read_grade(Reply(text="", calls=(call,)), labels=tuple(labels))
+    assert (None if isinstance(found, reading.Invalid) else found) == label
 
 
 KIT = Path(__file__).parents[3] / "shared" / "robustness"
@@ -148,56 +141,58 @@ def made(said: dict[str, Any]) -> Reply:
 )
 def test_cut_and_filtered_replies_are_invalid(finish: str) -> None:
     """An end that is not known to be complete leaves doubt in every protocol."""
-    assert isinstance(read_grade(Reply(text="A", finish=finish)), Invalid)
-    assert isinstance(read_grade(called('{"grade": "A"}', finish=finish)), Invalid)
-    assert isinstance(read_rating(called('{"rating": 7}', name="rate", finish=finish)), Invalid)
-    assert isinstance(read_yes_no("Yes", finish, ("Yes",), ("No",)), Invalid)
+    assert isinstance(reading.read_grade(Reply(text="A", finish=finish)), reading.Invalid)
+    assert isinstance(reading.read_grade(called('{"grade": "A"}', finish=finish)), reading.Invalid)
+    assert isinstance(
+        reading.read_rating(called('{"rating": 7}', name="rate", finish=finish)), reading.Invalid
+    )
+    assert isinstance(reading.read_yes_no("Yes", finish, ("Yes",), ("No",)), reading.Invalid)
 
 
 @tabled("said", "grade")
 def test_a_forced_call_is_read_by_its_one_field(said: dict[str, Any], grade: str | None) -> None:
     """The right function, one field, a label of the menu, and no text that says otherwise."""
-    found = read_grade(made(said))
-    assert (None if isinstance(found, Invalid) else found) == grade
+    found = reading.read_grade(made(said))
+    assert (None if isinstance(found, reading.Invalid) else found) == grade
 
 
 @tabled("value", "rating")
 def test_a_rating_is_an_integer_from_one_to_ten(value: str, rating: int | None) -> None:
     """No rounding, no clamping, no booleans; a text of plain digits is the number it writes."""
-    found = read_rating(called(f'{{"rating": {value}}}', name="rate"))
-    assert (None if isinstance(found, Invalid) else found) == rating
-    assert type(found) in (int, Invalid)
+    found = reading.read_rating(called(f'{{"rating": {value}}}', name="rate"))
+    assert (None if isinstance(found, reading.Invalid) else found) == rating
+    assert type(found) in (int, reading.Invalid)
 
 
 @tabled("said")
 def test_a_rating_comes_from_the_one_right_call(said: dict[str, Any]) -> None:
     """Prose, other fields, cut JSON, calls that differ are Invalid; one JSON object is good."""
-    assert isinstance(read_rating(made(said)), Invalid)
+    assert isinstance(reading.read_rating(made(said)), reading.Invalid)
     for text in ('{"rating": 8}', '```json\n{"reason": "so", "rating": 8}\n```'):
-        assert read_rating(Reply(text=text)) == 8
+        assert reading.read_rating(Reply(text=text)) == 8
 
 
 @tabled("text", "answer")
 def test_yes_or_no_is_the_label_alone_or_before_a_sign(text: str, answer: str | None) -> None:
     """Words that only begin like a label, look-alikes and both labels are no answer."""
-    found = read_yes_no(grown(text), "stop", ("Так",), ("Не",))
-    assert (None if isinstance(found, Invalid) else found) == answer
+    found = reading.read_yes_no(grown(text), "stop", ("Так",), ("Не",))
+    assert (None if isinstance(found, reading.Invalid) else found) == answer
 
 
 @tabled("text", "yes", "no", "answer")
 def test_yes_and_no_in_every_language(text: str, yes: str, no: str, answer: str | None) -> None:
     """The slice gives the words; ``Answer: Yes`` is a yes (R11), nothing else of a sentence is."""
-    found = read_yes_no(text, "stop", (yes,), (no,))
-    assert (None if isinstance(found, Invalid) else found) == answer
+    found = reading.read_yes_no(text, "stop", (yes,), (no,))
+    assert (None if isinstance(found, reading.Invalid) else found) == answer
 
 
 @pytest.mark.parametrize("reason", [7, 1.5, True, ["A"], {"grade": "B"}])
 def test_a_reason_that_is_no_text_is_asked_again(reason: object) -> None:
     """A number where text is needed leaves doubt about the verdict next to it (R7, F1)."""
-    found = read_grade(called(json.dumps({"reason": reason, "grade": "CORRECT"})))
-    assert isinstance(found, Invalid)
-    rated = read_rating(called(json.dumps({"reason": reason, "rating": 7}), name="rate"))
-    assert isinstance(rated, Invalid)
+    found = reading.read_grade(called(json.dumps({"reason": reason, "grade": "CORRECT"})))
+    assert isinstance(found, reading.Invalid)
+    rated = reading.read_rating(called(json.dumps({"reason": reason, "rating": 7}), name="rate"))
+    assert isinstance(rated, reading.Invalid)
 
 
 @given(
@@ -209,11 +204,11 @@ def test_no_text_raises(text: str) -> None:
     grades = (CORRECT, INCORRECT, NOT_ATTEMPTED)
     inside = called(json.dumps({"grade": text}))
     for reply in (Reply(text=text), called(text), called('{"grade": "A"}', text=text), inside):
-        grade = read_grade(reply)
-        assert isinstance(grade, Invalid) or grade in grades
-    answer = read_yes_no(text, "stop", ("Yes",), ("No",))
-    assert isinstance(answer, Invalid) or answer in (YES, NO)
-    assert isinstance(read_rating(called(text, name="rate")), int | Invalid)
+        grade = reading.read_grade(reply)
+        assert isinstance(grade, reading.Invalid) or grade in grades
+    answer = reading.read_yes_no(text, "stop", ("Yes",), ("No",))
+    assert isinstance(answer, reading.Invalid) or answer in (YES, NO)
+    assert isinstance(reading.read_rating(called(text, name="rate")), int | reading.Invalid)
 
 
 @pytest.mark.skipif(not KIT.exists(), reason="the robustness kit is not next to the repository")

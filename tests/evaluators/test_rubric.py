@@ -15,22 +15,10 @@ from hypothesis import strategies as st
 
 from cases.config import load_dataset
 from cases.loading import load_cases
+from evaluators import rubric as rubrics
 from evaluators.answerers import answer_messages
 from evaluators.core import GRADES, Message, UsageError
 from evaluators.judges.llm import judge_messages
-from evaluators.rubric import (
-    ANSWER_BYTES,
-    Rubric,
-    canonical_places,
-    check_language,
-    encode,
-    fill,
-    load_prompt,
-    load_rubric,
-    load_template,
-    places,
-    shortened,
-)
 from evaluators.text import INVISIBLE, UNSAFE, escaped, sendable
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, run_of
@@ -57,7 +45,7 @@ def write(tmp_path: Path) -> Writer:
 
 def test_a_rubric_is_read_with_its_examples_in_place(write: Writer) -> None:
     """Examples are rendered once, as data; a place inside of an example is never filled."""
-    rubric = load_rubric(write(RUBRIC))
+    rubric = rubrics.load_rubric(write(RUBRIC))
     assert (rubric.name, rubric.language, rubric.protocol) == ("short", "bg", "tool")
     assert re.fullmatch(r"short\.bg@3#[0-9a-f]{12}", rubric.version)
     assert rubric.scores == {"CORRECT": 1.0, "INCORRECT": 0.0, "NOT_ATTEMPTED": 0.5}
@@ -65,7 +53,7 @@ def test_a_rubric_is_read_with_its_examples_in_place(write: Writer) -> None:
     shown = {"question": "Кой?", "target": "{target}", "predicted_answer": "той\nтя"}
     assert json.loads(asked) == shown
     assert json.loads(reply) == {"reason": "Друго име.", "grade": "INCORRECT"}
-    assert places(rubric.system) == []
+    assert rubrics.places(rubric.system) == []
 
 
 @tabled("protocol", "label", "reply")
@@ -74,19 +62,19 @@ def test_examples_follow_the_protocol(write: Writer, protocol: str, label: str, 
     text = RUBRIC.replace("protocol: tool", f"protocol: {protocol}")
     text = text.replace("grade: INCORRECT", label).replace("Друго име.", "so")
     text = re.sub("scores: .*\n", "", text)
-    assert load_rubric(write(text)).system.endswith(reply)
+    assert rubrics.load_rubric(write(text)).system.endswith(reply)
 
 
 def test_what_a_rubric_file_may_be(write: Writer) -> None:
     """Its version follows what is sent; it is a mapping; one that rates has no scores."""
-    first = load_rubric(write(RUBRIC)).version
-    assert load_rubric(write(f"# note\n{RUBRIC}")).version == first
-    assert load_rubric(write(RUBRIC.replace("Reply", "Answer"))).version != first
+    first = rubrics.load_rubric(write(RUBRIC)).version
+    assert rubrics.load_rubric(write(f"# note\n{RUBRIC}")).version == first
+    assert rubrics.load_rubric(write(RUBRIC.replace("Reply", "Answer"))).version != first
     with pytest.raises(UsageError, match="1: a mapping of keys to values is needed"):
-        load_rubric(write("- a"))
+        rubrics.load_rubric(write("- a"))
     rated = RUBRIC.replace("tool", "rate").replace("grade: INCORRECT", "rating: 2")
     with pytest.raises(UsageError, match=r"'scores'.*no protocol 'rate'"):
-        load_rubric(write(rated))
+        rubrics.load_rubric(write(rated))
 
 
 @tabled("old", "new", "message")
@@ -94,18 +82,20 @@ def test_a_wrong_rubric_names_its_line(write: Writer, old: str, new: str, messag
     """Every fault is reported before any call, in one line."""
     assert old in RUBRIC
     with pytest.raises(UsageError, match=rf"short\.bg\.yaml:.*(?:{message})") as caught:
-        load_rubric(write(RUBRIC.replace(old, new)))
+        rubrics.load_rubric(write(RUBRIC.replace(old, new)))
     assert len(str(caught.value).splitlines()) == 1
 
 
 def test_a_prompt_is_filled_with_the_text_as_it_is(write: Writer) -> None:
     """Values are not encoded and never filled again; a system text stands first, by itself."""
-    prompt = load_prompt(write(PROMPT))
+    prompt = rubrics.load_prompt(write(PROMPT))
     assert prompt.version.startswith("answer.be@1#")
     case = make_case(question="{context}\ud800?", context='Ён "тут".')
     (message,) = answer_messages(prompt, case)
     assert (message.role, message.content) == ("user", 'Ён "тут". {context}\ufffd? {a}')
-    messages = answer_messages(load_prompt(write(PROMPT + "system: Коратка.\n")), make_case())
+    messages = answer_messages(
+        rubrics.load_prompt(write(PROMPT + "system: Коратка.\n")), make_case()
+    )
     assert [message.role for message in messages] == ["system", "user"]
 
 
@@ -113,51 +103,51 @@ def test_a_prompt_is_filled_with_the_text_as_it_is(write: Writer) -> None:
 def test_a_wrong_prompt_is_refused(write: Writer, old: str, new: str, message: str) -> None:
     """The gold answer never reaches the model under test."""
     with pytest.raises(UsageError, match=message):
-        load_prompt(write(PROMPT.replace(old, new)))
+        rubrics.load_prompt(write(PROMPT.replace(old, new)))
 
 
 def test_a_template_in_plain_text_declares_its_language_in_its_name(write: Writer) -> None:
     """Published names of places are known, and literal JSON does no harm."""
     text = 'Q {{input}} T {expected} P {{ output }}\n{"evaluation": "A"}'
-    rubric = load_template(write(text, "mine.bg.txt"), "bg")
+    rubric = rubrics.load_template(write(text, "mine.bg.txt"), "bg")
     assert rubric.user == 'Q {question} T {target} P {predicted_answer}\n{"evaluation": "A"}'
     assert (rubric.name, rubric.protocol) == ("mine", "letter")
     assert rubric.version.startswith("mine.bg@template#")
-    assert load_template(write(text, "mine.bg.txt"), "bg", "rate").protocol == "rate"
-    assert load_template(write(RUBRIC), "bg") == load_rubric(write(RUBRIC))
+    assert rubrics.load_template(write(text, "mine.bg.txt"), "bg", "rate").protocol == "rate"
+    assert rubrics.load_template(write(RUBRIC), "bg") == rubrics.load_rubric(write(RUBRIC))
 
 
 @tabled("name", "protocol", "bare")
 def test_a_template_says_how_to_answer(write: Writer, name: str, protocol: str, bare: bool) -> None:
     """Its name's last word is the protocol; the version tells it from the same text without."""
     text = "{question} {target} {predicted_answer}"
-    rubric = load_template(write(text, name), "bg")
+    rubric = rubrics.load_template(write(text, name), "bg")
     assert (rubric.protocol, rubric.bare) == (protocol, bare)
-    assert rubric.version != load_template(write(text, "mine.bg.txt"), "bg").version
+    assert rubric.version != rubrics.load_template(write(text, "mine.bg.txt"), "bg").version
 
 
 def test_an_answer_prompt_may_be_plain_text(write: Writer) -> None:
     """It is the user message as it stands, of its slice's language; places are checked as ever."""
-    prompt = load_prompt(write("Context:\n{context}\n\n{question}\n", "own.txt"), "hu")
+    prompt = rubrics.load_prompt(write("Context:\n{context}\n\n{question}\n", "own.txt"), "hu")
     assert (prompt.system, prompt.user) == ("", "Context:\n{context}\n\n{question}\n")
     assert (prompt.name, prompt.language) == ("own", "hu")
     assert prompt.version.startswith("own.hu@text#")
     with pytest.raises(UsageError, match=r"own\.txt:1: .*no place {question}"):
-        load_prompt(write("{context}", "own.txt"), "hu")
+        rubrics.load_prompt(write("{context}", "own.txt"), "hu")
 
 
 def test_a_template_of_another_language_or_without_a_place_is_refused(write: Writer) -> None:
     """A Bulgarian file is never graded by a Polish template; a language is never guessed."""
     for name in ("mine.txt", "mine.BG.txt", "bg.txt", "mine.bg.md"):
         with pytest.raises(UsageError, match="language not declared"):
-            load_template(write("{question}{target}{predicted_answer}", name), "bg")
+            rubrics.load_template(write("{question}{target}{predicted_answer}", name), "bg")
     path = write("{question} {answer} {prediction}", "mine.pl.txt")
     with pytest.raises(UsageError, match=r"mine\.pl\.txt: 'mine' is .*'pl'.*'bg'"):
-        load_template(path, "bg")
+        rubrics.load_template(path, "bg")
     with pytest.raises(UsageError, match="simpleqa:hu"):
-        check_language(load_rubric(write(RUBRIC)), "hu", "simpleqa:hu")
+        rubrics.check_language(rubrics.load_rubric(write(RUBRIC)), "hu", "simpleqa:hu")
     with pytest.raises(UsageError, match=r"mine\.bg\.txt:1: .*{predicted_answer}"):
-        load_template(write("{question}{target}", "mine.bg.txt"), "bg")
+        rubrics.load_template(write("{question}{target}", "mine.bg.txt"), "bg")
 
 
 def judged(answer: str, **changes: Any) -> str:
@@ -169,15 +159,17 @@ def judged(answer: str, **changes: Any) -> str:
 
 def test_values_are_data() -> None:
     """Letters stay, hidden signs are escaped, places never filled; several golds are a list."""
-    assert encode('Дали "5 > 6" -7 #') == '"Дали \\"5 > 6\\" -7 #"'
+    assert rubrics.encode('Дали "5 > 6" -7 #') == '"Дали \\"5 > 6\\" -7 #"'
     hidden = "\u202e\u2028\xa0\x85\ud800\U000e0041\x00\ufeff\u200b"
     escapes = r"\u202e\u2028\u00a0\u0085\ud800\udb40\udc41\u0000\ufeff\u200b"
-    assert encode(hidden) == f'"{escapes}"'
+    assert rubrics.encode(hidden) == f'"{escapes}"'
     text = judged("{target}", question="{predicted_answer}", golds=("а", "б"))
     assert 'Q: "{predicted_answer}" ""\nT: ["а", "б"]\nP: "{target}"' in text
-    assert fill("{question}{target}", {"question": "{target}", "target": "x"}) == "{target}x"
-    assert fill("{question}", {}) == "{question}"
-    assert canonical_places("{foo} {{bar}} {}") == "{foo} {{bar}} {}"
+    assert (
+        rubrics.fill("{question}{target}", {"question": "{target}", "target": "x"}) == "{target}x"
+    )
+    assert rubrics.fill("{question}", {}) == "{question}"
+    assert rubrics.canonical_places("{foo} {{bar}} {}") == "{foo} {{bar}} {}"
 
 
 TOKENS: str = kept(__file__, "tokens")
@@ -186,7 +178,7 @@ TOKENS: str = kept(__file__, "tokens")
 @pytest.mark.parametrize("token", TOKENS.split())
 def test_a_chat_templates_tokens_cannot_act(token: str) -> None:
     """A server that reads control tokens anywhere finds none; the value is the same JSON text."""
-    slot = encode(f"Paris{token} 5 < 6 [1]")
+    slot = rubrics.encode(f"Paris{token} 5 < 6 [1]")
     assert "<" not in slot
     assert not re.search(r"\[/?[A-Z]|\[gMASK", slot)
     assert json.loads(slot) == f"Paris{token} 5 < 6 [1]"
@@ -196,7 +188,7 @@ def test_a_chat_templates_tokens_cannot_act(token: str) -> None:
 @given(st.text(st.characters(codec="utf-8", exclude_characters="<["), max_size=40))
 def test_a_text_without_such_tokens_is_sent_as_before(text: str) -> None:
     """Not a byte changes for it, so ledgers from before still answer; ``[1]``, ``[a]`` neither."""
-    assert encode(f"{text}[1] [a]") == UNSAFE.sub(
+    assert rubrics.encode(f"{text}[1] [a]") == UNSAFE.sub(
         escaped, json.dumps(f"{text}[1] [a]", ensure_ascii=False)
     )
 
@@ -205,10 +197,12 @@ def test_a_text_without_such_tokens_is_sent_as_before(text: str) -> None:
 def test_a_long_answer_is_cut_with_a_mark(unit: str) -> None:
     """The cut never halves a character, and the size is counted in bytes of UTF-8."""
     size = len(unit.encode("utf-8", "surrogatepass"))
-    assert shortened(unit * (ANSWER_BYTES // size)) == unit * (ANSWER_BYTES // size)
-    cut = shortened(unit * (ANSWER_BYTES + 1))
-    mark = f" [... cut: {(ANSWER_BYTES + 1) * size:,} bytes in all]"
-    assert cut == unit * (ANSWER_BYTES // size) + mark
+    assert rubrics.shortened(unit * (rubrics.ANSWER_BYTES // size)) == unit * (
+        rubrics.ANSWER_BYTES // size
+    )
+    cut = rubrics.shortened(unit * (rubrics.ANSWER_BYTES + 1))
+    mark = f" [... cut: {(rubrics.ANSWER_BYTES + 1) * size:,} bytes in all]"
+    assert cut == unit * (rubrics.ANSWER_BYTES // size) + mark
     sendable(cut).encode("utf-8")
 
 
@@ -220,7 +214,7 @@ LANGUAGES = ["en", "bg", "pl", "hu", "be"]
 def test_a_bundled_rubric_shows_every_grade(name: str, language: str) -> None:
     """Both rubrics exist in every language, and their examples cover all three grades. A false
     premise is shown corrected, accepted and declined; an unanswerable question declined."""
-    rubric = load_rubric(RUBRICS / f"{name}.{language}.yaml")
+    rubric = rubrics.load_rubric(RUBRICS / f"{name}.{language}.yaml")
     assert (rubric.name, rubric.language) == (name, language)
     replies = [json.loads(line) for line in rubric.system.splitlines() if line[:1] == "{"]
     shown = Counter(reply["grade"] for reply in replies if "grade" in reply)
@@ -243,8 +237,8 @@ SAID = st.one_of(st.text(max_size=80), PIECES, st.lists(PIECES, max_size=3).map(
 
 
 @cache
-def bundled(name: str) -> Rubric:
-    return load_rubric(RUBRICS / name)
+def bundled(name: str) -> rubrics.Rubric:
+    return rubrics.load_rubric(RUBRICS / name)
 
 
 def flat(messages: tuple[Message, ...]) -> str:
@@ -289,9 +283,11 @@ def test_all_that_a_provider_can_cache_comes_first(name: str, question: str, ans
 
 def test_a_long_answer_is_cut_for_the_judge_and_kept_in_the_record() -> None:
     """The judge sees 32 kB and a mark; ``records.jsonl`` has every character."""
-    answer = "ж" * ANSWER_BYTES
+    answer = "ж" * rubrics.ANSWER_BYTES
     seen = flat(judge_messages(bundled("simpleqa.en.yaml"), CASE, answer))
-    cut = f"{'ж' * (ANSWER_BYTES // 2)} [... cut: {2 * ANSWER_BYTES:,} bytes in all]"
+    cut = (
+        f"{'ж' * (rubrics.ANSWER_BYTES // 2)} [... cut: {2 * rubrics.ANSWER_BYTES:,} bytes in all]"
+    )
     assert f'"{cut}"' in seen
     (line,) = rendered(run_of(answered("c", answer=answer)))["records.jsonl"].splitlines()
     assert json.loads(line)["answer"] == answer

@@ -23,16 +23,8 @@ from cases.dataset import Shards, Threshold
 from evaluators.core import Outcome, Usage
 from evaluators.runtime.outcomes import Status
 from evaluators.statistics.intervals import Estimate
+from reports.plugin import progress as live
 from reports.plugin.finish import slice_lines
-from reports.plugin.progress import (
-    LOG_REPEATS,
-    Progress,
-    ProgressDisplay,
-    Screen,
-    block_lines,
-    column_after,
-    ticking,
-)
 from reports.render import console
 from reports.run.report import WARNING, Decision, TrendPoint
 from tests.support.fixtures import Patch
@@ -88,7 +80,7 @@ def test_pytest_writes_on_where_it_was(terminal: tuple[int, int]) -> None:
     """Dots go on in their line, the block stays below them, and goes without a trace."""
     outer, inner = terminal
     with os.fdopen(os.dup(inner), "w") as stream:
-        screen = Screen(stream, inner)
+        screen = live.Screen(stream, inner)
         screen.write("test_x.py ..")
         screen.show(["6 of 9", "so far so good"])
         screen.write("\x1b[32m.\x1b[0mF\n")
@@ -107,7 +99,7 @@ def test_pytest_writes_on_where_it_was(terminal: tuple[int, int]) -> None:
 def test_a_terminal_that_is_gone_takes_nothing_with_it(tmp_path: Path) -> None:
     """A courtesy: pytest writes on without it, an OSError ends its thread quietly."""
     with (tmp_path / "out").open("w+", encoding="utf-8") as stream:
-        screen = Screen(stream, 987_654)
+        screen = live.Screen(stream, 987_654)
         screen.show(["lost"])
         screen.write("kept\n")
     assert (tmp_path / "out").read_text(encoding="utf-8") == "kept\n"
@@ -117,7 +109,7 @@ def test_a_terminal_that_is_gone_takes_nothing_with_it(tmp_path: Path) -> None:
         ticks.append(1)
         raise BrokenPipeError
 
-    stop = ticking(tick, 0.001)
+    stop = live.ticking(tick, 0.001)
     while not ticks:
         pass
     stop()
@@ -130,7 +122,7 @@ def test_a_terminal_that_is_gone_takes_nothing_with_it(tmp_path: Path) -> None:
 )
 def test_the_cursor_is_known(column: int, text: str, after: int) -> None:
     """Colours take no room, wide letters two columns, a new line starts at the left."""
-    assert column_after(column, text) == after
+    assert live.column_after(column, text) == after
 
 
 @pytest.mark.parametrize("width", [20, 40, 79, 120])
@@ -140,7 +132,7 @@ def test_no_line_of_the_block_is_wider_than_the_terminal(width: int) -> None:
     for colour in (False, True):
         lines = [
             re.sub(r"\x1b\[[0-9;]*m", "", one)
-            for one in block_lines(texts, 0.1, width, colour=colour)
+            for one in live.block_lines(texts, 0.1, width, colour=colour)
         ]
         assert 2 <= len(lines) <= 1 + 3
         assert max(map(len, lines)) <= width
@@ -196,9 +188,9 @@ def outcome(state: str, spent: float = 0.0, kind: str = "") -> Outcome:
     return Outcome(key="k", state=state, kind=kind, usage=Usage(spent=spent))  # type: ignore[arg-type]
 
 
-def halfway() -> Progress:
+def halfway() -> live.Progress:
     """Return six of forty items, three seconds after the start."""
-    progress = Progress(planned=40, started=100.0)
+    progress = live.Progress(planned=40, started=100.0)
     for state in ("passed", "passed", "failed"):
         progress.add("simpleqa:bg", outcome(state, spent=0.25))
     progress.add("simpleqa:bg", outcome("error", spent=0.25, kind="timeout"))
@@ -209,7 +201,7 @@ def halfway() -> Progress:
 
 def test_rates_are_those_of_late() -> None:
     """Done, rates of late, calls, money, shares, troubles, waits; nothing of the unknown."""
-    progress = Progress(planned=1000, started=0.0)
+    progress = live.Progress(planned=1000, started=0.0)
     for second in range(101):
         for _ in range(500 if second == 0 else 2):
             progress.add("s:en", outcome("passed"))
@@ -222,15 +214,15 @@ def test_rates_are_those_of_late() -> None:
     )
     waiting = Status(waiting="api.example asks to wait 12 s")
     assert halfway().block(103.0, waiting)[-1].endswith("waiting: api.example asks to wait 12 s")
-    assert Progress(planned=3, started=5.0).line(5.0, IDLE) == "qa 0/3 (0%), 0.0 items/s"
+    assert live.Progress(planned=3, started=5.0).line(5.0, IDLE) == "qa 0/3 (0%), 0.0 items/s"
     assert (
-        Progress(planned=3, started=5.0, priced=False)
+        live.Progress(planned=3, started=5.0, priced=False)
         .line(6.0, BUSY)
         .startswith("qa 0/3 (0%), 0.0 items/s, 90.0 calls/s, 16 of 24 in flight, cost unknown | ")
     )
-    partly = Progress(planned=3, started=5.0, priced=False, spent=0.24)
+    partly = live.Progress(planned=3, started=5.0, priced=False, spent=0.24)
     assert "in flight, cost partly known: $0.24" in partly.line(6.0, BUSY)
-    long = Progress(planned=20_001, started=0.0)
+    long = live.Progress(planned=20_001, started=0.0)
     long.add("s:en", outcome("passed"))
     assert "5.6 h left" in long.line(1.0, IDLE)
 
@@ -243,10 +235,10 @@ def test_a_log_leaves_out_what_says_nothing_new(tmp_path: Path) -> None:
         config: Any = SimpleNamespace(
             option=option, pluginmanager=plugins, get_terminal_writer=lambda: TerminalWriter(file)
         )
-        waits = ["2 queued", *["1 queued"] * (LOG_REPEATS + 3)]
+        waits = ["2 queued", *["1 queued"] * (live.LOG_REPEATS + 3)]
         told = iter(waits)
-        progress = Progress(planned=2, started=time.monotonic())
-        display = ProgressDisplay(config, progress, lambda: Status(waiting=next(told)))
+        progress = live.Progress(planned=2, started=time.monotonic())
+        display = live.ProgressDisplay(config, progress, lambda: Status(waiting=next(told)))
         for _ in waits:
             display._log()
         display.stop()

@@ -21,16 +21,8 @@ from evaluators.kinds import kind_of
 from reports.commands.build import read_options
 from reports.run.report import Report
 from reports.run.run_json import load_report
-from tests.support.building import (
-    english_paragraph,
-    hashed,
-    models,
-    question,
-    rows,
-    texts_of,
-    unruly,
-    write_news,
-)
+from tests.support import building
+from tests.support.building import rows
 from tests.support.building_site import (
     ALL_STEPS,
     STEPS,
@@ -57,7 +49,7 @@ from tests.support.tables import tabled
 
 @pytest.fixture
 def good(tmp_path: Path) -> Iterator[Site]:
-    with site(tmp_path, models(), count=6) as made:
+    with site(tmp_path, building.models(), count=6) as made:
         yield made
 
 
@@ -129,10 +121,10 @@ def test_what_was_cut_short_is_done_again_from_the_ledger(good: Site, capsys: Ca
 
 def test_what_fails_on_every_run_can_be_left_out(tmp_path: Path, capsys: Captured) -> None:
     """An item blocks the way until --leave-out-failed; then it is counted with its reason."""
-    good, bad = models(), ["nothing yet"]
+    good, bad = building.models(), ["nothing yet"]
 
     def failing(seen: Seen) -> Answer:
-        is_bad = not texts_of(seen) and bad[0] in seen.prompt
+        is_bad = not building.texts_of(seen) and bad[0] in seen.prompt
         return Answer(body="upstream says no") if is_bad else good(seen)
 
     with site(tmp_path, failing, count=4) as made:
@@ -154,7 +146,7 @@ def test_what_fails_on_every_run_can_be_left_out(tmp_path: Path, capsys: Capture
 
 def test_what_both_models_know_is_dropped(tmp_path: Path, capsys: Captured) -> None:
     """The generator says yes to all, the validator knows half: only what both know goes."""
-    good = models()
+    good = building.models()
     asked: list[str] = []
 
     def knowing(seen: Seen) -> Answer:
@@ -163,7 +155,7 @@ def test_what_both_models_know_is_dropped(tmp_path: Path, capsys: Captured) -> N
         asked.append(seen.prompt)
         if seen.body["model"] == "writer":
             return reply(seen, text="Так")
-        return reply(seen, text="Так." if hashed(seen.prompt) % 2 else "Невядома")
+        return reply(seen, text="Так." if building.hashed(seen.prompt) % 2 else "Невядома")
 
     with site(tmp_path, knowing, count=6) as made:
         assert made.all() == 0
@@ -184,7 +176,7 @@ def test_what_both_models_know_is_dropped(tmp_path: Path, capsys: Captured) -> N
 
 def test_unruly_models_lose_nothing_that_can_be_had(tmp_path: Path, capsys: Captured) -> None:
     """Counts add up from sampled to validated, and a second run asks nothing."""
-    with site(tmp_path, unruly, articles=200, count=36, build="blind: false") as made:
+    with site(tmp_path, building.unruly, articles=200, count=36, build="blind: false") as made:
         made.provider = "anthropic"
         assert made.all() == 0
         report = funnel_adds_up(tmp_path / "work")
@@ -198,7 +190,7 @@ def test_unruly_models_lose_nothing_that_can_be_had(tmp_path: Path, capsys: Capt
     checked = [row for row in rows(tmp_path / "work", "validate") if row["state"] == "kept"]
     assert len(checked) > 36
     for row in checked:
-        assert row["question"] == question(row["paragraph"]), "matched to its own text"
+        assert row["question"] == building.question(row["paragraph"]), "matched to its own text"
         assert row["validator"]["explanation"] == "Вынікае з тэксту."
         assert all(row["origin"][key] for key in ("source", "title", "url", "licence", "page"))
     said = capsys.readouterr()
@@ -209,7 +201,7 @@ def test_unruly_models_lose_nothing_that_can_be_had(tmp_path: Path, capsys: Capt
 
 @pytest.fixture(scope="module")
 def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with site(tmp_path_factory.mktemp("idle"), models(), articles=5) as made:
+    with site(tmp_path_factory.mktemp("idle"), building.models(), articles=5) as made:
         yield made
 
 
@@ -249,8 +241,8 @@ def test_there_are_at_most_twenty_options(capsys: Captured, good: Site) -> None:
 
 def test_english_is_another_file_and_no_other_code(tmp_path: Path) -> None:
     """The whole way in a second language, without reviewers if that is said."""
-    with site(tmp_path, models(), articles=5) as made:
-        write_news(tmp_path / "en.jsonl", 60, text=english_paragraph)
+    with site(tmp_path, building.models(), articles=5) as made:
+        building.write_news(tmp_path / "en.jsonl", 60, text=building.english_paragraph)
         made.recipe(sources="  news: {from: en.jsonl, count: 20}\n")
         assert made.all() == 0
         prompt = made.generator.requests[0].prompt
@@ -410,7 +402,7 @@ def test_a_kill_at_any_moment_loses_nothing(tmp_path: Path) -> None:
     """Killed again and again, the command ends with the files of an undisturbed run."""
 
     draw = random.Random(8)
-    with site(tmp_path, slowly(unruly, 0.01), articles=70, build="blind: false") as made:
+    with site(tmp_path, slowly(building.unruly, 0.01), articles=70, build="blind: false") as made:
         assert made.all(folder="calm") == 0
         calm = sum(made.asked.values())
         kills = 0
@@ -438,7 +430,7 @@ def test_a_kill_at_any_moment_loses_nothing(tmp_path: Path) -> None:
 def test_an_interruption_keeps_what_is_in_flight(tmp_path: Path) -> None:
     """Ctrl-C waits for the calls under way, and the next run asks only for the rest."""
 
-    with site(tmp_path, slowly(models(), 0.05), articles=70) as made:
+    with site(tmp_path, slowly(building.models(), 0.05), articles=70) as made:
         child = made.start("work")
         while made.generator.count < 4 and child.poll() is None:
             time.sleep(0.01)

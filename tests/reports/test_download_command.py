@@ -11,16 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.config import load_dataset, with_items
-from cases.download.public_files import (
-    DATA_FOLDER,
-    DownloadError,
-    check_address,
-    check_redirect,
-    fetch,
-    load_benchmarks,
-    load_labelled_sets,
-    without_query,
-)
+from cases.download import public_files
 from cases.labels import Scale
 from cases.loading import load_cases
 from evaluators.command_line import PROGRAMS
@@ -72,7 +63,7 @@ def test_another_file_there_is_left_alone(server: FileServer, tmp_path: Path, bo
     """It may be the user's: the line says what it is and what to do."""
     path = tmp_path / "boolq_dev.jsonl"
     path.write_bytes(body)
-    with pytest.raises(DownloadError, match="delete it, or choose another --to"):
+    with pytest.raises(public_files.DownloadError, match="delete it, or choose another --to"):
         get(server, tmp_path, "--sha256", sha256(BOOLQ))
     assert path.read_bytes() == body
     assert server.server.count == 0
@@ -81,7 +72,9 @@ def test_another_file_there_is_left_alone(server: FileServer, tmp_path: Path, bo
 def test_a_pinned_benchmark_takes_no_other_file(server: FileServer, tmp_path: Path) -> None:
     """SimpleQA is pinned; with --sha256 a publisher's new file is taken."""
     server.files["/data"] = Answer(body=SIMPLEQA)
-    with pytest.raises(DownloadError, match=r"its SHA-256 is .*, not feee3f7e.* with --sha256"):
+    with pytest.raises(
+        public_files.DownloadError, match=r"its SHA-256 is .*, not feee3f7e.* with --sha256"
+    ):
         get(server, tmp_path, name="simpleqa")
     assert not any(tmp_path.iterdir())
     get(server, tmp_path, "--sha256", sha256(SIMPLEQA), name="simpleqa")
@@ -101,7 +94,7 @@ def test_the_loader_reads_the_official_form(
     """The downloaded form loads as the slice that the printed --items names."""
     server.files["/data"] = Answer(body=body)
     path = get(server, tmp_path, "--sha256", sha256(body), name=name)
-    one = load_benchmarks()[name]
+    one = public_files.load_benchmarks()[name]
     dataset = load_dataset(CASES / one.dataset / "dataset.yaml")
     cases = load_cases(with_items(dataset, one.language, path).slices[one.language])
     assert [case.expected for case in cases] == expected
@@ -149,7 +142,7 @@ def test_harmless_differences_are_taken(server: FileServer, tmp_path: Path, serv
 @given(st.binary(max_size=60))
 def test_any_content_is_judged(body: bytes) -> None:
     """No bytes make the look at the content fail, and a missing column is always noticed."""
-    assert load_benchmarks()["boolq"].fault_of(body, "")
+    assert public_files.load_benchmarks()["boolq"].fault_of(body, "")
 
 
 def test_an_unreachable_host_is_one_line(tmp_path: Path) -> None:
@@ -157,27 +150,30 @@ def test_an_unreachable_host_is_one_line(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/x?token=secret"
-        with pytest.raises(DownloadError, match="cannot be reached") as caught:
+        with pytest.raises(public_files.DownloadError, match="cannot be reached") as caught:
             main(["boolq", "--to", str(tmp_path), "--url", url])
     assert "secret" not in str(caught.value)
-    check_redirect("https://files.example/x", "https://mirror.example/x?token=1")
-    with pytest.raises(DownloadError, match="is this machine"):
-        check_redirect("https://files.example/x", "http://127.0.0.1:8080/x")
-    check_address("https://files.example/x?signature=abc#here")
-    assert without_query("https://u:p@files.example/x?sign=abc") == "https://***@files.example/x"
-    with pytest.raises(DownloadError, match="not an address"):
-        fetch("http://127.0.0.1:1/x?\x00", "")
+    public_files.check_redirect("https://files.example/x", "https://mirror.example/x?token=1")
+    with pytest.raises(public_files.DownloadError, match="is this machine"):
+        public_files.check_redirect("https://files.example/x", "http://127.0.0.1:8080/x")
+    public_files.check_address("https://files.example/x?signature=abc#here")
+    assert (
+        public_files.without_query("https://u:p@files.example/x?sign=abc")
+        == "https://***@files.example/x"
+    )
+    with pytest.raises(public_files.DownloadError, match="not an address"):
+        public_files.fetch("http://127.0.0.1:1/x?\x00", "")
 
 
 def test_silence_and_size_are_bounded(server: FileServer) -> None:
     """A silent server is given up; a file past the bound is refused, announced or not."""
     server.files["/data"] = Answer(action="headers", body=BOOLQ)
-    with pytest.raises(DownloadError, match="no data in time; try again"):
-        fetch(server.url(), "", read_s=0.3)
+    with pytest.raises(public_files.DownloadError, match="no data in time; try again"):
+        public_files.fetch(server.url(), "", read_s=0.3)
     for served in (Answer(body=BOOLQ), raw(BOOLQ)):
         server.files["/data"] = served
-        with pytest.raises(DownloadError, match="larger than 100 bytes"):
-            fetch(server.url(), "", limit=100)
+        with pytest.raises(public_files.DownloadError, match="larger than 100 bytes"):
+            public_files.fetch(server.url(), "", limit=100)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="limits are POSIX here")
@@ -185,7 +181,9 @@ def test_a_full_disk_is_one_line(server: FileServer, tmp_path: Path) -> None:
     """The system's reason is said with the way out, no file is in place, in any folder."""
     server.files["/data"] = Answer(body=BOOLQ)
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(DownloadError, match=r"file.*cannot be written or read \(.*--to"):
+    with pytest.raises(
+        public_files.DownloadError, match=r"file.*cannot be written or read \(.*--to"
+    ):
         get(server, tmp_path / "file" / "below")
     (tmp_path / "file").unlink()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -201,8 +199,8 @@ def test_a_full_disk_is_one_line(server: FileServer, tmp_path: Path) -> None:
 def test_the_tables_are_as_the_publishers_have_it() -> None:
     """Addresses, files, licences, pins and slices are there; the data's folder is ignored."""
     ignored = (CASES.parent / ".gitignore").read_text(encoding="utf-8").splitlines()
-    assert f"{DATA_FOLDER.parts[0]}/" in ignored
-    benchmarks, sets = load_benchmarks(), load_labelled_sets()
+    assert f"{public_files.DATA_FOLDER.parts[0]}/" in ignored
+    benchmarks, sets = public_files.load_benchmarks(), public_files.load_labelled_sets()
     assert {*benchmarks, *sets} == {"simpleqa", "husimpleqa", "boolq", "evouna-nq", "evouna-tq",
                                     "nq301", "mohler"}  # fmt: skip
     parts = [file for one in sets.values() for file in (one, one.golds) if file]
@@ -212,7 +210,7 @@ def test_the_tables_are_as_the_publishers_have_it() -> None:
     assert len({one.file for one in files}) == len(files)
     for one in files:
         assert one.url.startswith("https://")
-        check_address(one.url)
+        public_files.check_address(one.url)
         assert one.licence
         assert one.hint
     for one in benchmarks.values():

@@ -15,16 +15,8 @@ from reports.gates.decide import SessionFacts
 from reports.run.record import Record
 from reports.run.report import Decision
 from reports.verdict.assemble import Facts, ReportInputs, decision_of
+from tests.support import made_runs
 from tests.support.made_records import make_record
-from tests.support.made_runs import (
-    ORIGIN,
-    SPEC,
-    answered,
-    before,
-    facts_dataset,
-    graded_slice,
-    run_of,
-)
 
 BARS = (
     Threshold(measure="correct", min=0.6),
@@ -42,7 +34,8 @@ CHANGES = (
 EASY = Threshold(measure="correct", min=0.0)
 WIDE = Threshold(measure="drop", max=0.9, evidence="confident", fail="margin")
 MORE = tuple(
-    replace(one, dataset="more", key=f"more-{one.row}", metadata={}) for one in answered("c" * 60)
+    replace(one, dataset="more", key=f"more-{one.row}", metadata={})
+    for one in made_runs.answered("c" * 60)
 )
 FLOORS: tuple[dict[str, float], ...] = (
     {"agreement": 0.6}, {"agreement": 0.8}, {"kappa": 0.4}, {"youden": 0.3},
@@ -104,11 +97,11 @@ class Situation:
         )
         failed = any(one.outcome != "passed" for one in records)
         facts = Facts(
-            model="openai:new", judge=SPEC, session=SessionFacts(pytest_code=int(failed)),
-            provenance={"slices": dict.fromkeys(inputs.whole, ORIGIN)}, run={},
+            model="openai:new", judge=made_runs.SPEC, session=SessionFacts(pytest_code=int(failed)),
+            provenance={"slices": dict.fromkeys(inputs.whole, made_runs.ORIGIN)}, run={},
         )  # fmt: skip
         asked = self._asked(self.old, frozenset())
-        baseline = before(run_of(asked, *self._declared()))
+        baseline = made_runs.before(made_runs.run_of(asked, *self._declared()))
         then = (replace(one, seconds=0.5) for one in self._asked(self.old, self.unpaired))
         kept = tuple(run if self.is_own else then)
         return decision_of(inputs, facts, replace(baseline, records=kept))
@@ -123,21 +116,26 @@ class Situation:
 
     def _declared(self) -> tuple[Dataset, ...]:
         """Return facts in two languages, other facts in one, and labelled items."""
-        slices = [graded_slice(language, *self.bars, *self.changes) for language in ("en", "bg")]
+        slices = [
+            made_runs.graded_slice(language, *self.bars, *self.changes) for language in ("en", "bg")
+        ]
         kind = kind_of("judged")
         labels = {"dataset": "judges", "kind": kind, "thresholds": (), "floor": self.floor}
-        judged = (graded_slice(language, **labels) for language in ("en", "bg"))
-        judges = facts_dataset(*judged, name="judges", kind=kind, judge_unmeasured=False)
-        facts = facts_dataset(*slices, pooled=self.pooled, judge_unmeasured=False)
-        own = replace(graded_slice("en", EASY, WIDE), dataset="more")
-        more = facts_dataset(own, name="more", judge_unmeasured=False)
+        judged = (made_runs.graded_slice(language, **labels) for language in ("en", "bg"))
+        judges = made_runs.facts_dataset(*judged, name="judges", kind=kind, judge_unmeasured=False)
+        facts = made_runs.facts_dataset(*slices, pooled=self.pooled, judge_unmeasured=False)
+        own = replace(made_runs.graded_slice("en", EASY, WIDE), dataset="more")
+        more = made_runs.facts_dataset(own, name="more", judge_unmeasured=False)
         if self.again is not None:
             gates = DatasetGates(languages={"en": self.again})
             facts = with_gates(facts, GatesFile(datasets={"facts": gates}))
         return facts, more, judges
 
     def _asked(self, letters: str, left_out: frozenset[int]) -> list[Record]:
-        every = [*answered(letters), *answered(self.old.replace("e", "c"), "bg")]
+        every = [
+            *made_runs.answered(letters),
+            *made_runs.answered(self.old.replace("e", "c"), "bg"),
+        ]
         return [*MORE, *(one for one in every if one.row - 1 not in left_out)]
 
     def _judged(self) -> list[Record]:

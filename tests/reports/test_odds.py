@@ -18,17 +18,8 @@ from reports.gates.decide import SessionFacts
 from reports.judge.errors import JudgeScale
 from reports.run.baseline import Baseline
 from reports.run.record import Record
+from reports.verdict import odds as chances
 from reports.verdict.assemble import Facts, ReportInputs, account, decision_of, known_run
-from reports.verdict.odds import (
-    DISCORDANCES,
-    SimulatedSlice,
-    Simulation,
-    expected_shares,
-    known_discordance,
-    margin_of,
-    power_lines,
-    units_needed,
-)
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of
 from tests.support.tables import tabled
@@ -54,16 +45,16 @@ def earlier(inputs: ReportInputs) -> Baseline:
     return before(run_of(inputs.records, *inputs.datasets, judge="lexical"))
 
 
-def simulation(letters: str, *rules: Threshold, baseline: bool = True) -> Simulation:
+def simulation(letters: str, *rules: Threshold, baseline: bool = True) -> chances.Simulation:
     """Return the simulation of a run like this one, judged by rules."""
     inputs = inputs_of(answered(letters, judge="lexical"), *rules)
-    return Simulation(inputs, FACTS, earlier(inputs) if baseline else None)
+    return chances.Simulation(inputs, FACTS, earlier(inputs) if baseline else None)
 
 
 def again(records: Sequence[Record], discordance: float, worse: float = 0.0) -> list[list[Record]]:
     """Return 400 runs more over these records."""
     random = np.random.default_rng(1)
-    one = SimulatedSlice(graded_slice(), records, margin=0.1)
+    one = chances.SimulatedSlice(graded_slice(), records, margin=0.1)
     return [one.records(random, discordance, worse) for _ in range(400)]
 
 
@@ -92,7 +83,7 @@ def test_an_unchanged_model_keeps_every_mean_and_changes_so_many_items() -> None
         for number, (gold, said) in enumerate(rows)
     ]
     random = np.random.default_rng(1)
-    one = SimulatedSlice(make_slice("yes_no"), records, margin=0.1)
+    one = chances.SimulatedSlice(make_slice("yes_no"), records, margin=0.1)
     runs = [one.records(random, 0.3, 0.0) for _ in range(400)]
     for gold, rate in (("YES", 0.8), ("NO", 0.3)):
         of_gold = [new for run in runs for new in run if new.label == gold]
@@ -107,12 +98,12 @@ def test_one_language_alone_is_worse_in_each_run(monkeypatch: pytest.MonkeyPatch
     letters = {"en": "c" * 180 + "i" * 120, "bg": "c" * 280 + "i" * 20}
     records = [one for name, text in letters.items() for one in answered(text, name)]
 
-    def alone(run: Simulation) -> list[str]:
+    def alone(run: chances.Simulation) -> list[str]:
         return [one for one in run.lines((0.1,), "") if "language alone" in one]
 
     def line(rule: Threshold) -> str:
         inputs = inputs_of(records, replace(CORRECT_BAR, min=0.1), rule)
-        (found,) = alone(Simulation(inputs, FACTS, earlier(inputs)))
+        (found,) = alone(chances.Simulation(inputs, FACTS, earlier(inputs)))
         return found
 
     assert "exit 0 with 0.00" in line(DROP)
@@ -131,7 +122,7 @@ def test_the_gates_decide_as_those_of_a_report(seed: int, letters: str) -> None:
     baseline = earlier(inputs)
     known = known_run(inputs, FACTS, (baseline, None))
     part = inputs.datasets[0].slices["en"]
-    new = SimulatedSlice(part, old, 0.1).records(np.random.default_rng(seed), 0.3, 1.0)
+    new = chances.SimulatedSlice(part, old, 0.1).records(np.random.default_rng(seed), 0.3, 1.0)
     inputs = replace(inputs, records=tuple(new))
     decided = decision_of(inputs, FACTS, baseline, known=known)
     whole = account(inputs, FACTS, baseline).decision
@@ -169,19 +160,21 @@ def test_the_margin_is_that_of_the_drop_gate() -> None:
     """The slice's own margin, else 0.1; pairs of repeats; labels do not depend on the model."""
     other = Threshold(measure="drop", of="f_score", max=0.5)
     plain = graded_slice("en", other)
-    assert margin_of(facts_dataset(plain), plain) == 0.1
-    assert margin_of(facts_dataset(plain, pooled=(replace(DROP, max=0.03),)), plain) == 0.03
+    assert chances.margin_of(facts_dataset(plain), plain) == 0.1
+    assert chances.margin_of(facts_dataset(plain, pooled=(replace(DROP, max=0.03),)), plain) == 0.03
     own = graded_slice("en", replace(DROP, max=0.05))
-    assert margin_of(facts_dataset(own, pooled=(replace(DROP, max=0.03),)), own) == 0.05
+    assert chances.margin_of(facts_dataset(own, pooled=(replace(DROP, max=0.03),)), own) == 0.05
     rows = [("c", "c", "i")] * 15 + [("c", "c", "c")] * 15
     repeats = [replace(one, repeat=2) for one in answered("".join(row[1] for row in rows))]
     third = [replace(one, repeat=3) for one in answered("".join(row[2] for row in rows))]
     first = answered("".join(row[0] for row in rows))
     asked = Baseline(path="", run={}, records=(*first, *repeats, *third))
-    assert known_discordance(asked)[0] == pytest.approx((1 / 3,))
-    assert known_discordance(replace(asked, records=tuple(first)))[0] == DISCORDANCES
+    assert chances.known_discordance(asked)[0] == pytest.approx((1 / 3,))
+    assert (
+        chances.known_discordance(replace(asked, records=tuple(first)))[0] == chances.DISCORDANCES
+    )
     records = [make_record(n, label=CORRECT, grade=CORRECT) for n in range(20)]
-    one = SimulatedSlice(make_slice("judged"), records, margin=0.1)
+    one = chances.SimulatedSlice(make_slice("judged"), records, margin=0.1)
     assert one.records(np.random.default_rng(1), 0.5, 2.0) == records
 
 
@@ -192,7 +185,9 @@ def clusters(count: int, name: str = "fact_id") -> set[tuple[str, ...]]:
 def said(rule: Threshold, count: int, *, baseline: bool = True) -> str:
     """Return the sentence on one rule of a slice with so many items."""
     dataset, own = make_dataset(make_slice("graded", rule)), {"bg": clusters(count)}
-    (line,) = power_lines(dataset, own, baseline=baseline, discordances=DISCORDANCES)
+    (line,) = chances.power_lines(
+        dataset, own, baseline=baseline, discordances=chances.DISCORDANCES
+    )
     return line
 
 
@@ -215,11 +210,11 @@ def test_a_margin_out_of_reach_is_named_before_anything_is_paid() -> None:
     pooled = Threshold(measure="drop", max=0.04, evidence="confident", pool=True)
     dataset = make_dataset(*slices, pooled=[pooled])
     apart = {"bg": clusters(60, "bg"), "pl": clusters(60, "pl")}
-    (line,) = power_lines(dataset, apart, baseline=True, discordances=DISCORDANCES)
+    (line,) = chances.power_lines(dataset, apart, baseline=True, discordances=chances.DISCORDANCES)
     assert line.startswith("d:* drop <= 0.04: 120")
     assert "120 independent pairs exclude" in line
     linked = {"bg": clusters(60), "pl": clusters(60)}
-    (line,) = power_lines(dataset, linked, baseline=True, discordances=DISCORDANCES)
+    (line,) = chances.power_lines(dataset, linked, baseline=True, discordances=chances.DISCORDANCES)
     assert "can never pass with 60 independent pairs" in line
 
 
@@ -229,14 +224,14 @@ def test_the_share_asked_until_decided_is_that_of_the_slowest_gate() -> None:
     bar = Threshold(measure="correct", min=0.5, evidence="sequential")
     slices = [graded_slice("en", drop), graded_slice("bg", drop, bar)]
     own = {language: clusters(600, language) for language in ("en", "bg")}
-    found = expected_shares(facts_dataset(*slices), own, baseline=True, discordance=0.1)
+    found = chances.expected_shares(facts_dataset(*slices), own, baseline=True, discordance=0.1)
     assert found["facts:bg"] == 1.0
     assert 0.1 < found["facts:en"] < 0.4
-    alone = expected_shares(facts_dataset(*slices), own, baseline=False, discordance=0.1)
+    alone = chances.expected_shares(facts_dataset(*slices), own, baseline=False, discordance=0.1)
     assert alone == {"facts:en": 0.0, "facts:bg": 1.0}
     narrow = replace(drop, max=0.05, pool=True)
     both = facts_dataset(*slices, pooled=(narrow,))
-    pooled = expected_shares(both, own, baseline=True, discordance=0.1)
+    pooled = chances.expected_shares(both, own, baseline=True, discordance=0.1)
     assert pooled["facts:en"] > found["facts:en"]
     scale = JudgeScale(youden=Estimate(value=0.8, low=0.6, high=0.9, n=80), basis="")
-    assert units_needed(drop, 600, 0.1, scale) > units_needed(drop, 600, 0.1)
+    assert chances.units_needed(drop, 600, 0.1, scale) > chances.units_needed(drop, 600, 0.1)

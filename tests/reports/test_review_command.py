@@ -16,18 +16,7 @@ from evaluators.kinds import kind_of
 from evaluators.ledger import Ledger
 from evaluators.rubric import load_rubric
 from reports.__main__ import main
-from reports.review.human_review import (
-    CONFLICTING,
-    UNDECIDED,
-    accept,
-    adjudication_notes,
-    at_most,
-    issue_picks,
-    labelled,
-    pick,
-    rubric_texts,
-    sheet_item,
-)
+from reports.review import human_review
 from reports.run.report import Report
 from reports.run.run_json import load_report
 from reports.run.transcripts import of_ledger
@@ -45,11 +34,11 @@ def run(folder: Path, letters: str = "ccccc") -> Path:
 
 
 def reasons(report: Report, sample: int = 0) -> dict[str, tuple[str, ...]]:
-    return {one.record.id: one.reasons for one in pick(report, sample)}
+    return {one.record.id: one.reasons for one in human_review.pick(report, sample)}
 
 
 def ids(path: Path) -> list[str]:
-    return [one.id for one in pick(load_report(path), 99)]
+    return [one.id for one in human_review.pick(load_report(path), 99)]
 
 
 def rated(ratings: Sequence[int]) -> Report:
@@ -84,24 +73,27 @@ def test_the_sample_is_drawn_by_the_seed_and_nothing_stands_twice() -> None:
     records[1] = replace(records[1], answer="[key masked]")
     records[2] = replace(records[2], adjudicated_by="Ана")
     made = run_of(records)
-    assert len(pick(made, 99)) == 28
-    drawn = [[one.id for one in pick(made, 5, seed)] for seed in (0, 0, 1)]
+    assert len(human_review.pick(made, 99)) == 28
+    drawn = [[one.id for one in human_review.pick(made, 5, seed)] for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert set(reasons(made, 5).values()) == {("sample",)}
-    assert adjudication_notes(made.records) == ["1 verdict by people (Ана)"]
+    assert human_review.adjudication_notes(made.records) == ["1 verdict by people (Ана)"]
     assert "1 verdict by people (Ана)" in made.notes
-    assert adjudication_notes([]) == []
+    assert human_review.adjudication_notes([]) == []
     records = [*answered("iiicc"), *answered("eeeeec")[5:]]
     records[3] = replace(records[3], votes=VOTES)
     made = run_of(records, baseline=run_of(answered("cccccc")), judge="a b")
-    picks = pick(made, 99)
+    picks = human_review.pick(made, 99)
     assert len(picks) == 6
-    assert at_most(picks, None) == at_most(picks, 6) == picks
-    assert [one.reasons for one in at_most(picks, 1)] == [("judges_differ",)]
-    three = at_most(picks, 3)
+    assert human_review.at_most(picks, None) == human_review.at_most(picks, 6) == picks
+    assert [one.reasons for one in human_review.at_most(picks, 1)] == [("judges_differ",)]
+    three = human_review.at_most(picks, 3)
     assert [one.reasons[0] for one in three] == ["flipped", "flipped", "judges_differ"]
     assert [one.probability for one in three] == [2 / 3, 2 / 3, 1.0]
-    assert len({tuple(one.id for one in at_most(picks, 3, seed)) for seed in range(9)}) > 1
+    assert (
+        len({tuple(one.id for one in human_review.at_most(picks, 3, seed)) for seed in range(9)})
+        > 1
+    )
 
 
 def test_a_person_is_no_judge_of_the_run(tmp_path: Path) -> None:
@@ -114,12 +106,12 @@ def test_a_person_is_no_judge_of_the_run(tmp_path: Path) -> None:
     assert [one.adjudicated_by for one in read] == ["Ана", "Ана", ""]
     part = graded_slice(kind=kind_of("judged"), thresholds=())
     records = [replace(one, label=CORRECT) for one in answered("cci")]
-    assert pick(run_of(records, facts_dataset(part, kind=kind_of("judged"))), 99) == ()
+    assert human_review.pick(run_of(records, facts_dataset(part, kind=kind_of("judged"))), 99) == ()
 
 
 def shown(report: Report) -> SheetItem:
-    (one,) = pick(report, 1)
-    return sheet_item(one, (one.question,))
+    (one,) = human_review.pick(report, 1)
+    return human_review.sheet_item(one, (one.question,))
 
 
 def test_the_sheet_hides_what_the_judge_said(tmp_path: Path) -> None:
@@ -155,17 +147,21 @@ def test_the_form_shows_the_rubric_that_the_judge_was_given(tmp_path: Path) -> N
     """A bundled one of this version from its file, another as it was sent; else none is shown."""
     bundled = load_rubric(RUBRICS / "simpleqa.en.yaml")
     part = graded_slice(rubric=bundled)
-    picks = pick(run_of(answered("c"), facts_dataset(part)), 1)
-    assert rubric_texts(picks, None) == {bundled.version: bundled.system}
-    assert bundled.system[:40] in issue_picks(tmp_path, picks)[0].read_text("utf-8")
+    picks = human_review.pick(run_of(answered("c"), facts_dataset(part)), 1)
+    assert human_review.rubric_texts(picks, None) == {bundled.version: bundled.system}
+    assert bundled.system[:40] in human_review.issue_picks(tmp_path, picks)[0].read_text("utf-8")
     for version in ("simpleqa.en@2#other", "../models@1#x", "own.en@1#x"):
         odd = facts_dataset(graded_slice(rubric=replace(bundled, version=version)))
-        assert rubric_texts(pick(run_of(answered("c"), odd), 1), None) == {}
+        assert (
+            human_review.rubric_texts(human_review.pick(run_of(answered("c"), odd), 1), None) == {}
+        )
     records = fill(tmp_path / "l", ["q"])
     asked = facts_dataset(graded_slice(rubric=replace(bundled, version="answer@1#c")))
     known = [replace(one, calls=records[0].calls) for one in answered("c")]
     with Ledger(tmp_path / "l", read_only=True) as ledger:
-        found = rubric_texts(pick(run_of(known, asked), 1), of_ledger(ledger))
+        found = human_review.rubric_texts(
+            human_review.pick(run_of(known, asked), 1), of_ledger(ledger)
+        )
     assert found == {"answer@1#c": LONG}
 
 
@@ -174,11 +170,11 @@ def test_what_was_asked_stands_beside_the_verdict(tmp_path: Path) -> None:
     texts = [text for text in HOSTILE if text.strip() and "sk-" not in text]
     records = answered("c" * len(texts))
     odd = [replace(r, question=text, answer=text) for r, text in zip(records, texts, strict=True)]
-    picks = pick(run_of(odd), 99)
-    issue_picks(tmp_path, picks)
+    picks = human_review.pick(run_of(odd), 99)
+    human_review.issue_picks(tmp_path, picks)
     items = load_issued(tmp_path / "sheet.json").items
     reviews = [review(one.id, "Ana", CORRECT) for one in picks]
-    given, _ = accept(reviews, "2026-11-21", items)
+    given, _ = human_review.accept(reviews, "2026-11-21", items)
     path = tmp_path / "adjudications.yaml"
     save_adjudications({one.digest: one for one in given}, path)
     assert load_adjudications(path) == {one.digest: one for one in given}
@@ -199,11 +195,11 @@ def test_only_what_reviewers_agree_on_is_accepted() -> None:
         review(f"c@{digest}", "A", "UNCLEAR"),
         review(f"d@{digest}#style", "A", "7"),
     ]
-    (one,), said = accept(reviews, "2026-11-21", items)
+    (one,), said = human_review.accept(reviews, "2026-11-21", items)
     assert (one.item, one.digest, one.label) == ("a", digest, CORRECT)
     assert (one.name, one.reason, one.date) == ("A, B", "fine indeed", "2026-11-21")
-    assert said[CONFLICTING] == ["b: A: CORRECT; B: INCORRECT"]
-    assert said[UNDECIDED] == ["c: unclear to A", "d: '7' is no verdict on an answer"]
+    assert said[human_review.CONFLICTING] == ["b: A: CORRECT; B: INCORRECT"]
+    assert said[human_review.UNDECIDED] == ["c: unclear to A", "d: '7' is no verdict on an answer"]
 
 
 def test_the_form_goes_beside_the_run_and_comes_back(tmp_path: Path, capsys: Captured) -> None:
@@ -251,13 +247,13 @@ def test_verdicts_become_labelled_items(tmp_path: Path, capsys: Captured) -> Non
     records = answered("cccccc")
     records[0] = replace(records[0], votes=VOTES)
     report = run_of(records, judge="a b")
-    picks = pick(report, 2)
+    picks = human_review.pick(report, 2)
     given = [Adjudication(item="x", digest=one.digest, label=CORRECT, name="Ana") for one in picks]
     by_digest = {one.digest: one for one in given}
-    (rows,) = labelled(report, by_digest, picks).values()
+    (rows,) = human_review.labelled(report, by_digest, picks).values()
     kept = [(row["picked_because"], row["picked_probability"]) for row in rows]
     assert sorted(kept) == [("judges_differ", "1"), ("sample", "0.4"), ("sample", "0.4")]
-    (unknown,) = labelled(report, by_digest).values()
+    (unknown,) = human_review.labelled(report, by_digest).values()
     assert not any("picked_because" in row for row in unknown)
     path, target = written(report, tmp_path / "run"), tmp_path / "adj.yaml"
     save_adjudications(by_digest, target)
@@ -290,7 +286,7 @@ def test_languages_and_scales_are_exported_apart(tmp_path: Path) -> None:
     row = json.loads((tmp_path / "out.en.rated.jsonl").read_text(encoding="utf-8"))
     assert (row["context"], row["label"], row["language"]) == ("Passage", "7", "en")
     read = {key: replace(one, label="YES") for key, one in load_adjudications(target).items()}
-    assert labelled(load_report(path), read) == {}
+    assert human_review.labelled(load_report(path), read) == {}
 
 
 def test_another_baseline_shows_other_flips(tmp_path: Path, capsys: Captured) -> None:
