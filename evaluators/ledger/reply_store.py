@@ -103,7 +103,8 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     def _look_up(self, keys: Sequence[str]) -> Sequence[StoredRow | None]:
         try:
-            found = self.store.read(f"{_FIND} FROM calls WHERE key IN ({rows.marks(keys)})", keys)
+            marks = ", ".join("?" * len(keys))
+            found = self.store.read(f"{_FIND} FROM calls WHERE key IN ({marks})", keys)
         except StoreError as error:
             if self._read_only and error.is_damage:
                 self._bad.update(keys)
@@ -187,7 +188,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         return {key: text for key, text in found if text is not None}
 
     def _documents(self, kind: str, keys: Collection[str] | None) -> list[rows.StoredDocument]:
-        among = "" if keys is None else f" AND key IN ({rows.marks(keys)})"
+        among = "" if keys is None else f" AND key IN ({', '.join('?' * len(keys))})"
         query = f"SELECT kind, key, text FROM documents WHERE kind = ?{among} ORDER BY key"
         try:
             found = self.store.read(query, (kind, *(keys or ()))) if keys is None or keys else []

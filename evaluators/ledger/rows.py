@@ -7,7 +7,7 @@ HMAC-SHA-256 (RFC 2104) over everything in the row, so that no part of a row fit
 import hmac
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -191,11 +191,6 @@ def _document_row(kind: str, key: str, said: str) -> StoredRow:
     """Return what is signed of a document, never a reply; at 0, because it may be replaced."""
     text = f"{REQUEST} {said}" if kind == REQUEST else said
     return StoredRow(key, SCHEMA, 0.0, kind, text, digest([kind, key, said]))
-
-
-def marks(values: Collection[object]) -> str:
-    """Return as many question marks as there are values, for an SQL list."""
-    return ", ".join("?" * len(values))
 
 
 Row = tuple[Any, ...]

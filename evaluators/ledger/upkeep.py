@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 from evaluators.core import Place, PostgresUrl, Price, Usage, UsageError
@@ -107,26 +107,21 @@ def take_unkept(store: Store, place: Place) -> Iterator[str]:
             if not stat.S_ISREG(file.st_mode) or (others and rows.VARIABLE not in os.environ):
                 yield f"{path} is not taken in: other users could have changed it"
                 continue
-            done = import_rows(store, path)
-            if not done.refused:
+            new, _, refused = import_rows(store, path)
+            if not refused:
                 path.unlink(missing_ok=True)
         except (OSError, rows.StoreError, UsageError, ValueError) as error:
             yield f"{path} is not taken in: {error}"
         else:
-            bad = f"; {len(done.refused)} refused: {done.refused[0]}" if done.refused else ""
-            yield f"{plural(done.new, 'row')} taken in from {path}{bad}"
+            bad = f"; {len(refused)} refused: {refused[0]}" if refused else ""
+            yield f"{plural(new, 'row')} taken in from {path}{bad}"
 
 
-class Imported(NamedTuple):
-    """How many rows an import added or knew, and where bad lines are, with what is wrong."""
+def import_rows(store: Store, path: Path) -> tuple[int, int, Sequence[str]]:
+    """Add what verifies in an exported file; what is there stays. Raises UsageError.
 
-    new: int
-    known: int
-    refused: Sequence[str]
-
-
-def import_rows(store: Store, path: Path) -> Imported:
-    """Add what verifies in an exported file; what is there stays. Raises UsageError."""
+    Returns how many rows are new or known, and where bad lines are, with what is wrong.
+    """
     signer = rows.Signer()
     new = known = 0
     refused: list[str] = []
@@ -147,13 +142,14 @@ def import_rows(store: Store, path: Path) -> Imported:
             else:
                 known += one.key in replies
                 replies.setdefault(one.key, one)
-        query = f"SELECT key FROM calls WHERE key IN ({rows.marks(replies) or 'NULL'})"
-        there = {key for (key,) in store.read(query, list(replies))}
+        marks = ", ".join("?" * len(replies)) or "NULL"
+        found = store.read(f"SELECT key FROM calls WHERE key IN ({marks})", list(replies))
+        there = {key for (key,) in found}
         added = [row for row in replies.values() if row.key not in there]
         marked = [(row.key,) for row in added]
         store.change([(Sql.INSERT, added), (Sql.MARK_IMPORTED, marked), (Sql.ADD_DOCUMENT, said)])
         new, known = new + len(added), known + len(there)
-    return Imported(new, known, refused)
+    return new, known, refused
 
 
 def _read_lines(path: Path) -> Iterator[bytes]:

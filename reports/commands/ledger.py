@@ -103,12 +103,12 @@ def import_(options: Options) -> int:
     """Add the rows of an exported file."""
     with closing(open_store(options.ledger)) as opened:
         say(sys.stderr, *opened.notes)
-        done = upkeep.import_rows(opened, options.file)
-    say(sys.stderr, *done.refused[:MAX_NAMED])
-    if len(done.refused) > MAX_NAMED:
-        say(sys.stderr, f"{plural(len(done.refused), 'bad line')}; the first {MAX_NAMED} are named")
-    say(sys.stdout, f"{done.new:,} new, {done.known:,} known, {len(done.refused):,} refused")
-    return REFUSED if done.refused else DONE
+        new, known, refused = upkeep.import_rows(opened, options.file)
+    say(sys.stderr, *refused[:MAX_NAMED])
+    if len(refused) > MAX_NAMED:
+        say(sys.stderr, f"{plural(len(refused), 'bad line')}; the first {MAX_NAMED} are named")
+    say(sys.stdout, f"{new:,} new, {known:,} known, {len(refused):,} refused")
+    return REFUSED if refused else DONE
 
 
 def prune(options: Options) -> int:

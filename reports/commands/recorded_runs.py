@@ -217,7 +217,14 @@ def merge(argv: Sequence[str]) -> int:
     parser.add_earlier()
     parser.add_to("a folder for the report of the whole", required=True)
     options = parser.parse_args(argv)
-    paths = dict.fromkeys(path for text in options.runs for path in _matched(text))
+    paths: dict[Path, None] = {}
+    for text in options.runs:
+        found = [text]
+        if glob.has_magic(text) and not Path(text).exists():  # without runs that others replaced
+            found = [run for run in sorted(glob.glob(text)) if not run.endswith(PREVIOUS)]  # noqa: PTH207
+        if not found:
+            raise UsageError(f"{text}: no report folder matches")
+        paths |= dict.fromkeys(map(Path, found))
     reports = [load_report(path) for path in paths]
     report = merged(reports, *_earlier(options, reports))
     return _say_decided(report, options.to, options.to, *paths)
@@ -236,16 +243,6 @@ def _say_decided(report: Report, to: Path | None, folder: Path, *runs: Path) -> 
     lines = *console.gates(report, folder), *saved, *then
     say(sys.stdout, *map(line, (*lines, report.decision.line)))
     return report.decision.code
-
-
-def _matched(text: str) -> list[Path]:
-    """Return the path itself, or what a pattern matches but for runs that another has replaced."""
-    if Path(text).exists() or not glob.has_magic(text):
-        return [Path(text)]
-    found = [Path(one) for one in sorted(glob.glob(text)) if not one.endswith(PREVIOUS)]  # noqa: PTH207
-    if not found:
-        raise UsageError(f"{text}: no report folder matches")
-    return found
 
 
 def promote(argv: Sequence[str]) -> int:
