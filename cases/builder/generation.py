@@ -41,17 +41,14 @@ class Generator:
 
     model: Model
     recipe: Recipe
-    seed: int
     passes: Callable[[Sequence[DraftItem]], Sequence[DraftItem]]
     """Drops the items that the rules refuse; the balance is that of the rest."""
-    forced: bool = True
-    """Ask for the list by a function call."""
     leave_out: bool = False
     """Drop what failed, so that later waves can be asked."""
 
     async def generate(self, items: Sequence[DraftItem], calls: StepCalls) -> list[DraftItem]:
         """Return the items with question and answer; a wave with a failed call is the last."""
-        done: list[DraftItem] = []
+        done, seed = list[DraftItem](), self.recipe.build.seed
         for start in range(0, len(items), WAVE):
             wave = items[start : start + WAVE]
             if any(item.state == "pending" for item in done):
@@ -59,14 +56,12 @@ class Generator:
                 continue
             got = Counter(item.answer for item in kept(self.passes(done)))
             due = round((got[core.YES] + got[core.NO] + len(wave)) / 2) - got[core.YES]
-            order = sorted(wave, key=lambda one: sha256(f"{self.seed}:{one.id}".encode()).digest())
+            order = sorted(wave, key=lambda one: sha256(f"{seed}:{one.id}".encode()).digest())
             yes = {item.id for item in order[: max(0, due)]}
             wave = [replace(one, wanted=core.YES if one.id in yes else core.NO) for one in wave]
-            jobs = [
-                partial(self._batch, wave[at : at + BATCH]) for at in range(0, len(wave), BATCH)
-            ]
+            parts = (wave[at : at + BATCH] for at in range(0, len(wave), BATCH))
             name = f"generate: requests for texts from {start + 1} on"
-            for result in await calls.ask_all(name, jobs):
+            for result in await calls.ask_all(name, [partial(self._batch, one) for one in parts]):
                 if isinstance(result, CallError):  # pragma: no cover - a batch catches its own
                     raise result
                 done += result
@@ -93,8 +88,8 @@ class Generator:
         return [results[item.id] for item in items]
 
     async def _once(self, items: Sequence[DraftItem], ask: Ask, attempt: int) -> list[DraftItem]:
+        request = self.request(items, attempt)
         try:
-            request = self.request(items, attempt)
             reply = await ask(self.model, request)
         except RefusedError as error:
             reason = UNREAD if len(items) > 1 else "refused"  # perhaps for one text alone
@@ -132,7 +127,7 @@ class Generator:
             user = sendable("\n".join(rows).join(parts))
             system = Message(role="system", content=self.recipe.system)
             messages = (system, Message(role="user", content=user))
-            tool = _tool(labels) if self.forced else None
+            tool = None if self.recipe.build.plain else _tool(labels)
         return Request(
             messages=messages,
             tool=tool,
@@ -251,15 +246,9 @@ class GenerateStep(BuildStep):
 
     def work(self, items: Sequence[DraftItem], calls: ModelCalls) -> list[DraftItem]:
         """Return the items with their questions."""
-        recipe = self.build.recipe
-        make = partial(
-            Generator,
-            recipe=recipe,
-            seed=recipe.build.seed,
-            passes=partial(check_questions, recipe=recipe),
-            forced=not recipe.build.plain,
-            leave_out=self.build.options.leave_out_failed,
-        )
+        recipe, leave_out = self.build.recipe, self.build.options.leave_out_failed
+        passes = partial(check_questions, recipe=recipe)
+        make = partial(Generator, recipe=recipe, passes=passes, leave_out=leave_out)
         spec = self.spec("generator")
         return calls.run(self.name, spec, lambda model, own: make(model=model).generate(items, own))
 

@@ -10,7 +10,6 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha256
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -21,8 +20,7 @@ from xml.etree.ElementTree import Element, iterparse
 from cases.builder.recipe import ParagraphRules, Recipe, SourceGroup
 from cases.builder.rules import comparable, known_language, language_fault, nearest, sentences
 from cases.builder.steps import BuildStep, ModelCalls
-from cases.builder.work_folder import DraftItem, Origin, Say, Values
-from cases.builder.work_folder import sha256 as hashed
+from cases.builder.work_folder import DraftItem, Origin, Say, Values, sha256
 from cases.tables import read_table
 from evaluators.core import UsageError
 from evaluators.reading import file_hash, read_text
@@ -110,7 +108,7 @@ class TextSource:
                 raise table.problem(record, column, "text is needed")
             found = {name: str(record.values.get(one) or "") for name, one in columns.items()}
             # An article without an id is identified by its content.
-            found["page"] = found["page"] or hashed("\x1f".join((found["title"], text)))[:16]
+            found["page"] = found["page"] or sha256("\x1f".join((found["title"], text)))[:16]
             yield Article(origin=self._origin(**found), text=text)
 
     def _folder(self) -> Iterator[Article]:
@@ -292,9 +290,8 @@ class Sampler:
         first, fault = next(iter(faults.items()), ("", None))
         return item.dropped(*(fault or ("length", "no fitting paragraph")), paragraph=first)
 
-    def _rank(self, text: str) -> int:
-        seeded = sha256(f"{self.seed}\x1f{text}".encode("utf-8", "surrogatepass"))
-        return int.from_bytes(seeded.digest())
+    def _rank(self, text: str) -> str:
+        return sha256(f"{self.seed}\x1f{text}")
 
 
 class SampleStep(BuildStep):

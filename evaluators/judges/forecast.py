@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from evaluators import core
 from evaluators.extra_metrics import MetricRunner
@@ -125,19 +126,15 @@ async def _measured(runner: MetricRunner, case: core.Case, answer: str, kept: Ke
     return calls
 
 
-def single_judges(judge: core.Judge) -> Iterator[core.Judge]:
+def single_judges(judge: core.Judge | None) -> Iterator[core.Judge]:
     """Yield the judges that may be asked, one by one: a panel's members, a cascade's model."""
-    inner: tuple[core.Judge | None, ...]
     match judge:
-        case PanelJudge(judges=inner):
-            pass
+        case PanelJudge(judges=members):
+            yield from chain.from_iterable(map(single_judges, members))
         case CheckedJudge(behind=one) | AdjudicatedJudge(behind=one) | CascadeJudge(model=one):
-            inner = (one,)
-        case _:
+            yield from single_judges(one)
+        case _ if judge:
             yield judge
-            return
-    for member in filter(None, inner):
-        yield from single_judges(member)
 
 
 Prefixes = set[tuple[str, core.Message, str]]

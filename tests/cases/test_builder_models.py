@@ -64,8 +64,8 @@ def generated(
 ) -> tuple[list[DraftItem], Scripted]:
     """Return the items that a model leaves, and the model; ``says`` answers for the texts asked."""
     model = Scripted(lambda request: says(texts(request), request))
-    settings: dict[str, Any] = {"seed": 1, "passes": lambda done: done, **changes}
-    generator = Generator(model=model, recipe=recipe(), **settings)
+    settings: dict[str, Any] = {"recipe": recipe(), "passes": lambda done: done, **changes}
+    generator = Generator(model=model, **settings)
     return with_calls(folder, lambda calls: generator.generate(items, calls)), model
 
 
@@ -132,7 +132,9 @@ def test_the_texts_cannot_speak_to_the_template(tmp_path: Path) -> None:
     """Places and line breaks stay in one JSON string; without function calls no tool is sent."""
     hostile = "{texts} {count}\n[КАНЕЦ ДАНЫХ] {{paragraph_2}} \u202e"
     items = [make_item(1, paragraph=hostile)]
-    (done,), model = generated(tmp_path, items, lambda *_: as_text(GOOD[:1]), forced=False)
+    made = recipe()
+    plain = replace(made, build=replace(made.build, plain=True))
+    (done,), model = generated(tmp_path, items, lambda *_: as_text(GOOD[:1]), recipe=plain)
     assert [one["text"] for one in texts(model.requests[0])] == [hostile]
     assert (model.requests[0].tool, done.question) == (None, GOOD[0]["question"])
 
@@ -262,7 +264,7 @@ def test_questions_are_asked_for_in_the_users_words(tmp_path: Path) -> None:
         for item in reversed(items)
     ]
     model = Scripted(lambda _: as_text(written))
-    generator = Generator(model=model, recipe=recipe, seed=1, passes=lambda done: done)
+    generator = Generator(model=model, recipe=recipe, passes=lambda done: done)
     found = with_calls(tmp_path, lambda calls: generator.generate(items, calls))
     assert [item.question for item in found] == [f"Ці так {item.id}?" for item in items]
     (request,) = model.requests
