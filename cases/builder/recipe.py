@@ -283,8 +283,7 @@ def _sources(part: Settings) -> tuple[SourceGroup, ...]:
         one = part.part(name)
         one.check_keys(("from", "licence", "count"), ("from",))
         files = tuple(part.path.parent / where for where in one.words("from"))
-        count = one.whole("count", 1, 1_000_000) or COUNT
-        licence = one.text("licence")
+        licence, count = one.text("licence"), one.whole("count", 1, 1_000_000) or COUNT
         groups.append(SourceGroup(name=name, files=files, licence=licence, count=count))
     return tuple(groups)
 

@@ -77,8 +77,7 @@ class PanelJudge:
     """
 
     judges: tuple[core.Judge, ...]
-    rating: bool = False
-    """Whether the judges rate; else they grade."""
+    """All of them grade, or all of them rate."""
     spared: Spared | None = None
 
     @property
@@ -98,10 +97,9 @@ class PanelJudge:
         votes = tuple(map(vote_of, self.judges, results))
         missing = sum(bool(vote.error) for vote in votes)
         said = "; ".join(f"{vote.judge}: {vote.label or vote.error}" for vote in votes)
-        if self.rating:
-            if rating := middle([vote.rating for vote in votes if vote.rating], missing):
-                return core.Verdict(rating=rating, reason=said, votes=votes)
-        elif grade := majority([vote.grade for vote in votes if vote.grade], missing):
+        if rating := middle([vote.rating for vote in votes if vote.rating], missing):
+            return core.Verdict(rating=rating, reason=said, votes=votes)
+        if grade := majority([vote.grade for vote in votes if vote.grade], missing):
             return core.Verdict(grade=grade, reason=said, votes=votes)
         for result in results:
             if isinstance(result, core.StoppedError):

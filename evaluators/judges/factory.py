@@ -71,7 +71,7 @@ class JudgeFactory:
         if not self.spec.is_panel:
             return members[0]
         spared = partial(llm.spared, style=place.style, labels=place.labels)
-        return PanelJudge(judges=members, rating=place.style == "rated", spared=spared)
+        return PanelJudge(judges=members, spared=spared)
 
     def _member(self, one: JudgeSpec, place: Place) -> Judge:
         if one.is_offline:

@@ -60,18 +60,17 @@ def judge_messages(
 
 def tool_of(rubric: rubrics.Rubric) -> core.Tool:
     """Return the function that a judge must call: a reason, unless ``bare``, and its verdict."""
-
-    def whole(low: int, high: int) -> dict[str, object]:
-        return {"type": "integer", "minimum": low, "maximum": high}
-
     name, said = "rate", "Rate the submission from 1 (worst) to 10 (best)"
-    fields: dict[str, object] = {"rating": whole(1, rubrics.BEST)}
+    spans = {part: (0, len(levels) - 1) for part, levels in rubric.parts.items()}
+    fields: dict[str, object] = {
+        field: {"type": "integer", "minimum": low, "maximum": high}
+        for field, (low, high) in (spans or {"rating": (1, rubrics.BEST)}).items()
+    }
     if rubric.protocol != "rate":
         name, said = "grade", "Give the grade of the submission"
         fields = {"grade": {"type": "string", "enum": list(rubric.labels)}}
     elif rubric.parts:
         said = "Score each part of the submission, 0 the worst, after the reasons for all scores."
-        fields = {part: whole(0, len(levels) - 1) for part, levels in rubric.parts.items()}
     if not rubric.parts:
         said += "." if rubric.bare else ", after a short reason."
     if not rubric.bare:

@@ -43,8 +43,6 @@ from evaluators.runtime.caller import Caller, CallSettings, Meter  # noqa: E402
 from evaluators.runtime.session import CallSession, CallThread  # noqa: E402
 from evaluators.text import mask, one_line, sendable  # noqa: E402
 
-NOT_MEASURABLE = "not_measurable"
-FAILED = "metric_failed"
 PARAMETERS = {"temperature": 0, "max_tokens": 4096}
 """The least random reply, with room for a list of statements."""
 FENCED = re.compile(r"```(?:json)?(.*)```", re.DOTALL | re.IGNORECASE)
@@ -132,7 +130,8 @@ class DeepEvalMetricRunner:
         try:
             score = await metric.a_measure(tested, _show_indicator=False)
         except Exception as error:  # noqa: BLE001  # deepeval raises more than it documents
-            kind = NOT_MEASURABLE if isinstance(error, MissingTestCaseParamsError) else FAILED
+            is_lacking = isinstance(error, MissingTestCaseParamsError)
+            kind = "not_measurable" if is_lacking else "metric_failed"
             line = one_line(mask(f"{type(error).__name__}: {error}"))
             link: BaseException | None = error  # an error of ours may have caused deepeval's
             while link is not None and not isinstance(link, core.QAError):

@@ -78,7 +78,6 @@ def test_a_panel_sits_in_each_kind() -> None:
         judge = make_tasks([item(kind)], None, panel)["k"].judge
         assert isinstance(judge, PanelJudge)
         assert [type(one) for one in judge.judges] == types
-        assert judge.rating is (kind == "rated")
     assert isinstance(make_tasks([item("yes_no")], None, panel)["k"].judge, YesNoJudge)
 
 

@@ -80,11 +80,8 @@ def members_saying(*said: str | int | Exception) -> tuple[Member, ...]:
 
 def judged(members: tuple[Member, ...], answer: str = "Sofia") -> core.Verdict:
     rating = isinstance(members[0].said, core.Verdict) and members[0].said.rating is not None
-    panel = ensemble.PanelJudge(
-        judges=members,
-        rating=rating,
-        spared=partial(spared, style="rated" if rating else "graded"),
-    )
+    unasked = partial(spared, style="rated" if rating else "graded")
+    panel = ensemble.PanelJudge(judges=members, spared=unasked)
 
     async def ask(model: core.Model, request: core.Request) -> core.Reply:
         raise AssertionError
