@@ -149,8 +149,9 @@ def make_forecast(
 ) -> Forecast:
     """Return the total of calls; ``specs`` and ``pricing`` are by SPEC.
 
-    ``prefixes`` holds those of earlier calls and receives those of these calls; None where no cache
-    can be relied on, as in batches.
+    ``prefixes`` holds those of earlier calls and receives those of these calls: the first writes
+    its prefix to the provider's cache, the others read it. None where no cache can be relied on,
+    as in batches.
     """
     total = Forecast()
     for call in calls:
@@ -164,25 +165,16 @@ def make_forecast(
         cost = cached = most = None
         if price is not None:
             longest = budget.longest_reply(spec, call.request, batch=prefixes is None)
-            cost = price.cost(tokens_in, tokens_out)
-            cached = _cached(call, price, (tokens_in, tokens_out), prefixes)
+            cost, caching = price.cost(tokens_in, tokens_out), dict[str, int]()
+            first, *rest = call.request.messages
+            shared = replace(call.request, messages=(first,))
+            held = round(budget.text_bytes(shared) / BYTES_PER_TOKEN)
+            if prefixes is not None and rest and held >= CACHEABLE_TOKENS:
+                prefix = (call.spec, first, call.request.tool.name if call.request.tool else "")
+                caching = {"read" if prefix in prefixes else "written": held}
+                prefixes.add(prefix)
+            cached = price.cost(tokens_in, tokens_out, **caching)
             most = price.most(budget.most_input_tokens(call.request), longest)
         total += Forecast(calls=1, tokens_in=tokens_in, tokens_out=tokens_out, cost=cost,
                           known=cost or 0.0, cached=cached, most=most)  # fmt: skip
     return total
-
-
-def _cached(
-    call: Call, price: budget.Pricing, tokens: tuple[int, int], prefixes: Prefixes | None
-) -> float:
-    """Return a call's cost if its provider reads its prefix from a cache, or writes it there."""
-    first, *rest = call.request.messages
-    shared = replace(call.request, messages=(first,))
-    held = round(budget.text_bytes(shared) / BYTES_PER_TOKEN)
-    if prefixes is None or not rest or held < CACHEABLE_TOKENS:
-        return price.cost(*tokens)
-    prefix = (call.spec, first, call.request.tool.name if call.request.tool else "")
-    if prefix in prefixes:
-        return price.cost(*tokens, read=held)
-    prefixes.add(prefix)
-    return price.cost(*tokens, written=held)
