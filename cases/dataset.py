@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from cases.labels import LabelReading
+from evaluators.answer_checks import CheckSpec, MetricSpec
 from evaluators.core import CORRECT, GRADES, Case, UsageError
-from evaluators.extra_metrics import CheckSpec, MetricSpec
 from evaluators.kinds import Cluster, ItemView, Kind
 from evaluators.rubric import Prompt, Rubric
 from evaluators.statistics.metrics import DROP, RISE, USAGE, counts_every_item

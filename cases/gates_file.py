@@ -7,8 +7,8 @@ from pathlib import Path
 from cases.config import DATASET_KEYS, FILE
 from cases.dataset import Dataset, Sampling, Slice, Threshold
 from cases.thresholds import check_shares, ranges_of, read_gates, read_pooled, read_sampling
+from evaluators.answer_checks import CHECK, GEVAL, METRICS
 from evaluators.core import UsageError
-from evaluators.extra_metrics import CHECK, GEVAL, METRICS
 from evaluators.kinds import KINDS
 from evaluators.reading import Map, Settings, load_settings
 from evaluators.statistics.metrics import DROP, LABEL_SHARE, RATE, RISE, Range, is_repeated

@@ -7,12 +7,11 @@ from functools import partial
 from cases.dataset import PlannedItem, Slice
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.core import Answerer, Case, Judge, Model, UsageError
-from evaluators.extra_metrics import MetricRunner
 from evaluators.judges.ensemble import AdjudicatedJudge, Adjudications, CheckedJudge
 from evaluators.judges.factory import JudgeFactory, Place
 from evaluators.judges.offline import YesNoJudge
 from evaluators.rubric import Style
-from evaluators.runtime.engine import Task
+from evaluators.runtime.engine import MetricRunner, Task
 
 
 def make_tasks(

@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from cases.dataset import AUDIT_SHARE, Dataset, Evidence, Fail, Sampling, Slice, Threshold
-from evaluators.answer_checks import load_check, schema_text
+from evaluators import answer_checks
+from evaluators.answer_checks import CHECK, FIELDS, GEVAL, METRICS, CheckSpec, MetricSpec
 from evaluators.core import UsageError
-from evaluators.extra_metrics import CHECK, FIELDS, GEVAL, METRICS, CheckSpec, MetricSpec
 from evaluators.kinds import Kind
 from evaluators.reading import Settings, Word, problem
 from evaluators.statistics import metrics as metric_rules
@@ -215,10 +215,10 @@ def _check(part: Settings) -> CheckSpec:
     if needed and not text:
         raise part.problem(key=needed, what=f"missing; check {check} needs it")
     if needed == "schema":
-        text = schema_text(part.path.parent / text)
+        text = answer_checks.schema_text(part.path.parent / text)
     made = CheckSpec(name=name, check=check, text=text)
     try:
-        load_check(made)
+        answer_checks.load_check(made)
     except UsageError as error:
         raise part.problem(needed or "check", str(error)) from None
     return made

@@ -18,8 +18,8 @@ import yaml
 
 from cases.config import DATASET_KEYS, LABEL_KEYS, LANGUAGE_KEYS
 from cases.thresholds import BAR_KEYS, CHANGE_KEYS, CHECK_KEYS, GEVAL_KEYS
+from evaluators.answer_checks import METRICS as DEEPEVAL
 from evaluators.command_line import PROGRAMS
-from evaluators.extra_metrics import METRICS as DEEPEVAL
 from evaluators.models.catalogue import KNOWN, KNOWN_HTTP
 from evaluators.statistics.metrics import METRICS, USAGE
 from reports.gates.decide import INCONCLUSIVE

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from statistics import median_low
 
 from evaluators import core
-from evaluators.answer_checks import score
-from evaluators.extra_metrics import CheckSpec
+from evaluators.answer_checks import CheckSpec, score
 from evaluators.judge_spec import BEFORE
 from evaluators.kinds import ItemView
 from evaluators.replies.labels import content_free

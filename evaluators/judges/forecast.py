@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from evaluators import core
-from evaluators.extra_metrics import MetricRunner
 from evaluators.judges.ensemble import AdjudicatedJudge, CascadeJudge, CheckedJudge, PanelJudge
 from evaluators.models.spec import Spec
 from evaluators.runtime import budget
-from evaluators.runtime.engine import Task
+from evaluators.runtime.engine import MetricRunner, Task
 from evaluators.text import request_key
 
 BYTES_PER_TOKEN = 3.5

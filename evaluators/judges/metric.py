@@ -31,7 +31,7 @@ from deepeval.test_case import LLMTestCase, SingleTurnParams  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
 from evaluators import core  # noqa: E402
-from evaluators.extra_metrics import METRICS, MetricSpec  # noqa: E402
+from evaluators.answer_checks import METRICS, MetricSpec  # noqa: E402
 from evaluators.judge_spec import PanelSpec  # noqa: E402
 from evaluators.judges.factory import Place, connect_judges, rubric_for  # noqa: E402
 from evaluators.judges.llm import ask_until_read  # noqa: E402

@@ -5,21 +5,21 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from evaluators import core
+from evaluators.answer_checks import MetricSpec
 from evaluators.core import CallError, Outcome, StoppedError, Verdict
-from evaluators.extra_metrics import MetricResults, MetricRunner, measure_all
 from evaluators.judge_spec import returned_names
 from evaluators.ledger import LedgerError
 from evaluators.runtime.caller import Caller, Meter
 from evaluators.runtime.limits import BAD_REQUEST
 from evaluators.runtime.outcomes import BEAT_SECONDS, OutcomeStore, OutcomeWriter, Status
 from evaluators.runtime.schedule import Schedule
-from evaluators.text import travelling
+from evaluators.text import mask, one_line, travelling
 from evaluators.user_code import NOTE_WORK, in_thread
 
 POST_SECONDS = 0.005  # for which outcomes are collected before they are posted together
@@ -49,6 +49,51 @@ def stopped(key: str) -> Outcome:
     """Return the outcome of an item that is not asked."""
     message = "not asked: no further item could change the gates of its slice"
     return Outcome(key=key, state="stopped", kind=DECIDED, message=message)
+
+
+class MetricRunner(Protocol):
+    """Gives an answer a number from 0 to 1 in addition to its verdict."""
+
+    @property
+    def spec(self) -> MetricSpec:
+        """The metric."""
+
+    async def measure(self, case: core.Case, answer: str, ask: core.Ask) -> float:
+        """Return the number. Raises CallError or JudgeError if there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricResults:
+    """The extra metrics of one answer."""
+
+    values: Mapping[str, float | None] = field(default_factory=dict)
+    """By the metric's name; None for those in ``unmeasured``."""
+    unmeasured: Mapping[str, str] = field(default_factory=dict)
+    """The errors, by the metric's name."""
+    failure: str = ""
+    """Why the ledger keeps no further reply, else empty."""
+
+
+async def measure_all(
+    metric_runners: Sequence[MetricRunner], case: core.Case, answer: str, ask: core.Ask
+) -> MetricResults:
+    """Return every metric of an answer; one that fails does not affect the others."""
+    asked = (runner.measure(case, answer, ask) for runner in metric_runners)
+    found = await asyncio.gather(*asked, return_exceptions=True)
+    values, unmeasured, failure = dict[str, float | None](), dict[str, str](), ""
+    for runner, result in zip(metric_runners, found, strict=True):
+        name = runner.spec.name
+        values[name] = None if isinstance(result, BaseException) else result
+        if isinstance(result, CallError | core.JudgeError):
+            unmeasured[name] = f"{result.kind}: {result}"
+        elif isinstance(result, Exception):
+            kind = "internal"
+            if isinstance(result, LedgerError):
+                kind, failure = "ledger", str(result)
+            unmeasured[name] = f"{kind}: {one_line(mask(f'{type(result).__name__}: {result}'))}"
+        elif isinstance(result, BaseException):
+            raise result
+    return MetricResults(values=values, unmeasured=unmeasured, failure=failure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

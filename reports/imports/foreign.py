@@ -14,8 +14,8 @@ from cases.dataset import Dataset, Slice, Threshold
 from cases.gates_file import GatesFile, with_gates
 from cases.labels import BITS, WORDS, Scale
 from cases.tables import read_table
+from evaluators.answer_checks import MetricSpec
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, State, UsageError
-from evaluators.extra_metrics import MetricSpec
 from evaluators.kinds import GRADED, JUDGED, NOT_CORRECT
 from evaluators.output import plural
 from evaluators.reading import MAX_BYTES, read_text

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cases.dataset import Evidence, Slice, Threshold
-from evaluators.extra_metrics import CHECK
+from evaluators.answer_checks import CHECK
 from evaluators.output import plural
 from evaluators.statistics import metrics
 from evaluators.statistics.count_table import PREMISE, worst_case_fills

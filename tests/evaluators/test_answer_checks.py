@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators import user_code
-from evaluators.answer_checks import WORDING_METRICS, Score, load_check, score
+from evaluators.answer_checks import WORDING_METRICS, CheckSpec, Score, load_check, score
 from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError, Verdict
-from evaluators.extra_metrics import CheckSpec
 from evaluators.judges.ensemble import CheckedJudge
 from evaluators.judges.offline import OverlapRater
 from tests.support.fixtures import Patch

@@ -25,8 +25,8 @@ from cases.dataset import Threshold
 from cases.gates_file import load_gates, with_gates
 from cases.tasks import metric_runners
 from evaluators import core
+from evaluators.answer_checks import METRICS, MetricSpec
 from evaluators.answerers import PromptedAnswer, RecordedAnswer
-from evaluators.extra_metrics import METRICS, MetricResults, MetricRunner, MetricSpec, measure_all
 from evaluators.judges.forecast import Call, calls_ahead
 from evaluators.judges.metric import QUIET, JudgeMetric, JudgeSession, metric_runners_of, read_text
 from evaluators.judges.offline import OverlapRater
@@ -34,7 +34,7 @@ from evaluators.ledger import LedgerError
 from evaluators.replies.readers import Invalid
 from evaluators.rubric import encode
 from evaluators.runtime.caller import CallSettings
-from evaluators.runtime.engine import Task
+from evaluators.runtime.engine import MetricResults, MetricRunner, Task, measure_all
 from evaluators.text import request_key
 from reports.run.run_json import dump_datasets, load_datasets
 from tests.conftest import ROOT, Project

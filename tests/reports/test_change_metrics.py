@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases.dataset import PlannedItem, Threshold
+from evaluators.answer_checks import MetricSpec
 from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES, Outcome
-from evaluators.extra_metrics import MetricSpec
 from reports.compare.differences import differences
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
