@@ -1,7 +1,7 @@
 """The nouns of the suite: cases, requests, replies, verdicts, outcomes, ledger places, errors."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, Self
@@ -76,11 +76,9 @@ class Usage(Summed):
     cache_read_tokens: int = 0
     """Of the input tokens, those in the provider's cache."""
 
-    @property
-    def is_counted(self) -> bool:
-        """Whether a server counted tokens; otherwise the cost is unknown too."""
-        return bool(self.input_tokens or self.output_tokens)
 
+RECORDED = "recorded"
+"""Names the answers in the data file, where a model's SPEC may stand."""
 
 CORRECT, INCORRECT, NOT_ATTEMPTED = "CORRECT", "INCORRECT", "NOT_ATTEMPTED"
 GRADES = (CORRECT, INCORRECT, NOT_ATTEMPTED)
@@ -311,6 +309,82 @@ class Model(Protocol):
 
 Ask = Callable[[Model, Request], Awaitable[Reply]]
 """Put a request to a model through the engine: ledger first, then the network, with retries."""
+
+
+LEXICAL = "lexical"
+PYTHON = "python:"
+"""Begins the SPEC of the user's own judge: ``python:MODULE:CLASS``."""
+
+BEFORE = "+"
+"""Separates rules from the model that judges what they do not settle."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSpec:
+    """One judge: ``rules`` that ask no model, a ``model``'s SPEC, or rules before a model."""
+
+    rules: str = ""
+    model: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the judge of a SPEC; a plus sign may also be part of a model's name."""
+        head, plus, rest = text.partition(BEFORE)
+        are_rules = head == LEXICAL or head.startswith(PYTHON)
+        if are_rules and not plus:
+            return cls(rules=text)
+        return cls(rules=head, model=rest) if rest and are_rules else cls(model=text)
+
+    @property
+    def name(self) -> str:
+        """The SPEC."""
+        return BEFORE.join(part for part in (self.rules, self.model) if part)
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether it never asks a model."""
+        return not self.model
+
+    @property
+    def is_cascade(self) -> bool:
+        """Whether its rules settle what they are sure of before its model is asked."""
+        return bool(self.rules and self.model)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PanelSpec:
+    """One judge, or several that vote: in a record their SPECs, separated by spaces."""
+
+    members: tuple[JudgeSpec, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The members' SPECs."""
+        return tuple(member.name for member in self.members)
+
+    @property
+    def is_panel(self) -> bool:
+        """Whether several judges vote."""
+        return len(self.members) > 1
+
+    @property
+    def is_cascade(self) -> bool:
+        """Whether the only judge is rules before a model."""
+        return not self.is_panel and self.members[0].is_cascade
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether no member ever asks a model."""
+        return all(one.is_offline for one in self.members)
+
+    def models(self) -> tuple[str, ...]:
+        """Return the SPECs of all models that may be asked, each once."""
+        return tuple(dict.fromkeys(one.model for one in self.members if one.model))
+
+
+def parse_judges(texts: Sequence[str]) -> PanelSpec:
+    """Return the judges of ``--judge``, given once or more often."""
+    return PanelSpec(members=tuple(map(JudgeSpec.parse, texts)))
 
 
 class Judge(Protocol):

@@ -10,7 +10,6 @@ from statistics import median_low
 
 from evaluators import core
 from evaluators.answer_checks import CheckSpec, score
-from evaluators.judge_spec import BEFORE
 from evaluators.kinds import ItemView
 from evaluators.replies.labels import content_free
 from evaluators.statistics.metrics import FAILED, PASSED
@@ -126,7 +125,7 @@ class CascadeJudge:
     @property
     def spec(self) -> str:
         """Both SPECs, for instance ``lexical+openai:NAME``."""
-        return f"{self.rules.spec}{BEFORE}{self.model.spec}"
+        return f"{self.rules.spec}{core.BEFORE}{self.model.spec}"
 
     async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
         """Return the rules' verdict if sure, else the model's; ``votes`` has who decided first."""

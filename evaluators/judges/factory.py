@@ -6,8 +6,7 @@ from functools import partial
 from itertools import combinations
 from pathlib import Path
 
-from evaluators.core import GRADES, Judge, Model, UsageError
-from evaluators.judge_spec import BEFORE, LEXICAL, PYTHON, JudgeSpec, PanelSpec
+from evaluators.core import GRADES, LEXICAL, PYTHON, Judge, JudgeSpec, Model, PanelSpec, UsageError
 from evaluators.judges import llm
 from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
 from evaluators.judges.lexical.tables import own_files
@@ -58,7 +57,7 @@ class JudgeFactory:
     @property
     def name(self) -> str:
         """The SPECs of the judges, with a space between them."""
-        return self.spec.name
+        return " ".join(self.spec.names)
 
     @property
     def first_model(self) -> Model | None:
@@ -125,7 +124,7 @@ def resolve_judges(spec: PanelSpec, catalogue: Mapping[str, Spec] | None = None)
         except UsageError as problem:
             raise UsageError(
                 f"--judge: {problem}; offline: {LEXICAL}; before a model: "
-                f"{LEXICAL}{BEFORE}SPEC; rules of your own: {PYTHON}MODULE:CLASS"
+                f"{LEXICAL}+SPEC; rules of your own: {PYTHON}MODULE:CLASS"
             ) from None
     return found
 

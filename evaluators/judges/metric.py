@@ -32,7 +32,6 @@ from pydantic import BaseModel  # noqa: E402
 
 from evaluators import core  # noqa: E402
 from evaluators.answer_checks import METRICS, MetricSpec  # noqa: E402
-from evaluators.judge_spec import PanelSpec  # noqa: E402
 from evaluators.judges.factory import Place, connect_judges, rubric_for  # noqa: E402
 from evaluators.judges.llm import ask_until_read  # noqa: E402
 from evaluators.models.spec import require_key  # noqa: E402
@@ -184,7 +183,7 @@ class JudgeSession(CallThread):
     def __init__(self, judge: str, settings: CallSettings | None = None) -> None:
         self.name, self.settings = judge, settings or CallSettings()
         key_of = (lambda spec: None) if self.settings.replay else require_key
-        self.judges = made = connect_judges(PanelSpec.parse(judge), key_of)
+        self.judges = made = connect_judges(core.parse_judges(judge.split(" ")), key_of)
         super().__init__(CallSession(made.models, made.specs, self.settings, "max_cost"))
 
 

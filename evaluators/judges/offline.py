@@ -13,7 +13,6 @@ from functools import cache
 from typing import ClassVar
 
 from evaluators import core
-from evaluators.judge_spec import LEXICAL, PYTHON
 from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.lexical.tables import read, tables, within_limit
 from evaluators.replies.readers import Invalid, read_yes_no
@@ -24,7 +23,7 @@ from evaluators.user_code import load_named, off_the_loop
 
 def offline_judge(name: str, style: Style, labels: Sequence[str] = core.GRADES) -> core.Judge:
     """Return the judge that ``--judge`` knows by this name. Raises UsageError."""
-    if name != LEXICAL:
+    if name != core.LEXICAL:
         load_class(name)
         return PythonJudge(spec=name, style=style, labels=tuple(labels))
     if style == "rated":
@@ -34,13 +33,13 @@ def offline_judge(name: str, style: Style, labels: Sequence[str] = core.GRADES) 
 
 def can_settle(name: str, style: Style, labels: Sequence[str]) -> bool:
     """Return whether rules may decide before a model: not ratings, and ``lexical`` only grades."""
-    return style == "graded" and (name != LEXICAL or tuple(labels) == core.GRADES)
+    return style == "graded" and (name != core.LEXICAL or tuple(labels) == core.GRADES)
 
 
 @cache
 def load_class(name: str) -> type:
     """Return the class of ``python:MODULE:CLASS``. Raises UsageError for one that cannot judge."""
-    _, found = load_named(name.removeprefix(PYTHON), f"--judge {name}", "class")
+    _, found = load_named(name.removeprefix(core.PYTHON), f"--judge {name}", "class")
     if not inspect.isclass(found):
         raise core.UsageError(f"--judge {name}: no class, and a judge is one; give its name")
     if not inspect.iscoroutinefunction(getattr(found, "judge", None)):

@@ -5,7 +5,7 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -13,7 +13,6 @@ from typing import Protocol
 from evaluators import core
 from evaluators.answer_checks import MetricSpec
 from evaluators.core import CallError, Outcome, StoppedError, Verdict
-from evaluators.judge_spec import returned_names
 from evaluators.ledger import LedgerError
 from evaluators.runtime.caller import Caller, Meter
 from evaluators.runtime.limits import BAD_REQUEST
@@ -43,6 +42,14 @@ class Stopping(Protocol):
 
     def note(self, outcome: Outcome) -> Collection[str]:
         """Note how an item ended; return the keys of those that need no longer be asked."""
+
+
+def returned_names(spec: str, models: Mapping[str, str]) -> str:
+    """Return a judge's SPEC with its models' names by their providers, by SPEC where asked."""
+    return " ".join(
+        replace(one, model=models[one.model]).name if one.model in models else one.name
+        for one in core.parse_judges(spec.split(" ")).members
+    )
 
 
 def stopped(key: str) -> Outcome:

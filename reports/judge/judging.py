@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from cases.dataset import Dataset, Slice
-from evaluators.judge_spec import LEXICAL, JudgeSpec, PanelSpec
+from evaluators.core import LEXICAL, JudgeSpec, PanelSpec, parse_judges
 from evaluators.judges.lexical.tables import has_tables
 from evaluators.kinds import Cluster
 from evaluators.statistics.intervals import UNDEFINED, Estimate, clustered_rate, wilson
@@ -34,7 +34,7 @@ def judging(
         one.key for one in decided if len({vote.label for vote in one.votes if vote.label}) > 1
     )
     deciders = Counter("people" if one.adjudicated_by else one.judge for one in decided)
-    cascade = PanelSpec.parse(judge).is_cascade
+    cascade = parse_judges(judge.split(" ")).is_cascade
     measured = {name for one in calibrations if is_measured(one) for name in one.graders}
     return Judging(
         graded=len(decided),
@@ -55,7 +55,7 @@ def judging_notes(
     found: Judging, judge: str, slices: Collection[Slice], datasets: Sequence[Dataset]
 ) -> list[str]:
     """Return what votes and labelled items say of the judge of the slices run, a line each."""
-    judges = PanelSpec.parse(judge)
+    judges = parse_judges(judge.split(" "))
     waived = {one.name for one in datasets if one.judge_unmeasured and not judges.is_offline}
     why = "no labelled items measure its judge, and its dataset.yaml says that the gates decide"
     waivers = {
@@ -89,7 +89,7 @@ def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
 
 def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> RulesAudit | None:
     """Return what a cascade's audit showed, with Wilson's interval over clusters; else None."""
-    judges = PanelSpec.parse(judge)
+    judges = parse_judges(judge.split(" "))
     judged = [(part, one) for part, one in records if one.is_graded and one.votes]
     if not judges.is_cascade or not judged:
         return None
@@ -129,7 +129,7 @@ def panels(
     records: Sequence[tuple[Slice, Sequence[Record]]], judge: str
 ) -> tuple[PanelAgreement, ...]:
     """Return a panel's agreement on each slice, of which ``records`` has the records."""
-    members = PanelSpec.parse(judge).names
+    members = parse_judges(judge.split(" ")).names
     if len(members) < 2:
         return ()
     found = []

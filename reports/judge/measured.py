@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cases.dataset import Dataset, Slice
 from cases.labels import CONSTRUCTED, raters
 from cases.plan import Labelled, rates
-from evaluators.answerers import RECORDED
-from evaluators.core import Outcome
-from evaluators.judge_spec import PanelSpec
+from evaluators.core import RECORDED, Outcome, parse_judges
 from evaluators.kinds import is_right
 from evaluators.output import plural
 from evaluators.statistics.agreement import alpha_of, kappas
@@ -54,7 +52,7 @@ def measured_among(
     elsewhere = {name for one in outside for name in one.graders}
     slices = [one for part in datasets for one in part.slices.values() if one.name in records]
     graded = [one for one in slices if one.kind.by_rubric and one.name not in elsewhere]
-    offline = PanelSpec.parse(judge).is_offline
+    offline = parse_judges(judge.split(" ")).is_offline
     found = []
     for one in (one for one in slices if not one.kind.answered and not one.attacks):
         rubric = one.rubric
@@ -266,7 +264,7 @@ def distrust(
     Rules may decide unmeasured unless labels are required; a model only if that is waived.
     """
     own = [one for one in calibrations if slice_.name in one.graders]
-    offline = PanelSpec.parse(judge).is_offline
+    offline = parse_judges(judge.split(" ")).is_offline
     blocks = next((one.blocks for one in own if one.blocks), "")
     if blocks and offline:
         return f"{blocks}; name a model as the judge (--judge)"

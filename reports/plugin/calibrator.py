@@ -11,8 +11,7 @@ from cases.config import FILE, load_dataset, with_items
 from cases.dataset import Dataset, Plan
 from cases.plan import BUNDLED_LABELS, Labelled, gated, labelled_for
 from cases.tasks import make_tasks
-from evaluators.core import Outcome
-from evaluators.judge_spec import parse_judges
+from evaluators.core import Outcome, parse_judges
 from evaluators.judges.factory import JudgeFactory
 from evaluators.runtime.engine import Task
 from reports.judge.measured import CALIBRATION_OFF, calibrate, distrust, unmeasured

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.answerers import RECORDED
-from evaluators.core import UsageError
-from evaluators.judge_spec import parse_judges
+from evaluators.core import RECORDED, UsageError, parse_judges
 from evaluators.models import load
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, parse

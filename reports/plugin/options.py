@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from cases.dataset import Plan, Selection, SliceFile, parse_shard
-from evaluators.answerers import RECORDED
 from evaluators.command_line import REMOVED, CommandParser, removed
-from evaluators.core import Place, UsageError, read_place
+from evaluators.core import RECORDED, Place, UsageError, read_place
 from evaluators.kinds import JUDGED
 from evaluators.models.spec import KEY_ENV, MODELS_FILE, read_key_names
 from evaluators.reading import load_settings, project_settings

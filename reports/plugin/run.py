@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cases.dataset import Plan, Shards
 from cases.plan import Labelled
 from cases.tasks import make_tasks
-from evaluators.answerers import RECORDED
-from evaluators.core import Model, Outcome, UsageError
-from evaluators.judge_spec import LEXICAL, PanelSpec, parse_judges
+from evaluators.core import LEXICAL, RECORDED, Model, Outcome, PanelSpec, UsageError, parse_judges
 from evaluators.judges.ensemble import FILE, Adjudications
 from evaluators.judges.factory import JudgeFactory, address, check_panel, resolve_judges
 from evaluators.judges.lexical.tables import own_files

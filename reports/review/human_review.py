@@ -10,8 +10,7 @@ from typing import Any
 from cases.dataset import Slice
 from cases.review.reviews import ABOUT, IssuedItem, Review, issue, settle
 from cases.review.sheet import UNCLEAR, Question, Sheet, SheetItem, draw, verdict_question
-from evaluators.core import NO, UNANSWERED, YES, Verdict
-from evaluators.judge_spec import PanelSpec
+from evaluators.core import NO, UNANSWERED, YES, Verdict, parse_judges
 from evaluators.judges.ensemble import Adjudication, Adjudications, answer_digest
 from evaluators.judges.factory import RUBRICS
 from evaluators.output import plural
@@ -121,7 +120,7 @@ def _answers(report: Report) -> Iterator[Pick]:
 
 def _reasons(record: Record, part: Slice, judge: str, *, flipped: bool) -> Iterator[str]:
     if record.is_disputed:
-        yield "judges_differ" if PanelSpec.parse(judge).is_panel else "audit_differs"
+        yield "judges_differ" if parse_judges(judge.split(" ")).is_panel else "audit_differs"
     if record.outcome == "error":  # there is an answer: it was the judge that failed
         yield "no_verdict"
     if flipped:

@@ -11,9 +11,7 @@ from pathlib import Path
 
 from cases.dataset import Plan, PlannedItem, Selection, Slice
 from evaluators.answer_checks import version_of
-from evaluators.answerers import RECORDED
-from evaluators.core import Outcome
-from evaluators.judge_spec import LEXICAL, PanelSpec, known_names
+from evaluators.core import LEXICAL, RECORDED, Outcome, parse_judges
 from evaluators.judges.ensemble import Adjudications
 from evaluators.text import mask, one_line
 from reports.run.evidence import AuditPlan
@@ -197,7 +195,7 @@ def changed_requests(slice_: Slice, baseline: Baseline, judge: str, origin: obje
     """Return what is sent to a judge, texts apart, and changed; ``origin`` is the new run's."""
     by_judge = slice_.kind.by_rubric or not slice_.kind.answered
     words = f"{LEXICAL}:{slice_.language}"
-    for spec in (words, *PanelSpec.parse(judge).models()) if by_judge else ():
+    for spec in (words, *parse_judges(judge.split(" ")).models()) if by_judge else ():
         was, is_ = (inner(one, "sent", spec) for one in (baseline.run.get("provenance"), origin))
         if was != is_ and (spec == words or (was and is_)):
             return f"what is sent to the judge {spec} changed: {_moved(was, is_)}"
@@ -219,7 +217,7 @@ def changed_origin(baseline: Baseline, model: str, judge: str, origin: object) -
     if was and is_ and was != is_:
         yield f"what is sent to the model changed, not the model alone: {_moved(was, is_)}"
     asked = [former] if former != RECORDED else []
-    asked += [one for one in PanelSpec.parse(judge).models() if one != former]
+    asked += [one for one in parse_judges(judge.split(" ")).models() if one != former]
     says = isinstance(origin, Mapping) and "sent" in origin
     if says and (unknown := [one for one in asked if not inner(before, "sent", one)]):
         yield f"the {baseline.role} does not say what parameters {', '.join(unknown)} had"
@@ -240,3 +238,14 @@ def _judges(records: Sequence[Record], spec: str) -> set[str]:
     """Return who graded, as providers name them; nobody where no model was asked."""
     names = {record.judge for record in records if record.result}
     return {one for name in names for one in known_names(name, spec)}
+
+
+def known_names(name: str, spec: str) -> frozenset[str]:
+    """Return the members of a judge that were asked, by their providers' names.
+
+    ``name`` comes from ``returned_names(spec)``: a member that is the same in both was not asked.
+    """
+    members, asked = name.split(" "), spec.split(" ")
+    if len(members) != len(asked):
+        return frozenset({name})
+    return frozenset(one for one, two in zip(members, asked, strict=True) if one != two)

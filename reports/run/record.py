@@ -163,6 +163,7 @@ _OF_OUTCOME = ("answer", "model", "judge", "measures", "calls")
 def make_record(item: PlannedItem, outcome: Outcome) -> Record:
     """Return the record of a planned item that ended in this outcome."""
     verdict, usage, own = outcome.verdict or Verdict(), outcome.usage, outcome.answering
+    counted = own.input_tokens or own.output_tokens  # if no server counts, no cost is known either
     scores = item.slice.rubric.scores if item.slice.rubric else {}
     parts = (item.case, _OF_CASE), (verdict, _OF_VERDICT), (outcome, _OF_OUTCOME)
     shared: Any = {name: getattr(part, name) for part, names in parts for name in names}
@@ -177,9 +178,9 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
         seconds=round(usage.seconds, 3),
         cached_tokens=usage.cache_read_tokens,
         answer_seconds=round(own.seconds, 6) if own.seconds else None,
-        answer_tokens_in=own.input_tokens if own.is_counted else None,
-        answer_tokens_out=own.output_tokens if own.is_counted else None,
-        answer_cost=own.cost if own.is_counted or own.cost else None,
+        answer_tokens_in=own.input_tokens if counted else None,
+        answer_tokens_out=own.output_tokens if counted else None,
+        answer_cost=own.cost if counted or own.cost else None,
         **shared,
     )
     return safe(record)

@@ -24,7 +24,7 @@ import numpy as np
 from cases.dataset import Plan, Selection
 from cases.plan import make_plan
 from cases.tasks import make_tasks
-from evaluators.answerers import RECORDED
+from evaluators.core import RECORDED
 from evaluators.judges.forecast import Forecast, calls_ahead, make_forecast
 from evaluators.output import markdown_table
 from evaluators.runtime.budget import pricing_of

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators import core
-from evaluators.judge_spec import known_names, returned_names
 from evaluators.judges import ensemble
 from evaluators.judges.lexical.judge import LexicalJudge
 from evaluators.judges.llm import RubricJudge, spared
 from evaluators.replies.labels import LONGEST
+from evaluators.runtime.engine import returned_names
+from reports.run.baseline import known_names
 from tests.support.scripted import Scripted, complete, make_case, make_rubric
 from tests.support.tables import tabled
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import Case, JudgeError, Reply
-from evaluators.judge_spec import parse_judges
+from evaluators.core import Case, JudgeError, Reply, parse_judges
 from evaluators.judges.factory import Place, connect_judges
 from evaluators.judges.offline import OverlapRater, offline_judge, rate
 from evaluators.rubric import Style

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.command_line import REMOVED, VALUED, CommandParser, removed
-from evaluators.core import UsageError
-from evaluators.judge_spec import parse_judges
+from evaluators.core import UsageError, parse_judges
 from evaluators.runtime.process import EngineProcess
 from reports.plugin import head_start
 from reports.plugin.head_start import takes_everything

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from evaluators.core import Model
-from evaluators.judge_spec import parse_judges
+from evaluators.core import Model, parse_judges
 from evaluators.judges.factory import JudgeFactory
 
 
