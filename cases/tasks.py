@@ -1,17 +1,92 @@
 """From planned items to the engine's tasks: who answers, who judges, and what passes."""
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 
 from cases.dataset import PlannedItem, Slice
-from evaluators.answerers import PromptedAnswer, RecordedAnswer
-from evaluators.core import Answerer, Case, Judge, Model, UsageError
+from evaluators import core
+from evaluators.core import Ask, CallError, Case, Judge, Model, UsageError
 from evaluators.judges.ensemble import AdjudicatedJudge, Adjudications, CheckedJudge
 from evaluators.judges.factory import JudgeFactory, Place
 from evaluators.judges.offline import YesNoJudge
-from evaluators.rubric import Style
+from evaluators.models.adapter import INCOMPLETE
+from evaluators.reading import parse_json
+from evaluators.rubric import Prompt, Style, chat_messages, fill
 from evaluators.runtime.engine import MetricRunner, Task
+
+
+def answer_messages(prompt: Prompt, case: Case) -> tuple[core.Message, ...]:
+    """Return what the model under test is asked; the case's text goes in as it is."""
+    values = {"question": case.question, "context": case.context}
+    return chat_messages(fill(prompt.system, values), fill(prompt.user, values))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswer:
+    """Gives the answer recorded in the data file."""
+
+    spec: str = core.RECORDED
+
+    async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
+        """Return the recorded text unchanged. Raises CallError if the file has none."""
+        if case.recorded is None:
+            message = "the data file has no recorded answer; name a --model"
+            raise CallError("no_recorded_answer", message)
+        return case.recorded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptedAnswer:
+    """Gives a model's answer to a prompt."""
+
+    model: Model
+    prompt: Prompt | None
+    """None for a model that takes the case itself."""
+    whole: bool = False
+    """Refuse an answer cut at its token limit: the start of a word may be another word."""
+
+    @property
+    def spec(self) -> str:
+        """The model's SPEC."""
+        return self.model.spec
+
+    async def answer(self, case: Case, repeat: int, ask: Ask) -> str:
+        """Return the reply's text, perhaps empty. Raises CallError for a filtered or cut one."""
+        messages = answer_messages(self.prompt, case) if self.prompt else ()
+        version = self.prompt.version if self.prompt else ""
+        asked = core.AskedCase(
+            question=case.question,
+            context=case.context,
+            language=case.language,
+            metadata=case.metadata,
+            messages=messages,
+        )
+        taken = asked if self.model.limits.takes_case else None
+        request = core.Request(messages=messages, version=version, repeat=repeat, case=taken)
+        reply = await ask(self.model, request)
+        if reply.finish == "content_filter":
+            raise CallError("filtered", f"{self.spec}: the provider filtered the answer")
+        cut = reply.finish == "length" and (self.whole or not reply.text.strip())
+        if cut or reply.finish == INCOMPLETE:
+            raise CallError("cut", f"{self.spec}: the answer was cut at the token limit; raise it")
+        return answer_of(reply)
+
+
+def answer_of(reply: core.Reply) -> str:
+    """Return the text of a reply; if it has only tool calls, these as JSON."""
+    if reply.text.strip() or not reply.calls:
+        return reply.text
+    calls = []
+    for call in reply.calls:
+        arguments: object = call.arguments
+        with suppress(ValueError):  # it stays text where it is no JSON
+            arguments = parse_json(call.arguments)
+        calls.append({"name": call.name, "arguments": arguments})
+    return json.dumps(calls, ensure_ascii=False)
 
 
 def make_tasks(
@@ -54,7 +129,7 @@ def make_tasks(
     return {item.key: tasks[item.key] for item in items}
 
 
-def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> Answerer:
+def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> core.Answerer:
     if model is not None and slice_.kind.answered:
         if slice_.prompt is None and not model.limits.takes_case:
             what = f"{slice_.name}: no answer prompt for {slice_.language!r}; add answer."

@@ -16,8 +16,8 @@ from cases.builder.steps import DISPUTED, BuildStep, ModelCalls, StepCalls
 from cases.builder.work_folder import DraftItem, Values
 from cases.review import sheet as sheets
 from cases.review.reviews import Agreement, Review, Settled, agreement, read_sheets, settle
+from cases.tasks import answer_messages
 from evaluators import core, rubric
-from evaluators.answerers import answer_messages
 from evaluators.core import Ask, Case, JudgeError, Model, Reply, Request, UsageError
 from evaluators.judges.llm import PARAMETERS, ask_until_read, judge_messages
 from evaluators.models.spec import Spec

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from cases.dataset import PlannedItem
-from cases.tasks import make_tasks
-from evaluators.answerers import PromptedAnswer, RecordedAnswer
+from cases.tasks import PromptedAnswer, RecordedAnswer, make_tasks
 from evaluators.core import Reply, UsageError, Verdict
 from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
 from evaluators.judges.lexical.judge import LexicalJudge

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases.tasks import PromptedAnswer, RecordedAnswer
 from evaluators import core
-from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.judges.ensemble import CascadeJudge, PanelJudge
 from evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
 from evaluators.judges.lexical.judge import LexicalJudge

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from cases.tasks import PromptedAnswer
 from evaluators import core
-from evaluators.answerers import PromptedAnswer
 from evaluators.runtime.budget import Budget
 from evaluators.runtime.caller import CallSettings, RetryPolicy
 from evaluators.runtime.outcomes import OutcomeReader, Status

@@ -23,10 +23,9 @@ from pydantic import BaseModel
 
 from cases.dataset import Threshold
 from cases.gates_file import load_gates, with_gates
-from cases.tasks import metric_runners
+from cases.tasks import PromptedAnswer, RecordedAnswer, metric_runners
 from evaluators import core
 from evaluators.answer_checks import METRICS, MetricSpec
-from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.judges.forecast import Call, calls_ahead
 from evaluators.judges.metric import QUIET, JudgeMetric, JudgeSession, metric_runners_of, read_text
 from evaluators.judges.offline import OverlapRater

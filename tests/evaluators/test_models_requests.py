@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from cases.tasks import PromptedAnswer
 from evaluators import core
-from evaluators.answerers import PromptedAnswer
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, parse, require_key

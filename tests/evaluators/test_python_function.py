@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from cases.tasks import answer_of
 from evaluators import core
-from evaluators.answerers import answer_of
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, parse, require_key

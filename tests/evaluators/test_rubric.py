@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from cases.config import load_dataset
 from cases.loading import load_cases
+from cases.tasks import answer_messages
 from evaluators import rubric as rubrics
-from evaluators.answerers import answer_messages
 from evaluators.core import GRADES, Message, UsageError
 from evaluators.judges.llm import judge_messages
 from evaluators.text import INVISIBLE, UNSAFE, escaped, sendable

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from cases.tasks import PromptedAnswer, RecordedAnswer
 from evaluators import core
-from evaluators.answerers import PromptedAnswer, RecordedAnswer
 from evaluators.ledger import Ledger, LedgerError
 from evaluators.models import connect
 from evaluators.models.spec import parse
