@@ -9,8 +9,8 @@ from typing import Literal
 
 from cases.labels import LabelReading
 from evaluators.answer_checks import CheckSpec, MetricSpec
-from evaluators.core import CORRECT, GRADES, Case, UsageError
-from evaluators.kinds import Cluster, ItemView, Kind
+from evaluators.core import CORRECT, GRADES, Case, ItemView, UsageError
+from evaluators.kinds import Cluster, Kind
 from evaluators.rubric import Prompt, Rubric
 from evaluators.statistics.metrics import DROP, RISE, USAGE, counts_every_item
 from evaluators.text import digest, shown

@@ -1,6 +1,5 @@
 """The nouns of the suite: cases, requests, replies, verdicts, outcomes, ledger places, errors."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field
 from pathlib import Path
@@ -126,8 +125,22 @@ class StoppedError(CallError):
     """The run asks nothing more: its budget or its time is used up, as ``kind`` says."""
 
 
+class ItemView:
+    """What a case and its record have in common."""
+
+    __slots__ = ()
+    dataset: str
+    id: str
+    language: str
+    question: str
+    context: str
+    digest: str
+    label: str | None
+    metadata: Mapping[str, object]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class Case(ItemView):
     """One item to be put to a model."""
 
     id: str
@@ -443,11 +456,6 @@ class Outcome:
         return self.verdict.reason if self.verdict else ""
 
 
-_URL = re.compile(r"postgres(ql)?://", re.IGNORECASE)
-_SECRETS = frozenset({"password", "sslpassword"})
-_HOW = "PGPASSWORD, a password file (PGPASSFILE) or a service file (postgresql://?service=NAME)"
-
-
 @dataclass(frozen=True, slots=True)
 class PostgresUrl:
     """The address of a PostgreSQL database, without a password."""
@@ -470,21 +478,20 @@ Place = Path | PostgresUrl
 
 
 def read_place(text: str, here: Path = Path()) -> Place:
-    """Return the place that ``--ledger`` names; a relative path starts at ``here``.
-
-    Raises UsageError, without the value, for an address that holds a password.
-    """
-    if not _URL.match(text):
+    """Return the place that ``--ledger`` names, from ``here``. UsageError names no password."""
+    if not text.lower().startswith(("postgres://", "postgresql://")):
         return here / text
     try:
         parts = urlsplit(text)
-        has_secret = parts.password is not None or _SECRETS & parse_qs(parts.query).keys()
+        secrets = {"password", "sslpassword"} & parse_qs(parts.query).keys()
+        has_secret = parts.password is not None or secrets
     except ValueError:
         raise UsageError(
             "--ledger: not the address of a database; write postgresql://USER@HOST:PORT/DATABASE"
         ) from None
     if has_secret:
         raise UsageError(
-            f"--ledger: others can see a password in the address; remove it and use {_HOW}"
+            "--ledger: others can see a password in the address; remove it and use PGPASSWORD, "
+            "a password file (PGPASSFILE) or a service file (postgresql://?service=NAME)"
         )
     return PostgresUrl(text)

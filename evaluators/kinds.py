@@ -1,11 +1,11 @@
 """The kinds of data sets: what a verdict on an item can be, and which verdicts pass."""
 
 import hashlib
-import typing
 from collections.abc import Collection, Mapping
 from functools import lru_cache
+from typing import Self
 
-from evaluators.core import CORRECT, GRADES, NO, NOT_ATTEMPTED, UNANSWERED, YES, Verdict
+from evaluators.core import CORRECT, GRADES, NO, NOT_ATTEMPTED, UNANSWERED, YES, ItemView, Verdict
 from evaluators.rubric import Protocol
 from evaluators.statistics.count_table import PREMISE, RATINGS
 from evaluators.statistics.metrics import ANSWERS, CHECK_RESULTS, PASSED, Range, gate_ranges
@@ -30,42 +30,6 @@ FALSE_PREMISE, UNANSWERABLE = MARKS = "FALSE PREMISE:", "UNANSWERABLE:"
 
 The first is met by correcting what the question assumes, the second by declining.
 """
-
-
-class ItemView(typing.Protocol):
-    """What a case and its record have in common."""
-
-    @property
-    def dataset(self) -> str:
-        """The name of its data set."""
-
-    @property
-    def id(self) -> str:
-        """Its name within its data set and language."""
-
-    @property
-    def language(self) -> str:
-        """The code of its language."""
-
-    @property
-    def question(self) -> str:
-        """The question, as it was asked."""
-
-    @property
-    def context(self) -> str:
-        """The passage that the question is about, or nothing."""
-
-    @property
-    def digest(self) -> str:
-        """The hash of everything that may change its result."""
-
-    @property
-    def metadata(self) -> Mapping[str, object]:
-        """The fields of its row that this suite does not use."""
-
-    @property
-    def label(self) -> str | None:
-        """What its verdict must be; None if no label was given."""
 
 
 class Kind(str):
@@ -96,7 +60,7 @@ class Kind(str):
     fixed: tuple[str, ...] = ()
     """The labels of a verdict that no rubric names."""
 
-    def __new__(cls, name: str, **traits: object) -> typing.Self:
+    def __new__(cls, name: str, **traits: object) -> Self:
         """Return the kind of this name; ``traits`` are its fields."""
         made = super().__new__(cls, name)
         vars(made).update(traits)

@@ -10,7 +10,6 @@ from statistics import median_low
 
 from evaluators import core
 from evaluators.answer_checks import CheckSpec, score
-from evaluators.kinds import ItemView
 from evaluators.replies.labels import content_free
 from evaluators.statistics.metrics import FAILED, PASSED
 from evaluators.text import digest
@@ -212,7 +211,7 @@ Adjudications = Mapping[str, Adjudication]
 """Verdicts by people, by the digest of the judged answer."""
 
 
-def answer_digest(item: ItemView, answer: str) -> str:
+def answer_digest(item: core.ItemView, answer: str) -> str:
     """Return the key of an answer to an item: 32 hexadecimal digits of a hash of both."""
     return digest([item.dataset, item.language, item.id, item.digest, answer])[:32]
 

@@ -7,14 +7,14 @@ from operator import attrgetter
 from typing import Any
 
 from cases.dataset import PlannedItem
-from evaluators.core import Outcome, State, Verdict, Vote
+from evaluators.core import ItemView, Outcome, State, Verdict, Vote
 from evaluators.output import plural
 from evaluators.text import may_hold_key
 from reports.run.clean import masked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(ItemView):
     """The end state of one planned item, in exact text but for masked keys."""
 
     key: str
