@@ -26,10 +26,7 @@ TWO_WAY = (CORRECT, NOT_CORRECT)
 """The labels that say only whether an answer is right."""
 
 FALSE_PREMISE, UNANSWERABLE = MARKS = "FALSE PREMISE:", "UNANSWERABLE:"
-"""Begin the golds of questions without an ordinary answer; why there is none follows.
-
-The first is met by correcting what the question assumes, the second by declining.
-"""
+"""Begin golds of questions without an answer: one corrects what is asked, or declines."""
 
 
 class Kind(str):

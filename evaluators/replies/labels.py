@@ -79,17 +79,12 @@ def folded(entry: str) -> str:
 
 
 @cache
-def lexicon(labels: tuple[str, ...] = GRADES) -> Lexicon:
+def lexicon(labels: tuple[str, ...] = GRADES, path: Path = LABELS_FILE) -> Lexicon:
     """Return the words of all languages, for verdicts with these labels.
 
-    A label is read by its own words and by its letter, A for the first. The three grades are also
-    read by their words in every language. Raises UsageError for a wrong file.
+    A label is read by its own words and by its letter, A for the first; the three grades by their
+    words in every language too. Raises UsageError for a wrong file, or a word with two meanings.
     """
-    return read_lexicon(LABELS_FILE, labels)
-
-
-def read_lexicon(path: Path, labels: tuple[str, ...] = GRADES) -> Lexicon:
-    """Return the words of a labels file. Raises UsageError if one word means two labels."""
     data = load_yaml(path)
     if not isinstance(data, Map) or not {"letters", "hints"} <= data.keys():
         raise UsageError(f"{path}:1: want a mapping with 'letters', 'hints' and one key a language")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, YES, Reply, ToolCall, UsageError
 from evaluators.replies import readers as reading
-from evaluators.replies.labels import LABELS_FILE, read_lexicon, word_key
+from evaluators.replies.labels import lexicon, word_key
 from tests import robustness_adapter
 from tests.support.tables import grown, kept, tabled
 
@@ -85,13 +85,13 @@ def test_reasons_and_thoughts() -> None:
 @tabled("text", "said")
 def test_a_wrong_labels_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
     """Its shape is checked, and that no word has two grades, even as a look-alike."""
-    words = read_lexicon(LABELS_FILE)
+    words = lexicon()
     own = ("верен", "poprawna", "helyes", "Правільны")
     assert {words.labels[word_key(word)] for word in own} == {CORRECT}
     path = tmp_path / "labels.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=rf"labels\.yaml.*{said}"):
-        read_lexicon(path)
+        lexicon(path=path)
 
 
 REGISTERS = ("formal", "informal", "mixed", "no register")
