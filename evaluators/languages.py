@@ -35,14 +35,6 @@ def has(script: str, text: str) -> bool:
     return SCRIPTS[script].search(text) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Respelling:
-    """Another orthography of a language, and how to notice it."""
-
-    pattern: re.Pattern[str]
-    name: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
     """What is known of one language."""
@@ -59,7 +51,9 @@ class Language:
     """Every long text has at least one of these letters, where there are any."""
     empty: tuple[str, ...] = ()
     """Sentences that answer nothing."""
-    respelling: Respelling | None = None
+    respelt: re.Pattern[str] | None = None
+    """Tells words of another orthography, the ``spelling``."""
+    spelling: str = ""
 
     def speaks(self, word: str, other: "Language") -> bool:
         """Return whether a word, in small letters, is one of this language and not of the other."""
@@ -89,10 +83,7 @@ def known() -> Mapping[str, Language]:
     """Return every known language by its code."""
     found = {}
     for code, entry in cast("Mapping[str, Mapping[str, Any]]", load_yaml(FILE)).items():
-        respelling = None
-        if respelt := entry.get("respelt"):
-            pattern = re.compile("|".join(respelt["patterns"]), re.IGNORECASE)
-            respelling = Respelling(pattern, respelt["name"])
+        respelt = entry.get("respelt")
         found[code] = Language(
             code=code,
             script=entry["script"],
@@ -101,7 +92,8 @@ def known() -> Mapping[str, Language]:
             either=frozenset(entry["or"].split()),
             expected=frozenset(entry.get("expected", "")),
             empty=tuple(entry.get("empty", ())),
-            respelling=respelling,
+            respelt=respelt and re.compile("|".join(respelt["patterns"]), re.IGNORECASE),
+            spelling=respelt["name"] if respelt else "another spelling",
         )
     return found
 

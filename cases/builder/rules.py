@@ -56,11 +56,10 @@ def language_fault(text: str, language: Language, rules: SpellingRules) -> Fault
     code, mine, theirs = language.rival([word.casefold() for word in found])
     if theirs >= mine + LEAD:
         return "language", f"{theirs} frequent words of {code!r} alone, {mine} of {language.code!r}"
-    patterns = [*rules.also, *([language.respelling.pattern] if language.respelling else ())]
+    patterns = [*rules.also, *([language.respelt] if language.respelt else ())]
     hits = [word for word in found if any(one.search(word) for one in patterns)]
     if len(hits) > rules.respelt * len(found):
-        name = language.respelling.name if language.respelling else "another spelling"
-        return "spelling", f"{name}: {', '.join(hits[:5])}"
+        return "spelling", f"{language.spelling}: {', '.join(hits[:5])}"
     return None
 
 
