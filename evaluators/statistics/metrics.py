@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Literal
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
 from evaluators.statistics import count_table as counts
-from evaluators.statistics import intervals, youden
+from evaluators.statistics import intervals
 from evaluators.statistics.agreement import KAPPA, QUADRATIC_KAPPA, SPEARMAN, Coefficient
-from evaluators.statistics.count_table import PREMISE, RATINGS, CountTable, share
+from evaluators.statistics.count_table import PREMISE, RATINGS, CountTable, of_classes, share
 from evaluators.statistics.intervals import UNDEFINED, Estimate, Interval
 from evaluators.statistics.usage_estimates import UsageMetric
-from evaluators.statistics.youden import of_classes
 
 if TYPE_CHECKING:
     from evaluators.statistics.count_table import Parts, Ratio
@@ -98,13 +97,11 @@ def _youden(name: str, title: str, positive: Callable[[CountTable], tuple[str, .
     return Metric(
         name,
         title,
-        lambda table: youden.youden_parts(table, positive(table)),
+        lambda table: counts.youden_parts(table, positive(table)),
         range=(-1.0, 1.0),
-        interval=lambda _, clusters, items: youden.youden_interval(
-            clusters, items, positive(clusters)
-        ),
+        interval=lambda _, table, items: counts.youden_interval(table, items, positive(table)),
         applies=lambda table: (
-            _is_measure_of_judge(table) and any(one in table.outcomes for one in positive(table))
+            not table.attacks and any(one in table.outcomes for one in positive(table))
         ),
     )
 
@@ -123,16 +120,12 @@ def _coefficient(
         bounded=False,
         headline=headline,
         column=2 if headline else 0,
-        applies=lambda table: _is_measure_of_judge(table) and _is_rated(table) is ratings,
+        applies=lambda table: not table.attacks and _is_rated(table) is ratings,
     )
 
 
 def _is_rated(table: CountTable) -> bool:
     return table.outcomes == RATINGS
-
-
-def _is_measure_of_judge(table: CountTable) -> bool:
-    return not table.attacks
 
 
 def _rows(*rows: Metric) -> dict[str, Metric]:
@@ -205,9 +198,9 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
         _rate("pass_agreement", "Pass/fail agreement", counts.pass_agreement, applies=_is_rated),
         _rate("precision", "Precision",
               of_classes(lambda passed, right, refused, wrong: (passed, passed + wrong - refused)),
-              applies=_is_measure_of_judge),
+              applies=lambda table: not table.attacks),
         _rate("recall", "Recall", of_classes(lambda passed, right, *_: (passed, right)),
-              applies=_is_measure_of_judge),
+              applies=lambda table: not table.attacks),
         _of_attacks("attacks_passed", "Attacks passed",
                     of_classes(lambda _, __, refused, wrong: (wrong - refused, wrong)), column=3),
         _of_attacks("controls_lost", "Controls lost",

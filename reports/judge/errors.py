@@ -14,11 +14,10 @@ from dataclasses import dataclass, replace
 from cases.dataset import Slice
 from evaluators.kinds import GRADED
 from evaluators.output import plural
-from evaluators.statistics import intervals
-from evaluators.statistics.count_table import share
+from evaluators.statistics import count_table, intervals
+from evaluators.statistics.count_table import ClassRate, weighted_mean
 from evaluators.statistics.intervals import UNDEFINED, Estimate, corrected_rate, figure, span_of
 from evaluators.statistics.metrics import USAGE, YOUDEN, YOUDEN_INCORRECT
-from evaluators.statistics.youden import ClassRate, clustered, corrected_difference, weighted_mean
 from reports.compare.pairs import PairedSlice
 from reports.metrics.gate import side_of
 from reports.metrics.summary import tabulate
@@ -138,7 +137,8 @@ def _called(slice_: Slice, records: Sequence[Record]) -> ClassRate | None:
     if not records:
         return None
     sample = tabulate(records, slice_)
-    return clustered(*share(*slice_.passing)(sample.patterns), sample.items)
+    hits, sizes = count_table.share(*slice_.passing)(sample.patterns)
+    return count_table.clustered(hits, sizes, sample.items)
 
 
 def corrected_notes(found: Sequence[Corrected]) -> list[str]:
@@ -209,7 +209,7 @@ class JudgeScale:
 
     def corrected(self, difference: Estimate) -> Estimate:
         """Return the difference corrected for the judge's errors."""
-        return corrected_difference(difference, self.youden)
+        return count_table.corrected_difference(difference, self.youden)
 
     def text(self, difference: Estimate) -> str:
         """Return in words how the judge's errors change a difference."""

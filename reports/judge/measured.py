@@ -14,11 +14,11 @@ from cases.plan import Labelled, rates
 from evaluators.core import RECORDED, Outcome, parse_judges
 from evaluators.kinds import is_right
 from evaluators.output import plural
+from evaluators.statistics import count_table
 from evaluators.statistics.agreement import alpha_of, kappas
-from evaluators.statistics.count_table import incorrect_label, passing_labels
+from evaluators.statistics.count_table import Separation
 from evaluators.statistics.intervals import UNDEFINED, Estimate, cluster_sums, percentile, resample
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
-from evaluators.statistics.youden import Separation, class_rates
 from reports.metrics.gate import GateInputs, floor_gates, gate_inputs
 from reports.metrics.summary import summarise
 from reports.run.evidence import Calibration, PanelAgreement
@@ -34,7 +34,7 @@ EACH_CLASS = 10
 """The fewest labels of right answers, and of wrong ones, that let a judge be trusted."""
 CANNOT_TELL = "cannot tell right from wrong answers"
 
-CLASSES = {YOUDEN: passing_labels, YOUDEN_INCORRECT: incorrect_label}
+CLASSES = {YOUDEN: count_table.passing_labels, YOUDEN_INCORRECT: count_table.incorrect_label}
 
 
 def measured_among(
@@ -145,7 +145,8 @@ def separations(inputs: GateInputs) -> dict[str, Separation]:
     for name in (one for one in CLASSES if one in inputs.summary.measures):
         values, ends = inputs.values(name), inputs.ends(name)
         if values and ends:
-            rates = class_rates(sample.patterns, sample.items, CLASSES[name](sample.patterns))
+            tables = sample.patterns
+            rates = count_table.class_rates(tables, sample.items, CLASSES[name](tables))
             youden = Estimate.of(values[0], ends, inputs.summary.counts.planned)
             found[name] = Separation(youden=youden, rates=rates)
     return found

@@ -9,9 +9,9 @@ from cases.dataset import Slice
 from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics.agreement import PairAgreement
+from evaluators.statistics.count_table import Separation
 from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.usage_estimates import UsageMetric
-from evaluators.statistics.youden import Separation
 from reports.run.record import Record
 
 

@@ -17,10 +17,9 @@ import numpy.typing as npt
 
 from evaluators.core import CORRECT, INCORRECT
 from evaluators.output import aligned_table
-from evaluators.statistics.count_table import CountTable
+from evaluators.statistics.count_table import CountTable, Separation, class_rates, youden_interval
 from evaluators.statistics.intervals import Z95, Estimate
 from evaluators.statistics.metrics import YOUDEN
-from evaluators.statistics.youden import Separation, class_rates, youden_interval
 from reports.judge.errors import expected_scale
 from reports.run.evidence import Calibration
 from tests.benchmarks.common import SEED, Array, show

@@ -14,9 +14,8 @@ import numpy as np
 
 from evaluators.core import CORRECT, INCORRECT
 from evaluators.output import aligned_table
-from evaluators.statistics.count_table import CountTable
+from evaluators.statistics.count_table import CountTable, class_rates, youden_interval
 from evaluators.statistics.intervals import corrected_rate
-from evaluators.statistics.youden import class_rates, youden_interval
 from tests.benchmarks.common import SEED, Array, percent, show
 
 NAMES = (CORRECT, INCORRECT)

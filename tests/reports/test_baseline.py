@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from cases.dataset import Dataset, Evidence, Sampling, SliceSample, Threshold
+from evaluators.statistics.count_table import Separation
 from evaluators.statistics.intervals import Estimate, unseen_share
-from evaluators.statistics.youden import Separation
 from reports.__main__ import main
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates

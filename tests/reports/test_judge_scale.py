@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from cases.dataset import Evidence, Fail, Threshold
 from evaluators.core import CORRECT, INCORRECT, State
 from evaluators.kinds import kind_of
+from evaluators.statistics.count_table import ClassRate, Separation
 from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
-from evaluators.statistics.youden import ClassRate, Separation
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
 from reports.judge.errors import JudgeScale, judge_scale
