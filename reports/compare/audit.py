@@ -18,9 +18,9 @@ from evaluators.core import UsageError, Verdict
 from evaluators.judges.ensemble import answer_digest
 from evaluators.output import plural, write_texts
 from evaluators.reading import parse_json, read_text
-from evaluators.statistics.betting import ENOUGH, Observations, log_capital
+from evaluators.statistics.betting import ENOUGH, Ends, Observations, log_capital
 from evaluators.text import digest
-from reports.compare.pairs import Pair, PairedSlice, unanswered
+from reports.compare.pairs import Pair, PairedSlice, change_ends, unanswered
 from reports.run.clean import MASK
 from reports.run.evidence import AuditPlan, PlannedPair
 from reports.run.json_data import decode, dump, encode
@@ -59,19 +59,16 @@ class AuditedPair:
         """Whether people have looked at both answers because the audit asked them to."""
         return self.drawn and None not in (self.old, self.new)
 
-    def lowest(self) -> float:
-        """Return the lowest possible value of its weighted difference."""
-        low = bool(self.new) - (self.old is not False)
-        return low / self.plan.probability if self.drawn else 0.0
-
-    def highest(self) -> float:
-        """Return the highest possible value of its weighted difference."""
-        high = (self.new is not False) - bool(self.old)
-        return high / self.plan.probability if self.drawn else 0.0
+    @property
+    def ends(self) -> Ends:
+        """The lowest and the highest possible value of its weighted difference."""
+        low, high = change_ends(self.old, self.new)
+        chance = self.plan.probability
+        return (low / chance, high / chance) if self.drawn else (0.0, 0.0)
 
     def expected(self, trust: float) -> float:
         """Return its weighted difference; an open pair's is the guess times ``trust``, 0 to 1."""
-        return trust * self.plan.judged / self.plan.probability if self.is_open else self.lowest()
+        return trust * self.plan.judged / self.plan.probability if self.is_open else self.ends[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +121,8 @@ class Audit:
     @property
     def ends(self) -> tuple[Observations, Observations]:
         """The differences with unknown ones at their lowest, and at their highest."""
-        return self.observations(AuditedPair.lowest), self.observations(AuditedPair.highest)
+        low = self.observations(lambda one: one.ends[0])
+        return low, self.observations(lambda one: one.ends[1])
 
     @property
     def by_language(self) -> dict[str, "Audit"]:
@@ -141,7 +139,7 @@ class Audit:
         They decide if people confirm all of the judge's differences, or the same share as so far.
         """
         checked = [one for one in self.pairs if one.is_known and one.plan.judged]
-        confirmed = sum(one.lowest() * one.plan.probability == one.plan.judged for one in checked)
+        confirmed = sum(one.ends[0] * one.plan.probability == one.plan.judged for one in checked)
         ends = [len(self.units)]
         for trust in (1.0, (confirmed + 1) / (len(checked) + 2)):
             seen = self.observations(partial(AuditedPair.expected, trust=trust))

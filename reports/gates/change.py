@@ -15,7 +15,7 @@ from evaluators.statistics.metrics import DROP
 from evaluators.statistics.paired import holm, p_value_beyond
 from reports.compare.differences import Difference, change_for, elsewhere, not_asked, scopes
 from reports.compare.pairs import Lone, PairedSlice
-from reports.judge.errors import JudgeScale, judge_scale
+from reports.judge.judging import JudgeScale, judge_scale
 from reports.metrics.gate import BY_RUN, ROUNDING, way_out
 from reports.run.report import GateResult, GateState
 

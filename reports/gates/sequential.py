@@ -10,7 +10,7 @@ import math
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cases.dataset import Dataset, Slice, Threshold
 from evaluators.core import Case
@@ -21,7 +21,7 @@ from evaluators.statistics.metrics import DROP
 from reports.compare import pairs
 from reports.compare.audit import Audit, AuditedPair, audit_of
 from reports.compare.differences import elsewhere, not_asked, scopes, share_hit
-from reports.judge.errors import JudgeScale, judge_scale
+from reports.judge.judging import JudgeScale, judge_scale
 from reports.run.evidence import AuditStep, AuditTrail
 from reports.run.record import Record
 from reports.run.report import GateResult, GateState, SliceSummary
@@ -35,56 +35,84 @@ BROKEN = (
 )
 
 
-def lost_languages(
-    parts: Mapping[str, tuple[betting.Observations, betting.Observations]],
-    margin: float,
-    sign: int = 1,
-) -> str:
-    """Return which languages are beyond the margin at any look; sign -1 negates their changes."""
-    found = betting.shown_below({name: high for name, (_, high) in parts.items()}, -margin)
-    said = []
-    for name in found if len(parts) > 1 else ():
-        ends = [sign * end for end in betting.confidence_sequence(*parts[name]) or ()]
-        span = f": 95 % interval at any look {span_of((min(ends), max(ends)))}" if ends else ""
-        said.append(f"{name} is shown to be beyond the margin{span}")
-    return f"{'; '.join(said)}; all languages: " if said else ""
-
-
 def place_of(slice_: Slice, item: Case | Record) -> tuple[str, ...]:
     """Return an item's place in the order: that of its unit, then a hash of its own data."""
     return slice_.place_of(item), item.digest, item.language, item.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SequentialGate:
-    """A threshold and its items, in independent units in a fixed order."""
+class GateAtAnyLook:
+    """A threshold and its slices, decided by bets."""
 
-    dataset: str
     language: str
     """Empty for a gate that pools languages."""
     threshold: Threshold
+    sides: Sequence[pairs.PairedSlice]
+
+    @property
+    def margin(self) -> float:
+        """The largest change that passes, in the metric's unit."""
+        return self.threshold.max or 0.0
+
+    @property
+    def limit(self) -> float:
+        """The change, negative where it harms, below which the gate fails."""
+        return -self.margin if self.threshold.fail == "margin" else 0.0
+
+    @property
+    def sign(self) -> int:
+        """The factor from new - old to a change that is negative where it harms."""
+        return 1 if self.threshold.measure == DROP else -1
+
+    def lost_of(
+        self, parts: Mapping[str, tuple[betting.Observations, betting.Observations]]
+    ) -> str:
+        """Return which languages are beyond the margin at any look; empty where none is."""
+        highs = {name: high for name, (_, high) in parts.items()}
+        said = []
+        for name in betting.shown_below(highs, -self.margin) if len(parts) > 1 else ():
+            ends = [self.sign * end for end in betting.confidence_sequence(*parts[name]) or ()]
+            span = f": 95 % interval at any look {span_of((min(ends), max(ends)))}" if ends else ""
+            said.append(f"{name} is shown to be beyond the margin{span}")
+        return f"{'; '.join(said)}; all languages: " if said else ""
+
+    def result_of(
+        self, state: GateState, estimate: Estimate, obstacle: str, reason: str
+    ) -> GateResult:
+        """Return the verdict, or the obstacle to it, and why."""
+        obstacle = obstacle or (BROKEN if estimate.n and not estimate.interval else "")
+        return GateResult(
+            dataset=self.sides[0].slice_.dataset,
+            language=self.language,
+            threshold=self.threshold,
+            state="INCONCLUSIVE" if obstacle else state,
+            estimate=estimate,
+            reason=obstacle or reason,
+            anchored=self.sides[0].role == "anchor",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequentialGate(GateAtAnyLook):
+    """A threshold and its items, in independent units in a fixed order."""
+
     units: tuple[tuple[Match, ...], ...]
     hit: pairs.Hit
     blocked: str = ""
     """Why the gate cannot be decided; empty where it can."""
     scale: JudgeScale | None = None
     """How the judge's errors scale a margin; None for a bar, or where they are unknown."""
-    anchored: bool = False
-    notes: tuple[str, ...] = ()
-    """What only the earlier run has."""
 
     @property
-    def sides(self) -> list[tuple[int, float, float]]:
+    def bets(self) -> list[tuple[int, float, float]]:
         """The bets: sign of the values, what the mean is above for a PASS, and below for a FAIL.
 
         A share x counts as 2 x - 1, to use the whole range from -1 to 1.
         """
-        bar, margin = self.threshold, self.threshold.max or 0.0
+        bar, scale = self.threshold, self.scale
         if bar.paired:
-            allowed = self.scale.shrunk(margin, confident=True) if self.scale else margin
-            limit = margin if bar.fail == "margin" else 0.0
-            sign = 1 if bar.measure == DROP else -1
-            return [(sign, -allowed, -limit)]
+            allowed = scale.shrunk(self.margin, confident=True) if scale else self.margin
+            return [(self.sign, -allowed, self.limit)]
         ends = [(1, bar.min), (-1, bar.max)]
         known = [(sign, sign * (2 * end - 1)) for sign, end in ends if end is not None]
         return [(sign, mean, mean) for sign, mean in known]
@@ -92,7 +120,7 @@ class SequentialGate:
     @property
     def hopeless(self) -> bool:
         """Whether no item can make it pass: its judge is not trusted, or may be no judge at all."""
-        return bool(self.blocked) or any(passing >= 1 for _, passing, _ in self.sides)
+        return bool(self.blocked) or any(passing >= 1 for _, passing, _ in self.bets)
 
     def ends(self, unit: Sequence[Match], new: Mapping[str, Record]) -> list[betting.Ends]:
         """Return what each value of a unit can be; ``new`` has records that ended since, by key."""
@@ -107,43 +135,34 @@ class SequentialGate:
 
     def verdict(self, evidence: betting.Evidence) -> GateState:
         """Return the first of PASS and FAIL that the evidence shows for any unknown values."""
-        tests = [(*evidence.seen(sign), above, below) for sign, above, below in self.sides]
+        tests = [(*evidence.seen(sign), above, below) for sign, above, below in self.bets]
         return betting.first_verdict(tests) or "INCONCLUSIVE"
 
     def result(self) -> GateResult:
         """Return the verdict with the sentence that says why; items not asked are unknown."""
         ends = [self.ends(unit, {}) for unit in self.units]
         found, lost = betting.Evidence.of(ends), ""
-        interval, parts = found.interval, defaultdict[str, list[list[betting.Ends]]](list)
+        parts = defaultdict[str, list[list[betting.Ends]]](list)
         if self.threshold.paired and not self.language:
             for unit in self.units:
                 names = dict.fromkeys(side.slice_.language for side, *_ in unit)
                 for name in names:
                     own = [match for match in unit if match[0].slice_.language == name]
                     parts[name].append(self.ends(own, {}))
-            sign = self.sides[0][0]
-            seen = {name: betting.Evidence.of(own).seen(sign) for name, own in parts.items()}
-            lost = lost_languages(seen, self.threshold.max or 0.0, sign)
-        state = "FAIL" if lost else self.verdict(found)
-        broken = "" if interval else BROKEN
-        estimate, values = UNDEFINED, [low for unit in ends for low, high in unit if low == high]
+            evidence = ((name, betting.Evidence.of(own)) for name, own in parts.items())
+            lost = self.lost_of({name: own.seen(self.sign) for name, own in evidence})
+        state, estimate = self.verdict(found), UNDEFINED
+        values = [low for unit in ends for low, high in unit if low == high]
         if values:
-            points = [sum(values) / len(values), *(interval or ())]
+            points = [sum(values) / len(values), *(found.interval or ())]
             mean, *span = points if self.threshold.paired else [(one + 1) / 2 for one in points]
             estimate = Estimate.of(mean, (span[0], span[1]) if span else None, len(values))
-        return GateResult(
-            dataset=self.dataset,
-            language=self.language,
-            threshold=self.threshold,
-            state="INCONCLUSIVE" if self.blocked or broken else state,
-            estimate=estimate,
-            reason=self.blocked or broken or lost + self._reason(self.verdict(found), estimate),
-            anchored=self.anchored,
-        )
+        reason = lost + self._reason(state, estimate)
+        return self.result_of("FAIL" if lost else state, estimate, self.blocked, reason)
 
     def _reason(self, state: GateState, estimate: Estimate) -> str:
         bar, value, interval = self.threshold, estimate.value, estimate.interval
-        text, margin = "no item has a grade yet", f"the margin of {bar.max or 0.0:g}"
+        text, margin = "no item has a grade yet", f"the margin of {self.margin:g}"
         what, where = f"the {bar.measure} is ", ("to clear the bar", "not to clear the bar")
         neither = "neither to clear the bar nor not to"
         if bar.paired:
@@ -159,7 +178,8 @@ class SequentialGate:
             )
         every = plural(sum(map(len, self.units)), "item")
         freed = f"; {self.scale.text(estimate)}" if self.scale else ""
-        basis = [f"{estimate.n:,} of {every}, in a fixed order", *self.notes]
+        other = (*not_asked(self.sides), *elsewhere(self.sides, self.language))
+        basis = [f"{estimate.n:,} of {every}, in a fixed order", *other]
         return f"{text} ({'; '.join(basis)}){freed}"
 
 
@@ -213,15 +233,13 @@ def _gate(
         for old, new in side.matches:
             units[side.slice_.place_of(new)].append((side, old, new))
     return SequentialGate(
-        dataset=sides[0].slice_.dataset,
         language=language,
         threshold=threshold,
+        sides=sides,
         units=tuple(tuple(units[place]) for place in sorted(units)),
         hit=hit or pairs.passes,
         blocked=next((one.blocked for one in sides if one.blocked), not_share),
         scale=judge_scale(sides, threshold.of) if threshold.paired else None,
-        anchored=sides[0].role == "anchor",
-        notes=(*not_asked(sides), *elsewhere(sides, language)),
     )
 
 
@@ -231,24 +249,10 @@ _LOG10 = math.log(10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditedGate:
+class AuditedGate(GateAtAnyLook):
     """A margin, its slices, and people's verdicts; the judge only says where people look."""
 
-    language: str
-    """Empty for a gate that pools languages."""
-    threshold: Threshold
-    sides: Sequence[pairs.PairedSlice]
     audit: Audit
-
-    @property
-    def margin(self) -> float:
-        """The largest drop that pairs.passes, as a share of items."""
-        return self.threshold.max or 0.0
-
-    @property
-    def limit(self) -> float:
-        """The difference new - old below which the gate fails."""
-        return -self.margin if self.threshold.fail == "margin" else 0.0
 
     @property
     def obstacle(self) -> str:
@@ -261,7 +265,7 @@ class AuditedGate:
     @property
     def state(self) -> GateState:
         """PASS or FAIL once the evidence has sufficed; it then stays."""
-        return "INCONCLUSIVE" if self.obstacle else "FAIL" if self.lost else self._of_all
+        return "INCONCLUSIVE" if self.obstacle else "FAIL" if self._lost else self._of_all
 
     @property
     def _of_all(self) -> GateState:
@@ -269,10 +273,9 @@ class AuditedGate:
         return betting.first_verdict([test]) or "INCONCLUSIVE"
 
     @property
-    def lost(self) -> str:
-        """Which languages of a pool are each shown to be beyond the margin; empty where none is."""
+    def _lost(self) -> str:
         parts = {} if self.language else self.audit.by_language
-        return lost_languages({name: one.ends for name, one in parts.items()}, self.margin)
+        return self.lost_of({name: one.ends for name, one in parts.items()})
 
     @property
     def next_pairs(self) -> list[AuditedPair]:
@@ -283,7 +286,7 @@ class AuditedGate:
     @property
     def estimate(self) -> Estimate:
         """New - old by people's verdicts; its interval holds at any look."""
-        values = [(one.lowest() + one.highest()) / 2 for unit in self.audit.reached for one in unit]
+        values = [sum(one.ends) / 2 for unit in self.audit.reached for one in unit]
         if not values:
             return UNDEFINED
         mean = sum(values) / len(values)
@@ -312,18 +315,9 @@ class AuditedGate:
 
     def result(self) -> GateResult:
         """Return the verdict with the sentence that says why."""
-        trail, estimate, state = self.trail, self.estimate, self.state
-        obstacle = self.obstacle or (BROKEN if estimate.n and not estimate.interval else "")
-        return GateResult(
-            dataset=self.sides[0].slice_.dataset,
-            language=self.language,
-            threshold=self.threshold,
-            state="INCONCLUSIVE" if obstacle else state,
-            estimate=estimate,
-            reason=obstacle or self.lost + self._reason(self._of_all, estimate, trail),
-            anchored=self.sides[0].role == "anchor",
-            audit=trail,
-        )
+        trail, estimate = self.trail, self.estimate
+        reason = self._lost + self._reason(self._of_all, estimate, trail)
+        return replace(self.result_of(self.state, estimate, self.obstacle, reason), audit=trail)
 
     def _reason(self, state: GateState, estimate: Estimate, trail: AuditTrail) -> str:
         margin = f"the margin of {self.margin:g}"
@@ -341,7 +335,7 @@ class AuditedGate:
             answers = f"{plural(blank, 'answer')} of {plural(trail.next, 'more pair')}"
             earlier = f"--{self.sides[0].role}={shlex.quote(self.sides[0].path)}"
             text += f"; {answers} to read: {REVIEW} {earlier} --until-decided"
-        elif not self.lost:
+        elif not self._lost:
             text += f"; not settled for {margin} by all pairs that were drawn: ask more items"
         seen = f"{trail.looked:,} looked at of {plural(trail.pairs, 'pair')}"
         basis = [seen + (f", {trail.alike:,} of the same text" if trail.alike else "")]

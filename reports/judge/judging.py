@@ -1,18 +1,34 @@
-"""The judge's part of a report: who graded, how the judge was measured, how several agree."""
+"""The judge's part of a report: who graded, its errors on labelled answers, how several agree.
 
+A judge with sensitivity Se and specificity Sp, alike on both runs' answers, shows J = Se + Sp - 1
+times a true change of the share that passes. A margin therefore has to shrink by J, or a poor judge
+would let pass what a good one would not.
+"""
+
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from cases.dataset import Dataset, Slice
 from evaluators.core import LEXICAL, JudgeSpec, PanelSpec, parse_judges
 from evaluators.judges.lexical.tables import has_tables
-from evaluators.kinds import Cluster
-from evaluators.statistics.intervals import UNDEFINED, Estimate, clustered_rate, wilson
-from reports.judge.errors import correct_rates, corrected_notes
+from evaluators.kinds import GRADED, Cluster
+from evaluators.output import plural
+from evaluators.statistics import count_table, intervals
+from evaluators.statistics.count_table import ClassRate, weighted_mean
+from evaluators.statistics.intervals import UNDEFINED, Estimate, corrected_rate, figure, span_of
+from evaluators.statistics.metrics import USAGE, YOUDEN, YOUDEN_INCORRECT
+from reports.compare.pairs import PairedSlice
 from reports.judge.measured import agreement_of, calibration_notes, is_measured
-from reports.run.evidence import Calibration, Judging, PanelAgreement, RulesAudit
+from reports.metrics.gate import side_of
+from reports.metrics.summary import tabulate
+from reports.run.baseline import Baseline
+from reports.run.evidence import Calibration, Corrected, Judging, PanelAgreement, RulesAudit
+from reports.run.json_data import decode, inner
 from reports.run.record import Record
+from reports.run.report import GateResult, GateState
 
 _NAMED = 10  # items named in a note; run.json has all
 
@@ -108,7 +124,8 @@ def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> RulesAudit | N
         rows = [(sum(group), len(group), 1) for group in groups.values()]
         table = np.array(rows, dtype=np.float64).T
         hits, once = float(table[0].sum()), len(groups) == n
-        differs = Estimate.of(hits / n, (wilson(hits, n) if once else clustered_rate(*table)), n)
+        span = intervals.wilson(hits, n) if once else intervals.clustered_rate(*table)
+        differs = Estimate.of(hits / n, span, n)
     silent = len(drawn) - n
     return RulesAudit(judged=len(judged), settled=len(settled), disagreement=differs, silent=silent)
 
@@ -171,3 +188,262 @@ def vote_notes(judge: str, found: RulesAudit | None, panels: Sequence[PanelAgree
         parts += [f"{name} gave no vote on {count}" for name, count in panel.silent.items()]
         notes.append("; ".join(parts))
     return notes
+
+
+ENOUGH = 30
+"""The fewest labels of each class that correct a rate. A language with fewer borrows from the
+other languages of its labelled data set."""
+
+
+def measuring(slice_: Slice, calibrations: Sequence[Calibration]) -> tuple[Calibration, ...]:
+    """Return a slice's calibrations, its own language first; none if they pass at another bar."""
+    bar = slice_.pass_bar if slice_.kind.rated else None
+    alike = [one for one in calibrations if one.pass_bar == bar]
+    own = [one for one in alike if slice_.name in one.graders][:1]
+    others = [one for one in alike if own and one.dataset == own[0].dataset]
+    return (*own, *(one for one in others if one.language != slice_.language))
+
+
+def correct_rates(
+    slices: Sequence[Slice],
+    records: Mapping[str, Sequence[Record]],
+    calibrations: Sequence[Calibration],
+) -> tuple[Corrected, ...]:
+    """Return ``correct`` corrected for the judge's errors, if 30 labels of each class show them.
+
+    What a person decided counts as it is. By Rogan and Gladen, with both samples' interval.
+    """
+    by_slice = {name: one for one in reversed(calibrations) for name in one.graders}
+    found = (
+        _corrected(one, records[one.name], by_slice[one.name])
+        for one in slices
+        if one.kind == GRADED and one.name in by_slice
+    )
+    return tuple(one for one in found if one)
+
+
+def corrected_gates(
+    slice_: Slice, records: Sequence[Record], calibrations: Sequence[Calibration], obstacle: str
+) -> Iterator[GateResult]:
+    """Yield the bars that the whole corrected interval decides, ungraded items at both extremes."""
+    gates = [one for one in slice_.thresholds if one.evidence == "corrected"]
+    if not gates:
+        return
+    own = next((one for one in calibrations if slice_.name in one.graders), None)
+    found = [own and _corrected(slice_, records, own, ungraded) for ungraded in (None, False, True)]
+    rates = [one.correct for one in found if one and not one.unfit]
+    rate = found[0].correct if found[0] else UNDEFINED
+    if not obstacle and len(rates) < len(found):
+        unfit = next((one.unfit for one in found if one and one.unfit), "")
+        obstacle = unfit or f"no {ENOUGH} graded labels of each class measure the judge's errors"
+    low = min((one.low or 0.0 for one in rates), default=0.0)
+    ends = low, max((one.high or 0.0 for one in rates), default=1.0)
+    for gate in gates:
+        state: GateState = "INCONCLUSIVE" if obstacle else side_of(gate, ends)
+        shown = {"PASS": "clears", "FAIL": "misses"}.get(state, "neither clears nor misses")
+        value = rate.text("{value} once the judge's errors are taken out")
+        said = f"correct is {value}, 95 % interval {span_of(ends)}: it {shown} the bar"
+        yield GateResult(
+            dataset=slice_.dataset,
+            language=slice_.language,
+            threshold=gate,
+            state=state,
+            estimate=rate,
+            worst=None if obstacle else rates[1].value,
+            best=None if obstacle else rates[2].value,
+            reason=obstacle or f"{said} (n={rate.n})",
+        )
+
+
+def _corrected(
+    slice_: Slice, records: Sequence[Record], calibration: Calibration, ungraded: bool | None = None
+) -> Corrected | None:
+    """Return the rate; items without a grade count as ``ungraded``, or None leaves them out."""
+    errors = calibration.separations.get(YOUDEN)
+    if errors is None or errors.fewest < ENOUGH or calibration.ungraded:
+        return None
+    graded = [one for one in records if one.is_graded]
+    people = _called(slice_, [one for one in graded if one.adjudicated_by])
+    judged = _called(slice_, [one for one in graded if not one.adjudicated_by])
+    if judged is None:
+        return None
+    if ungraded is not None:  # these count as hits, or as none
+        more = len(records) - len(graded)
+        trials, size = judged.trials + more, judged.size * (judged.trials + more) / judged.trials
+        judged = ClassRate(hits=judged.hits + more * ungraded, trials=trials, size=size)
+    sensitivity, specificity = errors.rates
+    if sensitivity.value + specificity.value <= 1:
+        return None
+    rate = corrected_rate(judged.independent, sensitivity.independent, specificity.independent)
+    unfit = "" if rate else "the labels do not fit these answers"
+    if rate and rate.interval == (0.0, 1.0):
+        unfit = "the judge's errors leave nothing to conclude from"
+    parts = []
+    if rate and not unfit:
+        parts = [(Estimate.of(rate.value, rate.interval, judged.trials), float(judged.trials))]
+    if people and parts:
+        own = Estimate.of(people.value, intervals.wilson(*people.independent), people.trials)
+        parts.append((own, float(people.trials)))
+    return Corrected(
+        slice=slice_.name,
+        correct=weighted_mean(parts),
+        unfit=unfit,
+        labelled=sum(one.trials for one in errors.rates),
+        sensitivity=sensitivity.value,
+        specificity=specificity.value,
+        by_people=people.trials if people else 0,
+        constructed=calibration.constructed,
+    )
+
+
+def _called(slice_: Slice, records: Sequence[Record]) -> ClassRate | None:
+    if not records:
+        return None
+    sample = tabulate(records, slice_)
+    hits, sizes = count_table.share(*slice_.passing)(sample.patterns)
+    return count_table.clustered(hits, sizes, sample.items)
+
+
+def corrected_notes(found: Sequence[Corrected]) -> list[str]:
+    """Return a line for each corrected rate."""
+    return [
+        f"{one.slice}: correct {one.correct.text(undefined='cannot be said')} once the judge's "
+        "errors are taken out "
+        f"(sensitivity {one.sensitivity:.3f}, specificity {one.specificity:.3f} over "
+        f"{plural(one.labelled, 'labelled item')}){f'; {one.caution}' if one.caution else ''}"
+        for one in found
+    ]
+
+
+def drift_notes(
+    calibrations: Sequence[Calibration], sides: Mapping[str, PairedSlice], baseline: Baseline | None
+) -> Iterator[str]:
+    """Yield a line for each language whose labelled items the judge read in the baseline too."""
+    before = {(one.dataset, one.language): one for one in calibrations_in(baseline)}
+
+    def labels(one: Calibration) -> Counter[str]:
+        return Counter(label for cell in one.confusion for label in [cell.label] * cell.count)
+
+    for one in calibrations:
+        name, old = f"{one.dataset}:{one.language}", before.get((one.dataset, one.language))
+        found = sides[name].difference if name in sides else None
+        then, now = ((each and each.measures.get("agreement")) for each in (old, one))
+        if found and found.n:
+            right = sum(bool(pair.old.passes()) for pair in sides[name].graded) / found.n
+            said = f"agreement {right:.3f} then, {right + found.value:.3f} now"
+            said += f", new - old {found.estimate.text()}, over {plural(found.n, 'pair')}"
+        elif then and now and old and labels(old) == labels(one) and then != now:
+            said = f"agreement {then.text()} then, {now.text()} now"
+        else:
+            continue
+        yield f"judge compared with the baseline's, on the labelled items of {name}: {said}"
+
+
+def calibrations_in(baseline: Baseline | None) -> Iterator[Calibration]:
+    """Yield those calibrations of an earlier run that this version can read."""
+    parts = inner(baseline.run, "judging").get("calibrations") if baseline else ()
+    for part in parts if isinstance(parts, (list, tuple)) else ():
+        with suppress(ValueError):
+            yield decode(Calibration, part)
+
+
+MEASURED_BY = {"": YOUDEN, "correct": YOUDEN, "pass_rate": YOUDEN, "incorrect": YOUDEN_INCORRECT}
+"""Which J scales a change, by the measure that changes; empty stands for the share that passes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeScale:
+    """How a judge's errors shrink a change."""
+
+    youden: Estimate
+    """Youden's J; undefined if nothing measures it, and the gate is about the judge's opinion."""
+    basis: str
+    """Which labels J is from, or why there is none."""
+
+    def shrunk(self, margin: float, *, confident: bool) -> float:
+        """Return the largest change that the judge may show if the true one keeps to the margin.
+
+        By J's lower end if ``confident``; the margin where J is unknown, -infinity if it may be 0.
+        """
+        gain = self.youden.low if confident else self.youden.value
+        if gain is None:
+            return margin
+        return margin * gain if gain > 0 else -math.inf
+
+    def corrected(self, difference: Estimate) -> Estimate:
+        """Return the difference corrected for the judge's errors."""
+        return count_table.corrected_difference(difference, self.youden)
+
+    def text(self, difference: Estimate) -> str:
+        """Return in words how the judge's errors change a difference."""
+        if self.youden.value is None:
+            return f"the verdict is about the judge's opinion: {self.basis}"
+        found = self.corrected(difference)
+        gain = f"Youden's J {self.youden.text('{value}, {low} to {high}')} {self.basis}"
+        if found.value is None or found.interval is None:
+            return f"the judge's errors leave nothing to conclude from ({gain})"
+        ends = span_of(found.interval)
+        value = figure(found.value)
+        return f"freed of the judge's errors it is {value}, 95 % interval {ends} ({gain})"
+
+
+def judge_scale(sides: Sequence[PairedSlice], measure: str = "") -> JudgeScale | None:
+    """Return the scale of a gate over these slices; None if no judge's verdict is in it.
+
+    One slice takes its own labels; with fewer than 30 of a class those of all languages, and at
+    most its own J, with a lower end at most half way to its own: a judge may err more in it.
+    Several slices are weighted by their pairs.
+    """
+    parts = []
+    for one in sides:
+        both = (record for pair in one.pairing.pairs for record in (pair.new, pair.old))
+        if one.slice_.kind.by_rubric and any(not record.adjudicated_by for record in both):
+            parts.append((one.slice_, one.calibrations, len(one.pairing.pairs)))
+    return _scale(parts, measure)
+
+
+def expected_scale(
+    slices: Sequence[tuple[Slice, int]], calibrations: Sequence[Calibration], measure: str = ""
+) -> JudgeScale | None:
+    """Return the expected ``judge_scale`` of slices with these numbers of items."""
+    judged = ((one, n) for one, n in slices if one.kind.by_rubric)
+    return _scale([(one, measuring(one, calibrations), n) for one, n in judged], measure)
+
+
+_Part = tuple[Slice, Sequence[Calibration], int]
+"""A slice that a judge decides, what measures the judge (``measuring``), and its weight."""
+
+
+def _scale(parts: Sequence[_Part], measure: str) -> JudgeScale | None:
+    name = MEASURED_BY.get(measure)
+    if not parts or measure in USAGE:
+        return None
+    if name is None:
+        basis = f"its errors are not known on the scale of {measure}"
+        return JudgeScale(youden=UNDEFINED, basis=basis)
+    if len(parts) > 1:
+        every = [(one, found[0].separations.get(name), n) for one, found, n in parts if found]
+        weighted = [(found.youden, float(n)) for _, found, n in every if found]
+        return _pooled(weighted, [one.language for one, found, _ in every if found])
+    (slice_, calibrations, _), *_ = parts
+    known = [(one, found) for one in calibrations if (found := one.separations.get(name))]
+    own = calibrations[0].separations.get(name) if calibrations else None
+    if own and own.fewest >= ENOUGH:
+        known = known[:1]
+    labels = [(found.youden, float(found.youden.n)) for _, found in known]
+    scale = _pooled(labels, [one.language for one, _ in known])
+    if not own or len(known) < 2:
+        return scale
+    few = f"; {slice_.language} alone has fewer than {ENOUGH} of a class"
+    top, bottom = own.youden.value or 0.0, own.youden.low or 0.0
+    value, low = scale.youden.value or 0.0, min(scale.youden.low or 0.0, (top + bottom) / 2)
+    youden = replace(scale.youden, value=min(value, top), low=min(value, top, low))
+    return JudgeScale(youden=youden, basis=scale.basis + few)
+
+
+def _pooled(parts: Sequence[tuple[Estimate, float]], languages: Sequence[str]) -> JudgeScale:
+    if not parts:
+        return JudgeScale(youden=UNDEFINED, basis="no labelled items measure its errors")
+    youden = weighted_mean(parts)
+    basis = f"over {plural(youden.n, 'labelled item')} in {', '.join(languages)}"
+    return JudgeScale(youden=youden, basis=basis)

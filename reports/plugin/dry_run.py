@@ -24,7 +24,7 @@ from evaluators.runtime.budget import VERDICT_TOKENS, Pricing, money, part_of_co
 from evaluators.runtime.engine import Task
 from evaluators.text import fresh_key
 from reports.gates.decide import Clusters, SessionFacts
-from reports.judge.errors import calibrations_in
+from reports.judge.judging import calibrations_in
 from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.early_stopping import stoppable
 from reports.plugin.options import RunOptions, check_collected

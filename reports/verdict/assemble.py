@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -12,16 +13,10 @@ from evaluators.output import plural
 from evaluators.statistics.metrics import Sample
 from reports.compare.comparison import compare, lacking, lost_answers, parity
 from reports.compare.pairs import PairedSlice, pair_records, unless_own
-from reports.gates import decide
+from reports.gates import decide, sequential
 from reports.gates.change import change_gates
-from reports.gates.sequential import (
-    SequentialGate,
-    audited_gates,
-    sequential_gates,
-    settled_notes,
-)
-from reports.judge.errors import corrected_gates, drift_notes, measuring
-from reports.judge.judging import judging, judging_notes
+from reports.gates.sequential import SequentialGate
+from reports.judge.judging import corrected_gates, drift_notes, judging, judging_notes, measuring
 from reports.judge.measured import distrust, measured_among
 from reports.metrics.gate import slice_gates
 from reports.metrics.summary import count, summarise, tabulate
@@ -120,15 +115,14 @@ KnownRun = tuple[CountedRun, Sequence[Compared]]
 
 
 def paired_slices(
-    run: CountedRun, judge: str, baseline: Baseline | None, origin: Mapping[str, object] = {}
+    run: CountedRun,
+    judge: str,
+    baseline: Baseline | None,
+    origin: Mapping[str, object] = {},
+    *,
+    to_renew: bool = False,
 ) -> dict[str, PairedSlice]:
     """Return every slice of the run paired with the baseline's, by name; ``origin`` if known."""
-    return unless_own(_paired(run, judge, baseline, origin))
-
-
-def _paired(
-    run: CountedRun, judge: str, baseline: Baseline | None, origin: Mapping[str, object]
-) -> dict[str, PairedSlice]:
     if baseline is None:
         return {}
     before = baseline.slices
@@ -154,7 +148,7 @@ def _paired(
             plan=baseline.plan,
             elsewhere=tuple(one.language for one in elsewhere if one.dataset == slice_.dataset),
         )
-    return found
+    return found if to_renew else unless_own(found)
 
 
 FEW_SAMPLED = 50  # a pinned sample of fewer items stands in the last line
@@ -255,7 +249,8 @@ def _comparison(sides: Compared, earlier: Baseline | None, facts: Facts) -> Comp
 def known_run(inputs: ReportInputs, facts: Facts, earlier: Iterable[Baseline | None]) -> KnownRun:
     """Return these records as the known run of other decisions, paired with ``earlier`` runs."""
     run = count_run(inputs, inputs.records, facts.every_judge, for_gates=True)
-    return run, [_paired(run, facts.judge, one, facts.provenance) for one in earlier]
+    paired = partial(paired_slices, run, facts.judge, origin=facts.provenance, to_renew=True)
+    return run, list(map(paired, earlier))
 
 
 def decision_of(
@@ -317,7 +312,7 @@ def _sequences(run: CountedRun, compared: Iterable[Compared]) -> Iterator[Sequen
     for dataset in run.datasets:
         own = run.of(dataset)
         scopes = [[sides[one.name] for one in own] for sides in filter(None, compared)]
-        yield from sequential_gates(dataset, own, run.records, blocked, scopes)
+        yield from sequential.sequential_gates(dataset, own, run.records, blocked, scopes)
 
 
 def _gates(run: CountedRun, compared: Sequence[Compared]) -> Iterator[GateResult]:
@@ -332,7 +327,7 @@ def _gates(run: CountedRun, compared: Sequence[Compared]) -> Iterator[GateResult
         for sides in filter(None, compared):
             scope = [sides[one.name] for one in own]
             yield from change_gates(dataset, scope, states_only=run.for_gates)
-            yield from (one.result() for one in audited_gates(dataset, scope))
+            yield from (one.result() for one in sequential.audited_gates(dataset, scope))
     yield from (one.result() for one in _sequences(run, compared))
 
 
@@ -433,4 +428,4 @@ def _gate_notes(
         found = [(one.name, one.difference) for one in since.slices if one.difference.n]
         moved = [f"{name} {one.text()} of {plural(one.n, 'pair')}" for name, one in found]
         yield f"new - old since the anchor: {'; '.join(moved) or 'no pair'}"
-    yield from settled_notes(run.summaries.values(), gates)
+    yield from sequential.settled_notes(run.summaries.values(), gates)

@@ -22,7 +22,7 @@ from evaluators.statistics.intervals import figure
 from evaluators.statistics.metrics import DROP, YOUDEN
 from evaluators.statistics.paired import ENOUGH, confirmed_margin, smallest_n
 from reports.gates.decide import Clusters, listed, scoped_gates
-from reports.judge.errors import JudgeScale, expected_scale
+from reports.judge.judging import JudgeScale, expected_scale
 from reports.metrics.summary import gold_of
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration

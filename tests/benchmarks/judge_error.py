@@ -20,7 +20,7 @@ from evaluators.output import aligned_table
 from evaluators.statistics.count_table import CountTable, Separation, class_rates, youden_interval
 from evaluators.statistics.intervals import Z95, Estimate
 from evaluators.statistics.metrics import YOUDEN
-from reports.judge.errors import expected_scale
+from reports.judge.judging import expected_scale
 from reports.run.evidence import Calibration
 from tests.benchmarks.common import SEED, Array, show
 from tests.benchmarks.coverage import scores

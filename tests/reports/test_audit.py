@@ -167,13 +167,13 @@ def test_without_verdicts_nothing_is_decided() -> None:
     assert len(gate.audit.reached) == 300  # nothing of it is left to ask
     assert gate.next_pairs == []
     lone = replace(side(new, old, people), pairing=pair_records(new, old[:290]))
-    assert min(one.lowest() for one in audit_of([lone], SHARE).pairs) == -1
+    assert min(one.ends[0] for one in audit_of([lone], SHARE).pairs) == -1
     old, new = answers("c" * 40, "old"), answers("i" * 40, "new")
     new = [replace(one, answer=" \n") for one in new]
     gate = gate_of(side(new, old))
     assert all(one.is_open and one.new is False for one in gate.audit.pairs)
     known = gate_of(side(new, old, verdicts(old, "c" * 40)))
-    assert [one.lowest() for one in known.audit.pairs] == [-1] * 40
+    assert [one.ends[0] for one in known.audit.pairs] == [-1] * 40
     assert known.state == "FAIL"
 
 
@@ -185,7 +185,7 @@ def test_linked_items_are_one_unit() -> None:
     ]
     audit = audit_of(sides, SHARE)
     assert [len(unit) for unit in audit.units] == [4] * 50
-    assert audit.observations(AuditedPair.lowest).largest == 4
+    assert audit.ends[0].largest == 4
     old, new = answers("c" * 200, "old"), answers("c" * 200, "new")
     people = {**verdicts(old, "c" * 200), **verdicts(new, "i" * 200)}
     drawn = [one for one in audit_of([side(new, old)], SHARE).pairs if one.drawn]
@@ -197,7 +197,7 @@ def test_linked_items_are_one_unit() -> None:
     }
     graded = [replace(one, grade=INCORRECT, outcome="failed", adjudicated_by="Ана") for one in new]
     again = by_id(side(graded, old, kept))
-    found = {(again[one.pair.new.id].lowest(), again[one.pair.new.id].plan.why) for one in drawn}
+    found = {(again[one.pair.new.id].ends[0], again[one.pair.new.id].plan.why) for one in drawn}
     assert found == {(-4, "sample")}
 
 
@@ -230,7 +230,7 @@ def test_of_all_pairs_it_is_the_plain_mean(history: list[tuple[float, str]], wor
         judged = with_noise(old, 0.3, f"{judge} old"), with_noise(new, 0.3, f"{judge} new")
         people = looked_at(replace(truths(old, new, *judged), people=people), share).people
     last = replace(truths(old, new, *judged), people=people)
-    every = [one.lowest() for one in audit_of([last], 1.0).pairs]
+    every = [one.ends[0] for one in audit_of([last], 1.0).pairs]
     whole = replace(audited(), share=1.0)
     gate = gate_of(side(answers(new, "new"), answers(old, "old"), people, whole))
     assert sum(every) / len(every) == gate.estimate.value == (new.count("c") - old.count("c")) / 100

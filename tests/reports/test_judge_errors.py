@@ -12,7 +12,7 @@ from evaluators.core import CORRECT, INCORRECT
 from evaluators.statistics.intervals import corrected_rate, wilson
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
 from reports.compare.pairs import PairedSlice, pair_records
-from reports.judge import errors
+from reports.judge import judging
 from reports.judge.measured import separations
 from reports.metrics.gate import gate_inputs
 from reports.metrics.summary import summarise
@@ -73,20 +73,20 @@ def by_people(records: Sequence[Record], count: int) -> list[Record]:
 def corrected(
     records: Sequence[Record], labels: Sequence[Record], **fields: object
 ) -> Corrected | None:
-    found = errors.correct_rates([make_slice()], {"d:bg": records}, [measured(labels, **fields)])
+    found = judging.correct_rates([make_slice()], {"d:bg": records}, [measured(labels, **fields)])
     return found[0] if found else None
 
 
 def test_a_rate_is_corrected_where_each_class_has_thirty_labels() -> None:
     """Rogan and Gladen's; few labels, a blind judge, lost or constructed ones are no basis."""
     labels = labelled((27, 3), (6, 24))
-    (found,) = errors.correct_rates([make_slice()], {"d:bg": graded(60, 40)}, [measured(labels)])
+    (found,) = judging.correct_rates([make_slice()], {"d:bg": graded(60, 40)}, [measured(labels)])
     assert found.correct.value == pytest.approx((0.6 + 0.8 - 1) / (0.9 + 0.8 - 1))
     assert (found.sensitivity, found.specificity, found.labelled) == (0.9, 0.8, 60)
     low, high = found.correct.interval or (0.0, 0.0)
     assert low < 4 / 7 < high
     assert high - low > 0.19  # wider than the raw rate's own
-    (note,) = errors.corrected_notes([found])
+    (note,) = judging.corrected_notes([found])
     assert note.startswith("d:bg: correct 0.571 [")
     assert note.endswith("(sensitivity 0.900, specificity 0.800 over 60 labelled items)")
     for counts in (((27, 2), (60, 240)), ((15, 15), (15, 15)), ((40, 5), (6, 24), 1)):
@@ -102,7 +102,7 @@ def test_labels_that_do_not_fit_the_answers_correct_nothing() -> None:
     """60 of 60 by a judge that finds 6 in 10 fit no share; J belongs to its bar and language."""
     found = some(corrected(graded(60, 0), labelled((24, 16), (1, 39))))
     assert (found.correct.value, found.correct.interval) == (None, None)
-    (note,) = errors.corrected_notes([found])
+    (note,) = judging.corrected_notes([found])
     assert note.startswith("d:bg: correct cannot be said once the judge's errors are taken out (s")
     assert note.endswith("; the labels do not fit these answers")
     weak = some(corrected(graded(3, 3), labelled((20, 20), (16, 24))))
@@ -111,10 +111,10 @@ def test_labels_that_do_not_fit_the_answers_correct_nothing() -> None:
     own = measured([], pass_bar=6)
     other = replace(own, language="pl", graders=("d:pl",))
     rated = make_slice("rated", pass_bar=6)
-    assert errors.measuring(rated, [other, own]) == (own, other)
-    assert errors.measuring(replace(rated, pass_bar=7), [other, own]) == ()
-    assert errors.measuring(make_slice(), [other, own]) == ()
-    assert errors.measuring(rated, [other]) == ()
+    assert judging.measuring(rated, [other, own]) == (own, other)
+    assert judging.measuring(replace(rated, pass_bar=7), [other, own]) == ()
+    assert judging.measuring(make_slice(), [other, own]) == ()
+    assert judging.measuring(rated, [other]) == ()
 
 
 @given(*[st.tuples(st.integers(0, 60), st.integers(0, 60)).filter(lambda one: sum(one) > 0)] * 3)
@@ -141,11 +141,11 @@ def test_a_bar_may_be_decided_on_the_corrected_rate(
     judge = measured(labelled((54, 6), (12, 48)))
     if lost == 0 and wrong == 0:
         judge = measured(labelled((36, 24), (1, 59)))
-    (gate,) = errors.corrected_gates(slice_, records, [judge], "")
+    (gate,) = judging.corrected_gates(slice_, records, [judge], "")
     assert (gate.state, said in gate.reason) == (state, True)
-    (blocked,) = errors.corrected_gates(slice_, records, [judge], "judge not trusted")
+    (blocked,) = judging.corrected_gates(slice_, records, [judge], "judge not trusted")
     assert (blocked.state, blocked.reason) == ("INCONCLUSIVE", "judge not trusted")
-    (bare,) = errors.corrected_gates(slice_, records, [], "")
+    (bare,) = judging.corrected_gates(slice_, records, [], "")
     assert bare.reason == "no 30 graded labels of each class measure the judge's errors"
 
 
@@ -154,7 +154,7 @@ def test_what_people_decided_is_not_corrected() -> None:
     labels, answers = labelled((40, 10), (5, 45)), graded(60, 40)
     assert corrected(by_people(answers, 100), labels) is None
     half = [*graded(30, 20), *[replace(one, id=f"p{one.id}") for one in graded(30, 20)]]
-    (found,) = errors.correct_rates(
+    (found,) = judging.correct_rates(
         [make_slice()], {"d:bg": by_people(half, 50)}, [measured(labels)]
     )
     judge_alone = (0.6 + 0.9 - 1) / (0.8 + 0.9 - 1)
@@ -165,7 +165,7 @@ def test_what_people_decided_is_not_corrected() -> None:
     apart = [replace(one, question=one.id) for one in thrice]
     ends = []
     for labels in (apart, thrice, once):
-        (found,) = errors.correct_rates(
+        (found,) = judging.correct_rates(
             [make_slice()], {"d:bg": graded(600, 400)}, [measured(labels)]
         )
         ends.append(found.correct.interval or (0.0, 0.0))
@@ -188,7 +188,7 @@ def test_a_judge_that_reads_the_same_labels_otherwise_is_named() -> None:
     old = [replace(r, outcome="passed" if r.label == r.grade else "failed") for r in old]
     new = [replace(r, grade=INCORRECT, outcome="failed") if n < 9 else r for n, r in enumerate(old)]
     now = measured(new)
-    (paired,) = errors.drift_notes([now], {"labels:bg": side(new, old)}, None)
+    (paired,) = judging.drift_notes([now], {"labels:bg": side(new, old)}, None)
     assert paired.startswith(
         "judge compared with the baseline's, on the labelled items of labels:bg: agreement 0.850 "
         "then, 0.760 now, new - old -0.090 [-0.1"
@@ -197,11 +197,11 @@ def test_a_judge_that_reads_the_same_labels_otherwise_is_named() -> None:
     cells = summarise(old, JUDGED).confusion
     then = asdict(measured(old, confusion=cells))
     now = replace(now, confusion=summarise(new, JUDGED).confusion)
-    (unpaired,) = errors.drift_notes([now], {}, before(then, {"odd": 1}))
+    (unpaired,) = judging.drift_notes([now], {}, before(then, {"odd": 1}))
     assert unpaired == (
         "judge compared with the baseline's, on the labelled items of labels:bg: agreement 0.850 "
         "[0.767, 0.907] then, 0.760 [0.668, 0.833] now"
     )
     other = {**then, "confusion": then["confusion"][1:]}
     for nothing in (None, before(), before({"odd": 1}), before(other)):
-        assert list(errors.drift_notes([now], {}, nothing)) == []
+        assert list(judging.drift_notes([now], {}, nothing)) == []

@@ -18,7 +18,7 @@ from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
-from reports.judge.errors import JudgeScale, judge_scale
+from reports.judge.judging import JudgeScale, judge_scale
 from reports.run.evidence import Calibration
 from reports.run.record import Record
 from reports.run.report import GateResult, Report

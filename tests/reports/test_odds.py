@@ -15,7 +15,7 @@ from evaluators.core import CORRECT
 from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.paired import power
 from reports.gates.decide import SessionFacts
-from reports.judge.errors import JudgeScale
+from reports.judge.judging import JudgeScale
 from reports.run.baseline import Baseline
 from reports.run.record import Record
 from reports.verdict import odds as chances
