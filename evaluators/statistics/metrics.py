@@ -398,9 +398,7 @@ def clustered_mean(clusters: Sequence[Sequence[float]]) -> Estimate:
     patterns, clusters_of = np.unique(sums, axis=0, return_counts=True)
     drawn = intervals.resample(patterns, clusters_of.astype(np.float64))
     share = intervals.unseen_share(len(clusters))
-    low, high = intervals.percentile(drawn[:, 0], drawn[:, 1], len(clusters), math.inf) or (
-        mean,
-        mean,
-    )
+    found = intervals.percentile(drawn[:, 0], drawn[:, 1], len(clusters), math.inf)
+    low, high = found or (mean, mean)
     least = mean * (1 - share)
     return Estimate.of(mean, (min(low, least), max(high, least + share)), n)

@@ -132,10 +132,8 @@ def ratio_interval(tops: Array, bottoms: Array, most: float) -> Interval:
     ratio = top / bottom
     apart = tops - ratio * bottoms
     if count > 1 and abs(apart).max() > ROUNDING * abs(tops).max():
-        squares = float((apart**2).sum())
-        reach = (
-            intervals.quantile(count, math.inf) * math.sqrt(squares * count / (count - 1)) / bottom
-        )
+        spread = math.sqrt(float((apart**2).sum()) * count / (count - 1))
+        reach = intervals.quantile(count, math.inf) * spread / bottom
     else:
         reach = 0.0 if count > FEW_ALIKE else intervals.unseen_share(count) * most
     return ratio - reach, ratio + reach

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from cases.dataset import Slice
@@ -200,19 +201,15 @@ class PairedSlice:
 
 def unless_own(sides: dict[str, PairedSlice]) -> dict[str, PairedSlice]:
     """Return the slices, blocked where the other run has this one's very answers and verdicts."""
+    said = attrgetter("answer", "result", "reason", "measures", "seconds", "answer_seconds")
     pairs = [pair for side in sides.values() for pair in side.graded]
-    if not pairs or any(_said(pair.new) != _said(pair.old) for pair in pairs):
+    if not pairs or any(said(pair.new) != said(pair.old) for pair in pairs):
         return sides
     role = next(iter(sides.values())).role
-    why = f"the {role} holds this run's own answers, and nothing differs from itself; compare with "
-    why += "the release before"
+    own = f"the {role} holds this run's own answers, and nothing differs from itself"
+    why = f"{own}; compare with the release before"
     every = ((name, one, one.blocked or why, one.narrow or why) for name, one in sides.items())
     return {name: replace(one, blocked=a, narrow=b) for name, one, a, b in every}
-
-
-def _said(record: Record) -> tuple[object, ...]:
-    said = record.answer, record.result, record.reason, record.measures
-    return *said, record.seconds, record.answer_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

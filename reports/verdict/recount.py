@@ -15,9 +15,6 @@ from reports.run.record import Record, in_order
 from reports.run.report import Report, SliceSummary, safe_report
 from reports.verdict.assemble import Facts, ReportInputs, account, count_run, paired_slices
 
-UNITED = ("models_returned", "judges_returned")  # lists of what the providers named
-MAY_DIFFER = ("python", "packages")  # kept side by side
-
 
 def rebuilt(
     report: Report,
@@ -38,7 +35,7 @@ def _inputs_of(report: Report, datasets: tuple[Dataset, ...]) -> ReportInputs:
         records=report.records,
         whole={one.name: one.whole for one in report.slices},
         samples={one.name: one.sample for one in report.slices if one.sample},
-        outside=_outside_of(report),
+        outside=tuple(x for x in report.judging.calibrations if x.source != "records"),
         shards=report.shards,
     )
 
@@ -51,10 +48,6 @@ def audits_of(report: Report, *baselines: Baseline | None) -> Iterator[AuditedGa
     for dataset in run.datasets:
         for sides in filter(None, compared):
             yield from audited_gates(dataset, [sides[one.name] for one in run.of(dataset)])
-
-
-def _outside_of(report: Report) -> tuple[Calibration, ...]:
-    return tuple(one for one in report.judging.calibrations if one.source != "records")
 
 
 def regated(
@@ -140,13 +133,12 @@ def _outside(reports: Sequence[Report]) -> tuple[Calibration, ...]:
     """
     inside = {part.name for report in reports for part in report.slices}
     found: dict[tuple[str, bool], Calibration] = {}
-    for one in (one for report in reports for one in _outside_of(report)):
+    every = (one for report in reports for one in report.judging.calibrations)
+    for one in (one for one in every if one.source != "records"):
         name = f"{one.dataset}:{one.language}"
         first = found.setdefault((name, not one.measures), one)
         if reports[0].shards:
-            first = min(
-                first, one, key=lambda one: (bool(one.trusted), not one.blocks, -one.ungraded)
-            )
+            first = min(first, one, key=lambda x: (bool(x.trusted), not x.blocks, -x.ungraded))
         else:
             _same(f"measures of the judge by {name}", [first.measures, one.measures])
         graders = tuple(dict.fromkeys((*first.graders, *one.graders)))
@@ -173,7 +165,7 @@ def _dataset(parts: Sequence[Dataset]) -> Dataset:
 
 
 def _origin(name: str, values: Sequence[object]) -> object:
-    if name in UNITED:
+    if name in ("models_returned", "judges_returned"):  # what the providers named
         listed = [value for value in values if isinstance(value, (list, tuple))]
         return sorted({str(one) for value in listed for one in value})
     if name == "slices":
@@ -183,8 +175,8 @@ def _origin(name: str, values: Sequence[object]) -> object:
                 same = [found.setdefault(slice_, known), known]
                 _same(f"data, prompt or rubric of {slice_}", same)
         return dict(sorted(found.items()))
-    if name in MAY_DIFFER and any(value != values[0] for value in values):
-        return list(values)
+    if name in ("python", "packages") and any(value != values[0] for value in values):
+        return list(values)  # these may differ
     _same(name, values)
     return values[0]
 
