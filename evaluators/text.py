@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
@@ -242,9 +242,13 @@ def shown(value: object) -> str:
 
 def listed(names: Iterable[str]) -> str:
     """Return names for a message, quoted, at most 20 of them."""
-    quoted = [shown(name) for name in names]
-    more = len(quoted) - 20
-    return ", ".join(quoted[:20]) + (f" and {more} more" if more > 0 else "")
+    return first_of([shown(name) for name in names], 20)
+
+
+def first_of(names: Sequence[str], most: int = 3) -> str:
+    """Return the first few names, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def hint(word: str, known: Iterable[str]) -> str:

@@ -10,13 +10,12 @@ from evaluators.kinds import FACT, Cluster
 from evaluators.output import plural
 from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.paired import holm
+from evaluators.text import first_of
 from reports.compare import pairs
 from reports.compare.differences import differences, usage_shifts
 from reports.run.baseline import Baseline, named_model
 from reports.run.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
 from reports.run.record import Record
-
-NAMED = 3  # missing slices in a line
 
 
 def compare(
@@ -48,8 +47,7 @@ def lacking(sides: Mapping[str, pairs.PairedSlice], earlier: Baseline) -> Iterat
     large = ((name, share) for name, share in parts if share > pairs.MOST_UNPAIRED)
     gone += [f"{share:.0%} of {name}'s items" for name, share in large]
     if gone:
-        more = f" and {len(gone) - NAMED} more" if len(gone) > NAMED else ""
-        yield f"the {earlier.role} has {', '.join(gone[:NAMED])}{more}, and this run does not"
+        yield f"the {earlier.role} has {first_of(gone)}, and this run does not"
 
 
 def lost_answers(

@@ -279,10 +279,9 @@ def change_for(threshold: Threshold, sides: Sides) -> Change | str:
         return seen, [] if known else [_extra_difference(sides, name, end) for end in (0.0, 1.0)]
     if hit := share_hit(name, sides):
         return share_change(sides, hit)
-    row = metrics_of(sides[0].slice_.kind, blank_table(sides)).get(name)
-    return (
-        _metric_change(sides, row) if row else f"{name} is not measured on {sides[0].slice_.name}"
-    )
+    if row := metrics_of(sides[0].slice_.kind, blank_table(sides)).get(name):
+        return _metric_change(sides, row)
+    return f"{name} is not measured on {sides[0].slice_.name}"
 
 
 def share_hit(name: str, sides: Sides) -> Hit | None:
@@ -341,10 +340,8 @@ def _hit(row: Metric, sides: Sides, blank: CountTable) -> Hit:
         return found if said in blank.outcomes else None
 
     def hit(side: PairedSlice, record: Record) -> bool | None:
-        name, kind = side.slice_.name, side.slice_.kind
-        return (
-            counts(name, summary.gold_of(record, kind), record.result) if record.is_graded else None
-        )
+        gold = summary.gold_of(record, side.slice_.kind)
+        return counts(side.slice_.name, gold, record.result) if record.is_graded else None
 
     return hit
 

@@ -17,11 +17,11 @@ from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics.metrics import DROP, RATE, RISE
 from evaluators.statistics.paired import smallest_n
+from evaluators.text import first_of
 from reports.run.report import Decision, GateResult, SessionStatus
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
-_MERGE = "a shard decides nothing: qagate merge decides over all of them"
-_NAMED = 3  # the most gates or slices in the last line; the report has all
+MERGE = "a shard decides nothing: qagate merge decides over all of them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
     """Return the exit code of a session and its line; with ``--gates off`` gates decide nothing."""
     outside = next(_outside(facts), None)
     code, line = outside or next(_by_gates(gates, facts))
-    losses = [f"{'but ' * (code == OK)}{listed(facts.lost)}"] if facts.lost else []
+    losses = [f"{'but ' * (code == OK)}{first_of(facts.lost)}"] if facts.lost else []
     rest = [] if outside or facts.shards or code == USAGE else [*losses, *facts.cautions]
     line = "; ".join(filter(None, [line, *rest, facts.left]))
     return Decision(gates=tuple(gates), code=code, line=line)
@@ -161,7 +161,7 @@ def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[Verd
         ("NO drop OR rise GATE", facts.unpaired, "nothing holds what changed since the baseline"),
     ):
         if names:
-            yield INCONCLUSIVE, f"{head} for {listed(names)}: exit {INCONCLUSIVE}; {tail}"
+            yield INCONCLUSIVE, f"{head} for {first_of(names)}: exit {INCONCLUSIVE}; {tail}"
     said = (
         (facts.misses, "item", "missed, as the gates allow"),
         (facts.ungraded, "ungraded item", "would not change it"),
@@ -175,32 +175,19 @@ def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[Verd
 
 def _of_shards(facts: SessionFacts, shards: Shards) -> Verdict:
     """Return what a part says: the only shard present, or which are missing of several."""
-    missing = f"{listed(list(map(str, shards.missing)))} of {shards.of} MISSING"
+    missing = f"{first_of(list(map(str, shards.missing)))} of {shards.of} MISSING"
     name = f"SHARD{'S' * (len(shards.missing) > 1)} {missing}"
     if len(shards.held) == 1:
         name = f"SHARD {shards.held[0]} of {shards.of}"
     kept = f"{facts.graded:,} of {plural(facts.selected, 'item')} graded"
     code = OK if facts.one_shard and not facts.ungraded else INCONCLUSIVE
-    return code, f"{name}: exit {code}; {kept}; {_MERGE}"
-
-
-def shard_notes(shards: Shards | None) -> Iterator[str]:
-    """Yield which shards are missing, and that a part decides nothing; nothing for a whole run."""
-    if shards:
-        lacking = listed(list(map(str, shards.missing)))
-        yield f"{_MERGE}; missing here of {shards.of}: {lacking}"
+    return code, f"{name}: exit {code}; {kept}; {MERGE}"
 
 
 def _names(gates: Sequence[GateResult]) -> str:
     ways = (f" ({gate.remedy})" if gate.remedy else "" for gate in gates)
     named = zip(gates, ways, strict=True)
-    return listed([f"{gate.slice} {gate.name}{way}" for gate, way in named])
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the first few names, and how many more there are."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    return first_of([f"{gate.slice} {gate.name}{way}" for gate, way in named])
 
 
 CEILING = 0.9

@@ -20,6 +20,7 @@ from evaluators.statistics import count_table, intervals
 from evaluators.statistics.count_table import ClassRate, weighted_mean
 from evaluators.statistics.intervals import UNDEFINED, Estimate, corrected_rate, figure, span_of
 from evaluators.statistics.metrics import USAGE, YOUDEN, YOUDEN_INCORRECT
+from evaluators.text import first_of
 from reports.compare.pairs import PairedSlice
 from reports.judge.measured import agreement_of, calibration_notes, is_measured
 from reports.metrics.gate import side_of
@@ -29,8 +30,6 @@ from reports.run.evidence import Calibration, Corrected, Judging, PanelAgreement
 from reports.run.json_data import decode, inner
 from reports.run.record import Record
 from reports.run.report import GateResult, GateState
-
-_NAMED = 10  # items named in a note; run.json has all
 
 
 def judging(
@@ -179,8 +178,7 @@ def vote_notes(judge: str, found: RulesAudit | None, panels: Sequence[PanelAgree
         alpha = f"alpha of {len(panel.judges)} judges {panel.alpha.text()}"
         parts = [f"{panel.slice}: {alpha}; kappa of {kappas}"]
         if panel.split:
-            more = len(panel.split) - _NAMED
-            named = ", ".join(panel.split[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+            named = first_of(panel.split, 10)  # run.json has all
             parts.append(
                 f"they differ on {len(panel.split)} ({panel.undecided} without a verdict), "
                 f"to be reviewed: {named}"

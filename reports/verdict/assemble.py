@@ -11,6 +11,7 @@ from cases.dataset import Dataset, Plan, Sampling, Shards, Slice, SliceSample, c
 from evaluators.core import Outcome
 from evaluators.output import plural
 from evaluators.statistics.metrics import Sample
+from evaluators.text import first_of
 from reports.compare.comparison import compare, lacking, lost_answers, parity
 from reports.compare.pairs import PairedSlice, pair_records, unless_own
 from reports.gates import decide, sequential
@@ -391,7 +392,7 @@ def _session(
 
 def _cautions(run: CountedRun, is_compared: bool) -> Iterator[str]:
     if laxer := [line for one in run.datasets for line in one.laxer]:
-        yield f"the gates file is laxer: {decide.listed(laxer)}"
+        yield f"the gates file is laxer: {first_of(laxer)}"
     for one in run.summaries.values():
         if one.sample and one.sample.pinned and one.sample.items < FEW_SAMPLED:
             yield f"only {one.sample.share} items of {one.name}"
@@ -405,8 +406,10 @@ def _gate_notes(
     run: CountedRun, since: Comparison | None, ungated: Iterable[str], gates: Sequence[GateResult]
 ) -> Iterator[str]:
     """Yield what touches the verdict: gates that lack, are laxer, or cannot pass; parts alone."""
-    warnings = [*decide.shard_notes(run.shards)]
-    warnings += [f"anchor: {warning}" for warning in (since.warnings if since else ())]
+    warnings = [f"anchor: {warning}" for warning in (since.warnings if since else ())]
+    if shards := run.shards:
+        lacking = first_of(list(map(str, shards.missing)))
+        warnings.insert(0, f"{decide.MERGE}; missing here of {shards.of}: {lacking}")
     drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]
     if drawn:
         warnings.append(f"only a sample was asked: {'; '.join(drawn)}")

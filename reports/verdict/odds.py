@@ -21,7 +21,8 @@ from evaluators.statistics.betting import expected_units
 from evaluators.statistics.intervals import figure
 from evaluators.statistics.metrics import DROP, YOUDEN
 from evaluators.statistics.paired import ENOUGH, confirmed_margin, smallest_n
-from reports.gates.decide import Clusters, listed, scoped_gates
+from evaluators.text import first_of
+from reports.gates.decide import Clusters, scoped_gates
 from reports.judge.judging import JudgeScale, expected_scale
 from reports.metrics.summary import gold_of
 from reports.run.baseline import Baseline
@@ -212,7 +213,7 @@ class Simulation:
             gates["".join(some) if len(some) == 1 else ""].append(name)
         for reason, names in gates.items():
             if reason:
-                yield f"    INCONCLUSIVE for all answers: {listed(names)}; {reason}"
+                yield f"    INCONCLUSIVE for all answers: {first_of(names)}; {reason}"
         yield (
             f"    standard error at most {max(one.error for one in found):.2f}; the share that "
             f"differs is {source}; items change one by one; a margin is that of a slice's or its "
