@@ -136,9 +136,11 @@ class CommandParser(argparse.ArgumentParser):
 
 def _own(module: str = "", **helps: str) -> dict[str, Command]:
     """Return commands by name: each the ``main`` of its own module, or functions of one module."""
-    function = "" if module else "main"
+    named = {"list": "list_runs"}
     return {
-        name: Command(text, f"reports.commands.{module or name}", function or name)
+        name: Command(
+            text, f"reports.commands.{module or name}", named.get(name, name) if module else "main"
+        )
         for name, text in helps.items()
     }
 
@@ -146,51 +148,43 @@ def _own(module: str = "", **helps: str) -> dict[str, Command]:
 PROGRAMS: Mapping[str, Program] = {
     "cases": Program(
         what="Commands for data sets.",
-        commands={
-            **_own(build="make a BoolQ-type dataset from articles, with models and people"),
-            **_own(
-                "data_sets",
-                new="write the files of a data set of your own",
-                draw="draw fresh questions from a table by a recipe",
-                check="look for what is wrong with datasets although they can be loaded",
-                download="fetch a public benchmark, or answers that people labelled",
-            ),
-        },
+        commands=_own(build="make a BoolQ-type dataset from articles, with models and people")
+        | _own(
+            "data_sets",
+            new="write the files of a data set of your own",
+            draw="draw fresh questions from a table by a recipe",
+            check="look for what is wrong with datasets although they can be loaded",
+            download="fetch a public benchmark, or answers that people labelled",
+        ),
         note="exit codes: 0 done, 1 errors found or nothing fetched, 4 wrong arguments or an "
         "unreadable file,\n130 interrupted",
     ),
     "evaluators": Program(
         what="Commands for recorded replies and judges.",
-        commands={
-            **_own(calibrate="measure a judge against labelled answers; print its card"),
-            **_own("calibrate", attack="try to fool a judge; print how often that worked"),
-            **_own(ledger="what is in the ledger and what it cost; export, import, prune"),
-        },
+        commands=_own(calibrate="measure a judge against labelled answers; print its card")
+        | _own("calibrate", attack="try to fool a judge; print how often that worked")
+        | _own(ledger="what is in the ledger and what it cost; export, import, prune"),
         note="exit codes: 0 done, 1 not done for a reason outside the arguments, 4 wrong arguments "
         "or a wrong\nfile, 130 interrupted",
     ),
     "reports": Program(
         what="Commands for recorded runs, offline.",
-        commands={
-            **_own(run="pytest with qagate's plugin, and all options of both"),
-            **_own("run", rejudge="judge the answers of an earlier run anew, by today's golds"),
-            **_own(
-                "recorded_runs",
-                render="write the files of a report again, in any format",
-                compare="compare two runs item by item",
-                gate="decide with other gates or another baseline",
-                show="print an item with its prompts and replies",
-                merge="put the runs of CI shards together",
-            ),
-            "list": Command(
-                "list the runs that are kept", "reports.commands.recorded_runs", "list_runs"
-            ),
-            **_own("recorded_runs", promote="keep a run by name"),
-            **_own(
-                decide="decide over two results of another tool",
-                review="hand answers to people, and take their verdicts back",
-            ),
-        },
+        commands=_own(run="pytest with qagate's plugin, and all options of both")
+        | _own("run", rejudge="judge the answers of an earlier run anew, by today's golds")
+        | _own(
+            "recorded_runs",
+            render="write the files of a report again, in any format",
+            compare="compare two runs item by item",
+            gate="decide with other gates or another baseline",
+            show="print an item with its prompts and replies",
+            merge="put the runs of CI shards together",
+            list="list the runs that are kept",
+            promote="keep a run by name",
+        )
+        | _own(
+            decide="decide over two results of another tool",
+            review="hand answers to people, and take their verdicts back",
+        ),
         note="exit codes: 0 done, or every gate passed; 1 a gate failed, or the report could not "
         "be written;\n4 wrong arguments or an unreadable run; 6 INCONCLUSIVE; 130 interrupted",
     ),
