@@ -44,7 +44,21 @@ def test_label(case, verdict):
 def main(argv: Sequence[str]) -> int:
     """Run a judged data set made of the file, print the card, and return the run's exit code."""
     options, words = _parser().parse_with_run(argv)
-    folder = _data_set(options)
+    sets, path = load_labelled_sets(), options.file
+    named = None if path.exists() else sets.get(str(path))
+    if not (named or path.exists() or path.suffix):  # what can only be a file is looked for later
+        what = f"no such file, and no set of this name; {hint(str(path), sets)}"
+        raise UsageError(f"{path}: {what}")
+    if named and not named.path().exists():
+        raise UsageError(f"{named.path()} is not there; fetch it: qagate download {named.name}")
+    path = (named.path() if named else path).resolve()
+    options.scale = options.scale or (named.scale if named else "")
+    name = re.sub(r"\W", "_", path.name.partition(".")[0], flags=re.ASCII)
+    folder = (FOLDER / (name if name[:1].isalpha() else f"labelled_{name}")).resolve()
+    settings = json.dumps(_settings(options, path), ensure_ascii=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, text in ((FILE, settings), ("test_label.py", TEST), ("pytest.ini", "[pytest]\n")):
+        (folder / file).write_text(text, encoding="utf-8")
     if options.limit:
         words = [f"--limit={options.limit}", "--seed=0", *words]
     code = run([*QUIET, f"--rootdir={folder}", f"--report-dir={options.report_dir}",
@@ -71,9 +85,8 @@ def _parser() -> CommandParser:
     add("--kind", choices=("graded", "rated"), help="default: what the labels look like")
     add("--language", default="en", metavar="xx", help="of rows that name none; default: en")
     add("--scale", default="", metavar="WORST:BEST", help="of the ratings; default: 1:10")
-    add(
-        "--pass-bar", type=int, metavar="N", help="lowest rating that passes; default: the rubric's"
-    )
+    text = "lowest rating that passes; default: the rubric's"
+    add("--pass-bar", type=int, metavar="N", help=text)
     add("--two-way", action="store_true", help="tell only right from not right")
     add("--label", default="", metavar="COLUMN", help="the column with the label")
     add("--rater", action="append", default=[], metavar="COLUMN", help="one person's labels")
@@ -81,26 +94,6 @@ def _parser() -> CommandParser:
     add("--limit", type=int, metavar="N", help="at most N answers a language, chosen by a hash")
     add("--report-dir", type=Path, default=Path("reports/calibrate"), metavar="DIR")
     return parser
-
-
-def _data_set(options: argparse.Namespace) -> Path:
-    sets, path = load_labelled_sets(), options.file
-    named = None if path.exists() else sets.get(str(path))
-    if not (named or path.exists() or path.suffix):  # what can only be a file is looked for later
-        what = f"no such file, and no set of this name; {hint(str(path), sets)}"
-        raise UsageError(f"{path}: {what}")
-    if named and not named.path().exists():
-        raise UsageError(f"{named.path()} is not there; fetch it: qagate download {named.name}")
-    path = (named.path() if named else path).resolve()
-    options.scale = options.scale or (named.scale if named else "")
-    name = re.sub(r"\W", "_", path.name.partition(".")[0], flags=re.ASCII)
-    folder = (FOLDER / (name if name[:1].isalpha() else f"labelled_{name}")).resolve()
-    settings = _settings(options, path)
-    folder.mkdir(parents=True, exist_ok=True)
-    written = {FILE: json.dumps(settings, ensure_ascii=False), "test_label.py": TEST}
-    for file, text in (written | {"pytest.ini": "[pytest]\n"}).items():
-        (folder / file).write_text(text, encoding="utf-8")
-    return folder
 
 
 def _settings(options: argparse.Namespace, path: Path) -> dict[str, object]:

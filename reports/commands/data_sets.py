@@ -123,7 +123,22 @@ def _next_steps(one: public_files.Benchmark | public_files.LabelledSet, folder: 
 
 def draw(argv: Sequence[str]) -> int:
     """Draw questions, write a file a language, check them; return the code. Raises UsageError."""
-    options = _drawing(argv)
+    parser = CommandParser(
+        prog="qagate draw",
+        description="Draw questions with golds from a table (CSV, JSON, JSON lines or YAML), as a "
+        "recipe says. The same seed draws the same questions, another one draws others.",
+        epilog="exit codes: 0 drawn, 1 drawn, but with errors, 4 wrong arguments, recipe or table",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("table", metavar="TABLE", type=Path, help="the table, a row for each thing asked about")
+    add("--recipe", metavar="FILE", type=Path, required=True, help="a YAML file; see docs/data.md")
+    add("--seed", metavar="N", type=int, default=0, help="default: %(default)s")
+    add("--count", metavar="N", type=int, help="of each kind, in place of the recipe's")
+    add("--to", metavar="FOLDER", type=Path, default=Path("drawn"), help="default: %(default)s")
+    add("--as", dest="dataset", metavar="DATASET", default="simpleqa", help="(%(default)s)")
+    add("--blind", action="store_true", help="questions alone, for a closed-book trial")
+    options = parser.parse_args(argv)
     if options.count is not None and options.count < 1:
         raise UsageError(f"draw: --count {options.count}: 1 or more questions are needed")
     drawn = DrawRecipe(options.recipe, options.table).draw(options.seed, options.count)
@@ -146,25 +161,6 @@ def draw(argv: Sequence[str]) -> int:
         if result.refused or any(finding.severity == "error" for finding in result.findings):
             code = FOUND
     return code
-
-
-def _drawing(argv: Sequence[str]) -> Namespace:
-    parser = CommandParser(
-        prog="qagate draw",
-        description="Draw questions with golds from a table (CSV, JSON, JSON lines or YAML), as a "
-        "recipe says. The same seed draws the same questions, another one draws others.",
-        epilog="exit codes: 0 drawn, 1 drawn, but with errors, 4 wrong arguments, recipe or table",
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add("table", metavar="TABLE", type=Path, help="the table, a row for each thing asked about")
-    add("--recipe", metavar="FILE", type=Path, required=True, help="a YAML file; see docs/data.md")
-    add("--seed", metavar="N", type=int, default=0, help="default: %(default)s")
-    add("--count", metavar="N", type=int, help="of each kind, in place of the recipe's")
-    add("--to", metavar="FOLDER", type=Path, default=Path("drawn"), help="default: %(default)s")
-    add("--as", dest="dataset", metavar="DATASET", default="simpleqa", help="(%(default)s)")
-    add("--blind", action="store_true", help="questions alone, for a closed-book trial")
-    return parser.parse_args(argv)
 
 
 def new(argv: Sequence[str]) -> int:

@@ -114,13 +114,16 @@ def _begin(config: pytest.Config, here: Path) -> worker.WorkerInput | None:
         if not encodable(text):  # pytest-xdist could not pass it on
             raise UsageError(f"{shown(text)}: the name is not UTF-8; rename it or use another path")
     files = ours.dataset_files(config.args, here, config.rootpath)
+    is_asked = bool(ours.given_options(config.getoption))
     with ExitStack() as claimed:
-        if (files or ours.given_options(config.getoption)) and not config.option.collectonly:
+        if (files or is_asked) and not config.option.collectonly:
             _claim(config, here, claimed)
         options = ours.read_options(config.getoption, here)
-        ours.check_there(() if config.option.pyargs else config.args, here)
+        for word in () if config.option.pyargs else config.args:
+            if not (here / word.partition("::")[0]).exists():  # xdist's workers would pass over it
+                raise UsageError(f"file or directory not found: {word}")
         given = _plan(config, options, files) if files else None
-        if options.touched and not files:
+        if is_asked and not files:
             where = "is in, under or next to the given paths"
             raise UsageError(f"no {ours.DATASET_FILE} {where}; try `pytest cases/`")
         config.add_cleanup(claimed.pop_all().close)

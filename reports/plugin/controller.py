@@ -125,15 +125,17 @@ class Controller:
                 import_module("reports.plugin.finish").prepare()
 
             threading.Thread(target=prepare, name="qa-end", daemon=True).start()
-            self._display = ProgressDisplay(self._config, self._progress, lambda: self._run.status)
+            host = self._run.host
+            self._display = ProgressDisplay(self._config, self._progress, lambda: host.status)
             self._config.add_cleanup(self._display.stop)
             self._display.start()
 
     # Listening
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Put the item first whose test is about to wait."""
-        self._run.want(results.key_of(nodeid))
+        """Put the item first whose test is about to wait; the order of --until-decided is fixed."""
+        if not self._options.until_decided:
+            self._run.host.want(results.key_of(nodeid))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count a module that cannot be collected as a failure outside the gates."""
@@ -147,7 +149,7 @@ class Controller:
         self._teardowns += 1
         if self._teardowns % TIDY_EVERY == 0:
             self._forget_silent_phases()
-        self._run.test_ended()
+        self._run.host.ended()
         key = results.key_of(report.nodeid)
         if key in self._plan.items:
             self._progress.add(self._plan.items[key].slice.name, self._run.outcomes.get(key))
@@ -166,7 +168,7 @@ class Controller:
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Tell the user's interrupt from the early stops of xdist and pytest."""
         # pytest words the whole traceback next; a second Ctrl-C must not interrupt that.
-        self._ignore_signals()
+        self._handle_signals(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
         early_stop = excinfo.typename == "Interrupted"  # of pytest.Session or of xdist
         by_user = "keyboard-interrupt" in str(excinfo.value)  # a worker heard Ctrl-C first
         self._interrupted = by_user or not early_stop
@@ -189,7 +191,8 @@ class Controller:
 
     def _end(self, code: int) -> int:
         self._is_over = True
-        self._ignore_signals()
+        # A second signal must not cost the partial report; what follows takes seconds.
+        self._handle_signals(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
         if self._lists:
             return code
         self._run.host.stop()
@@ -267,10 +270,6 @@ class Controller:
             reporter.flush()
         for number, handler in self._former_handlers.items():
             signal.signal(number, handler)
-
-    def _ignore_signals(self) -> None:
-        """Protect the partial report from a second signal; what follows takes seconds."""
-        self._handle_signals(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM)
 
     def _handle_signals(self, handler: Any, *numbers: signal.Signals) -> None:
         if threading.current_thread() is threading.main_thread():

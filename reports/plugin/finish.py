@@ -53,8 +53,8 @@ def finish(
     """Write a session's report and CI's summary; return it and a warning. Raises WriteError."""
     options, plan = run.options, run.plan
     with gc_paused():  # nothing becomes garbage before everything is written
-        unreached = next((kind for kind in ENOUGH if kind in run.status.stops), "")
-        unreached = "engine" if run.status.failure else unreached
+        unreached = next((kind for kind in ENOUGH if kind in run.host.status.stops), "")
+        unreached = "engine" if run.host.status.failure else unreached
         unreached = unreached or ("interrupted" if ended.interrupted else "stopped")
         outcomes = results.final(run.outcomes, unreached)
         found = OutcomeFacts.of((plan.items[key], one) for key, one in outcomes.items())
@@ -82,7 +82,7 @@ def finish(
 def _facts(
     run: EngineRun, ended: SessionStatus, about: Mapping[str, object], found: OutcomeFacts
 ) -> Facts:
-    options, plan = run.options, run.plan
+    options, plan, status = run.options, run.plan, run.host.status
     specs: dict[str, object] = {
         "model": options.model,
         "judge": " ".join(options.judges),
@@ -90,17 +90,17 @@ def _facts(
     }
     if labels := {key: one.label for key, one in run.adjudications.items()}:
         specs["adjudications"] = {"verdicts": len(labels), "sha256": digest(labels)}
-    stops = run.status.stops
+    stops = status.stops
     session = SessionFacts(
         other_failures=ended.failures,
         interrupted=ended.interrupted,
         gates_off=options.gates_off,
         pytest_code=ended.pytest_code,
         cause=next((why for kind, why in stops.items() if kind not in ENOUGH), ""),
-        left="; ".join(filter(None, (stops.get(BATCH, ""), run.status.unkept))),
+        left="; ".join(filter(None, (stops.get(BATCH, ""), status.unkept))),
         one_shard=plan.shard is not None,
     )
-    spent = {"requests": run.status.requests, "spent": run.spent}
+    spent = {"requests": status.requests, "spent": run.spent}
     known = {"known_cost": found.known} if found.unpriced else {}
     return Facts(
         model=options.model,
@@ -109,7 +109,7 @@ def _facts(
         provenance=provenance(plan, options.choice, found, specs),
         run={**about, **ci_link(os.environ), **spent, **known, "replies": found.replies},
         notes=(*(f"{WARNING}{one}" for one in ended.notes), *_notes(run, found)),
-        complete=not ended.interrupted and not run.status.failure,
+        complete=not ended.interrupted and not status.failure,
         calibrations=run.calibrator.calibrations(run.outcomes),
     )
 
@@ -127,9 +127,9 @@ def _notes(run: EngineRun, found: OutcomeFacts) -> Iterator[str]:
         others = [name for name in run.unpriced if name != options.model]
         names = others if others and found.answering is not None else run.unpriced
         yield f"cost {part_of_cost(found.known)}: no price for {', '.join(names)}"
-    yield from run.status.notes
-    if run.status.failure:
-        yield f"{WARNING}{run.status.failure}"
+    yield from run.host.status.notes
+    if run.host.status.failure:
+        yield f"{WARNING}{run.host.status.failure}"
     slices = (one for dataset in run.plan.datasets for one in dataset.slices.values())
     offline_judge = "" if run.takes_extras else " ".join(options.judges)
     asked = (one for one in slices if one.name in found.slices)

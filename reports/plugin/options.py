@@ -38,8 +38,6 @@ class RunOptions:
 
     here: Path
     """The working folder."""
-    touched: bool
-    """Whether at least one of our options was given."""
     choice: Selection
     model: str
     answers: Path | None
@@ -250,7 +248,6 @@ def read_options(option: Callable[[str], Any], here: Path) -> RunOptions:
     run = (model := given.get("model", RECORDED)).removeprefix(f"{RECORDED}:")
     return RunOptions(
         here=here,
-        touched=bool(given),
         choice=choice,
         model=model if run == model else RECORDED,
         answers=None if run == model else find_run(run, here),
@@ -322,13 +319,6 @@ def _given(option: Callable[[str], Any]) -> dict[str, Any]:
 
 
 # Paths: the data sets of a run
-
-
-def check_there(arguments: Iterable[str], here: Path) -> None:
-    """Refuse a path that is not there: workers of xdist would pass over it without a word."""
-    for argument in arguments:
-        if not (here / argument.partition("::")[0]).exists():
-            raise UsageError(f"file or directory not found: {argument}")
 
 
 def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path]:

@@ -1,8 +1,7 @@
 """What the terminal shows while a run goes on: a live block below pytest's output, or log lines.
 
-pytest writes dots in the middle of a line, which a display that owns the screen (rich's Live) would
-tear: the block below is taken away before anything is written, and put back after. It has its own
-descriptor, as pytest captures the usual one. A terminal that is lost costs no report.
+pytest writes dots in the middle of a line, which rich's Live would tear: our block makes way for
+what is written. It has its own descriptor, as pytest captures the usual one.
 """
 
 import os
@@ -211,11 +210,6 @@ class Screen:
             self._column = column_after(self._column, text)
             self._paint()
         return written
-
-    def flush(self) -> None:
-        """Pass on what the stream still holds."""
-        with self._lock:
-            self.stream.flush()
 
     def show(self, block: Sequence[str]) -> None:
         """Replace the block; an empty one takes it away."""

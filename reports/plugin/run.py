@@ -23,7 +23,7 @@ from evaluators.reading import file_hash
 from evaluators.runtime.budget import BATCH, BUDGET
 from evaluators.runtime.caller import DEADLINE, Caller, CallSettings, Detour
 from evaluators.runtime.engine import Engine, Job, Stopping, Task
-from evaluators.runtime.outcomes import EngineHandle, OutcomeSource, OutcomeWriter, Status
+from evaluators.runtime.outcomes import EngineHandle, OutcomeSource, OutcomeWriter
 from evaluators.runtime.process import EngineProcess, begin
 from evaluators.runtime.schedule import UNLIMITED, Schedule
 from evaluators.runtime.session import CallSession
@@ -85,7 +85,7 @@ class EngineRun:
         models, find = self.connected.models, partial(_find_batches, options)
         settings = _call_settings(options)
         self._session = CallSession(models, self.connected.specs, settings, find_detour=find)
-        self._windowed = self._has_workers = self._has_tests = False
+        self._has_workers = self._has_tests = False
 
     @property
     def outcomes(self) -> Mapping[str, Outcome]:
@@ -93,14 +93,9 @@ class EngineRun:
         return self.host.arrivals.outcomes
 
     @property
-    def status(self) -> Status:
-        """The engine's present or last status; may be read from any thread."""
-        return self.host.status
-
-    @property
     def spent(self) -> float:
         """What the requests cost in USD, as far as prices are known."""
-        spent = self.status.spent
+        spent = self.host.status.spent
         return sum(one.usage.spent for one in self.outcomes.values()) if spent is None else spent
 
     @property
@@ -123,8 +118,7 @@ class EngineRun:
     ) -> OutcomeSource:
         """Prepare the engine, in its own process if possible; return where tests here wait.
 
-        ``store`` is where tests of other processes find their outcomes; ``early`` has loaded its
-        libraries. Not to work ``ahead`` of the tests bounds the cost of a run that ends early.
+        Not to work ``ahead`` of the tests bounds the cost of a run that ends early.
         """
         keys = list(self.plan.items)
         labelled = self.calibrator.select(keys)
@@ -150,7 +144,7 @@ class EngineRun:
         )
         self.host = begin(job, early)
         self._tasks = {}  # the engine has them; this side needs the memory
-        self._windowed, self._has_workers = not ahead, store is not None
+        self._has_workers = store is not None
         return self.host.arrivals
 
     def lead(self) -> None:
@@ -174,16 +168,6 @@ class EngineRun:
         """Whether the judge is measured, or will not be."""
         working = self._has_tests and self.host.is_alive
         return not working or self.calibrator.is_complete(self.outcomes)
-
-    def want(self, key: str) -> None:
-        """Put an item first, as its test is waiting; not with --until-decided."""
-        if self._stopping is None:
-            self.host.want(key)
-
-    def test_ended(self) -> None:
-        """Let the engine work one item further ahead."""
-        if self._windowed:
-            self.host.ended()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,17 +50,12 @@ class Pick:
         return self.id.rpartition("@")[2]
 
     @property
-    def question(self) -> Question:
-        """The verdict that its kind asks for."""
-        return verdict_question(self.part.kind.choices)
-
-    @property
     def upgrades(self) -> tuple[str, ...]:
         """The verdicts that would make it pass; none unless the judge failed it."""
         if self.record.outcome != "failed":
             return ()
         found = []
-        for one in self.question.values:
+        for one in verdict_question(self.part.kind.choices).values:
             grade, rating = (None, int(one)) if one.isdigit() else (one, None)
             verdict, part = Verdict(grade=grade, rating=rating), self.part
             if part.kind.passes(self.record, verdict, part.passing, part.pass_bar):
@@ -154,20 +149,15 @@ def issue_picks(
     items, asked = [], {}
     for one in picks:
         rubric = rubrics.get(one.part.rubric.version, "") if one.part.rubric else ""
-        items.append(item := sheet_item(one, criteria or (one.question,), rubric))
-        said = zip(
-            ABOUT, map(clean.line, (one.record.question, one.record.answer or "")), strict=True
-        )
-        about = tuple(f"{key}: {clean.cut(text, _COMMENT)}" for key, text in said)
+        questions = criteria or (verdict_question(one.part.kind.choices),)
+        items.append(item := sheet_item(one, questions, rubric))
+        said = zip(ABOUT, (one.record.question, one.record.answer or ""), strict=True)
+        about = tuple(f"{key}: {clean.cut(clean.line(text), _COMMENT)}" for key, text in said)
         verdict: Any = {"judged": one.record.result, "upgrades": one.upgrades, "about": about}
         for id_, asks in item.asked:
-            rating = {
-                "criterion": asks.name,
-                "question": asks.text,
-                "part": one.part.name,
-                "run": run,
-            }
-            asked[id_] = IssuedItem(choices=asks.values, **(rating if criteria else verdict))
+            rating = {"criterion": asks.name, "question": asks.text, "part": one.part.name}
+            said_of: Any = {**rating, "run": run} if criteria else verdict
+            asked[id_] = IssuedItem(choices=asks.values, **said_of)
     name = "criteria" if criteria else "audit" if any(one.pair for one in picks) else "review"
     return issue(Sheet(name=name, items=tuple(items)), asked, folder)
 

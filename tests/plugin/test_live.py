@@ -90,7 +90,6 @@ def test_pytest_writes_on_where_it_was(terminal: tuple[int, int]) -> None:
         screen.show([])
         screen.write("over\n")
         assert screen.isatty() is True  # type: ignore[operator]
-        screen.flush()
     content = arrived(outer)
     assert seen("next " + content)[0] == "next over"
     assert "so far" not in content

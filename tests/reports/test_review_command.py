@@ -111,7 +111,7 @@ def test_a_person_is_no_judge_of_the_run(tmp_path: Path) -> None:
 
 def shown(report: Report) -> SheetItem:
     (one,) = human_review.pick(report, 1)
-    return human_review.sheet_item(one, (one.question,))
+    return human_review.sheet_item(one, (verdict_question(one.part.kind.choices),))
 
 
 def test_the_sheet_hides_what_the_judge_said(tmp_path: Path) -> None:
