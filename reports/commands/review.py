@@ -126,21 +126,17 @@ def _taken(
     least: int | None,
     gates: Sequence[AuditedGate] = (),
 ) -> tuple[Adjudications, list[str], bool]:
-    """Return all verdicts, lines about those not taken, and whether some need another person.
-
-    Verdicts on the pairs that ``gates`` drew keep how; there the judge only says where to look,
-    and nobody is told who overrules it.
-    """
+    """Return all verdicts, lines about those not taken, and whether some need another person."""
     today = datetime.now(UTC).date().isoformat()
     accepted, said = human.accept(reviews, today, issued.items, least)
     drawn = [one for gate in gates for one in gate.audit.pairs if one.drawn]
     sides = ((side, one) for one in drawn for side in (one.pair.old, one.pair.new))
     pairs = {answer_digest(side, side.answer or ""): one for side, one in sides}
-    for place, one in enumerate(accepted):
+    for place, one in enumerate(accepted):  # a pair that a gate drew keeps how
         if asked := pairs.get(one.digest):
             how: Any = {"picked": asked.plan.why, "pair": asked.key}
             accepted[place] = replace(one, **how, probability=asked.plan.probability)
-    said |= {human.OVERRULED: []} if gates else {}
+    said |= {human.OVERRULED: []} if gates else {}  # there the judge only says where to look
     found, refused = files.merged(old, accepted)
     lines = [f"{what}: {line}" for what, some in said.items() for line in some]
     is_open = bool(said[human.CONFLICTING] or said[human.WAITING] or refused)

@@ -131,10 +131,7 @@ def _begin(config: pytest.Config, here: Path) -> worker.WorkerInput | None:
 
 
 def _claim(config: pytest.Config, here: Path, claimed: ExitStack) -> None:
-    """Take the report folder before anything can fail: an earlier PASS must not outlive this run.
-
-    A refused run makes no folder; a dry run only learns that no baseline lies there.
-    """
+    """Take the report folder before anything can fail: an earlier PASS must not outlive this."""
     from reports.run.report_folder import check_apart, claim  # noqa: PLC0415  # workers write none
 
     folder = here / (config.getoption("qa_report_dir") or ours.REPORT_DIR)

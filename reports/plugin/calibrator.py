@@ -1,11 +1,8 @@
 """Measures the judge in the session that uses it, on labelled items."""
 
-import time
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from cases.config import FILE, load_dataset, with_items
 from cases.dataset import Dataset, Plan
@@ -17,8 +14,6 @@ from evaluators.runtime.engine import Task
 from reports.judge.measured import CALIBRATION_OFF, calibrate, distrust, unmeasured
 from reports.plugin.options import RunOptions, labelled_files
 from reports.run.evidence import Calibration
-
-POLL_SECONDS = 0.02
 
 
 def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled, ...]:
@@ -103,18 +98,3 @@ class Calibrator:
         for one in (one for one in slices if one.name in names):
             if why := distrust(self.plan.datasets, one, unknown, self._judge):
                 yield f"{one.name}: INCONCLUSIVE with any answers; {why}"
-
-
-class JudgeWait:
-    """Keeps a finished session open until its judge is measured."""
-
-    def __init__(self, is_over: Callable[[], bool]) -> None:
-        self._is_over = is_over
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtestloop(self) -> Generator[None, object, object]:
-        """Wait after the last test. An interrupt ends the wait; a run cut short never waits."""
-        result = yield
-        while not self._is_over():
-            time.sleep(POLL_SECONDS)
-        return result

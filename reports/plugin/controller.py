@@ -17,18 +17,18 @@ import pytest
 from cases.dataset import Plan
 from evaluators.core import QAError
 from evaluators.output import plural
-from reports.plugin import results
-from reports.plugin.calibrator import JudgeWait, find_labelled
+from reports.plugin import worker
+from reports.plugin.calibrator import find_labelled
 from reports.plugin.head_start import EARLY, ENDING, takes_everything
 from reports.plugin.options import RunOptions, check_collected, shares
 from reports.plugin.progress import Progress, ProgressDisplay
 from reports.plugin.run import EngineRun
-from reports.plugin.worker import OUTCOMES
 from reports.run.clean import mask
 
 if TYPE_CHECKING:
     from reports.run.report import Report
 
+POLL_SECONDS = 0.02
 TIDY_EVERY = 500  # tests
 COLOURS = {0: "green", 6: "yellow"}  # of the last line, by exit code; other codes are red
 Status = tuple[str, str, str | tuple[str, Mapping[str, bool]]]
@@ -46,11 +46,11 @@ class Controller:
         self, config: pytest.Config, options: RunOptions, plan: Plan, files: Sequence[Path]
     ) -> None:
         if not options.gates_off:
-            results.refuse_reruns(config)
+            worker.refuse_reruns(config)
         self._config, self._options = config, options
         self._plan, self._files = plan, files
         self._lists = config.option.collectonly
-        self._results = results.SessionResults(plan)
+        self._results = worker.SessionResults(plan)
         self._started = datetime.now(UTC)
         self._progress = Progress(planned=0, started=time.monotonic())
         self._display: ProgressDisplay | None = None
@@ -75,9 +75,8 @@ class Controller:
             arrivals = self._run.open(store, config.stash.get(EARLY, None), ahead=ahead)
             config.add_cleanup(self._run.host.stop)
             if not self._distributed:
-                config.stash[OUTCOMES] = arrivals
-        for hooks in (JudgeWait(lambda: self._run.is_judge_measured), self._results):
-            config.pluginmanager.register(hooks)
+                config.stash[worker.OUTCOMES] = arrivals
+        config.pluginmanager.register(self._results)
 
     def pytest_report_header(self) -> list[str]:
         """Say what a shard may use of the run's limits."""
@@ -104,12 +103,16 @@ class Controller:
         else:
             self._begin(ids)
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Start without xdist."""
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Start without xdist; wait for the judge's calibration unless the run was cut short."""
         collected = not session.testsfailed or self._config.option.continue_on_collection_errors
         if collected and not (self._distributed or self._lists):
             self._begin([item.nodeid for item in session.items])
+        result = yield
+        while not self._run.is_judge_measured:
+            time.sleep(POLL_SECONDS)
+        return result
 
     def _begin(self, nodeids: Sequence[str]) -> None:
         if self._results.planned:
@@ -135,7 +138,7 @@ class Controller:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Put the item first whose test is about to wait; the order of --until-decided is fixed."""
         if not self._options.until_decided:
-            self._run.host.want(results.key_of(nodeid))
+            self._run.host.want(worker.key_of(nodeid))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Count a module that cannot be collected as a failure outside the gates."""
@@ -150,7 +153,7 @@ class Controller:
         if self._teardowns % TIDY_EVERY == 0:
             self._forget_silent_phases()
         self._run.host.ended()
-        key = results.key_of(report.nodeid)
+        key = worker.key_of(report.nodeid)
         if key in self._plan.items:
             self._progress.add(self._plan.items[key].slice.name, self._run.outcomes.get(key))
 
@@ -219,7 +222,7 @@ class Controller:
         from reports.plugin.finish import finish  # noqa: PLC0415  # loaded while tests wait
         from reports.run.report import SessionStatus  # noqa: PLC0415
 
-        again = ", ".join(results.rerun_settings(self._config))
+        again = ", ".join(worker.rerun_settings(self._config))
         notes = [f"failing tests were run again: {again}"] if again else []
         if untested := self._results.untested(self._run.outcomes):
             notes.append(f"{plural(untested, 'item')} graded without a test: the workers died")

@@ -28,8 +28,8 @@ from reports.judge.judging import calibrations_in
 from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.early_stopping import stoppable
 from reports.plugin.options import RunOptions, check_collected
-from reports.plugin.results import SessionResults
 from reports.plugin.run import adjudications_of, connect_models, earlier_runs
+from reports.plugin.worker import SessionResults
 from reports.render.console import wrapped
 from reports.verdict import odds as chances
 from reports.verdict.assemble import Facts, ReportInputs

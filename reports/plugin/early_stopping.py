@@ -23,10 +23,7 @@ FEWEST = 16  # items of a queue in hand at its beginning
 
 
 def stoppable(plan: Plan, *, paired: bool) -> dict[str, str]:
-    """Return the slices whose gates are all sequential, each with its queue.
-
-    A queue is asked in one order: a slice, or a data set with a pooled gate.
-    """
+    """Return each slice with sequential gates alone, and its queue: the data set if one pools."""
     found = {}
     for dataset in plan.datasets:
         pooled = any(paired and one.evidence == SEQUENTIAL for one in dataset.pooled)
@@ -39,10 +36,7 @@ def stoppable(plan: Plan, *, paired: bool) -> dict[str, str]:
 
 
 def in_sequence(plan: Plan, *, paired: bool) -> Plan:
-    """Return the plan with its items in the order in which they are asked, until decided.
-
-    What measures the judge comes first, then one of each queue in turn. Raises UsageError for none.
-    """
+    """Return the plan in the order of asking, what measures the judge first. Raises UsageError."""
     queues = stoppable(plan, paired=paired)
     if not any(item.slice.name in queues for item in plan.items.values()):
         without = "" if paired else " or give --baseline=RUN for those on a change"

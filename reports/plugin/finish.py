@@ -1,7 +1,4 @@
-"""The end of a session: makes and writes the report, and shows it on the terminal and to CI.
-
-The controller loads this module, with numpy and jinja2, while replies are awaited.
-"""
+"""A session's report: made, written, shown. It is loaded, with numpy, while replies are awaited."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,9 +18,8 @@ from evaluators.text import digest
 from reports.gates.decide import SessionFacts
 from reports.metrics.summary import extra_notes
 from reports.plugin import rejudge
-from reports.plugin.results import SessionResults
 from reports.plugin.run import ENOUGH, EngineRun
-from reports.plugin.worker import gc_paused
+from reports.plugin.worker import SessionResults, gc_paused
 from reports.render import console, html, words
 from reports.render.writer import append_summary, write
 from reports.run import clean

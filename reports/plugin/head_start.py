@@ -26,11 +26,8 @@ ENDING = ("maxfail", "stepwise", "usepdb", "trace")
 """pytest's options that may end a run before its last test."""
 
 HOOKS = (
-    "pytest_collection",
-    "pytest_collect_directory",
-    "pytest_collection_modifyitems",
-    "pytest_ignore_collect",
-    "pytest_pycollect_makeitem",
+    *("pytest_collection", "pytest_collect_directory", "pytest_collection_modifyitems"),
+    *("pytest_ignore_collect", "pytest_pycollect_makeitem"),
 )
 """Where a plugin may drop tests."""
 

@@ -1,7 +1,4 @@
-"""``--model recorded:RUN``: the answers of an earlier run, judged anew by today's golds.
-
-Every answer of the run is judged, so nothing can be chosen; no answer is asked for again.
-"""
+"""``--model recorded:RUN``: all answers of an earlier run, judged anew by today's golds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -116,10 +116,7 @@ class EngineRun:
     def open(
         self, store: Path | None, early: EngineProcess | None, *, ahead: bool
     ) -> OutcomeSource:
-        """Prepare the engine, in its own process if possible; return where tests here wait.
-
-        Not to work ``ahead`` of the tests bounds the cost of a run that ends early.
-        """
+        """Prepare the engine, in its own process if possible; return where tests here wait."""
         keys = list(self.plan.items)
         labelled = self.calibrator.select(keys)
         # Needed where no test is collected of a labelled data set that is planned.
@@ -183,10 +180,7 @@ class RunModels:
 
 
 def connect_models(options: RunOptions, *, needs_key: bool) -> RunModels:
-    """Return the models and judges of a run, connected once; ``needs_key`` False reads no key.
-
-    Raises UsageError for wrong SPECs, keys, judges of their own answers or named twice.
-    """
+    """Return a run's models and judges; ``needs_key`` False reads no key. Raises UsageError."""
     judges = parse_judges(options.judges)
     answers = options.model != RECORDED
     catalogue = load_catalogue(own=options.models) if answers or judges.models() else {}

@@ -2,8 +2,11 @@
 
 import json
 import shutil
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,7 +15,8 @@ from cases.dataset import Plan, Selection, SliceFile
 from cases.loading import load_cases
 from cases.plan import BUNDLED_LABELS, labelled_for, make_plan
 from evaluators.core import Outcome, Reply, ToolCall, UsageError
-from reports.plugin.calibrator import Calibrator, JudgeWait, find_labelled
+from reports.plugin.calibrator import Calibrator, find_labelled
+from reports.plugin.controller import Controller
 from reports.plugin.options import RunOptions, labelled_files
 from tests.plugin.test_plugin_judges import SURE, YAML, with_labels, with_rubrics
 from tests.support.judging import judges
@@ -158,13 +162,20 @@ def test_labels_that_are_tests_of_the_run_are_not_judged_beside_it(project: Proj
 def test_a_session_waits_for_its_judge_and_an_interrupt_does_not() -> None:
     """The loop's own result is passed on; an exception goes through at once."""
     answers = iter([False, False, True])
-    steps = JudgeWait(lambda: next(answers)).pytest_runtestloop()
+
+    def begun(is_measured: Callable[[], bool]) -> Generator[None, object, object]:
+        run = type("Run", (), {"is_judge_measured": property(lambda self: is_measured())})()
+        controller: Any = SimpleNamespace(_run=run, _distributed=True)
+        session: Any = SimpleNamespace(testsfailed=0)
+        return Controller.pytest_runtestloop(controller, session)
+
+    steps = begun(lambda: next(answers))
     next(steps)
     with pytest.raises(StopIteration) as end:
         steps.send(True)  # as pluggy does
     assert end.value.value is True
     assert next(answers, "none left") == "none left"
-    stopped = JudgeWait(lambda: pytest.fail("it waited")).pytest_runtestloop()
+    stopped = begun(lambda: pytest.fail("it waited"))
     next(stopped)
     with pytest.raises(KeyboardInterrupt):
         stopped.throw(KeyboardInterrupt)

@@ -14,8 +14,15 @@ from cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice
 from cases.plan import make_plan
 from evaluators.core import Outcome
 from evaluators.kinds import kind_of
-from reports.plugin.results import SessionResults, key_of
-from reports.plugin.worker import INPUT_KEY, WorkerHooks, WorkerInput, gc_paused, read_worker_input
+from reports.plugin.worker import (
+    INPUT_KEY,
+    SessionResults,
+    WorkerHooks,
+    WorkerInput,
+    gc_paused,
+    key_of,
+    read_worker_input,
+)
 from tests.support.figures import some
 from tests.support.projects import Project
 from tests.support.scripted import make_case
