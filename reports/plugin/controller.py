@@ -226,9 +226,8 @@ class Controller:
         notes = [f"failing tests were run again: {again}"] if again else []
         if untested := self._results.untested(self._run.outcomes):
             notes.append(f"{plural(untested, 'item')} graded without a test: the workers died")
-        failures, interrupted = self._results.other_failures, self._interrupted
-        status: Any = {"pytest_code": code, "failures": failures, "interrupted": interrupted}
-        ended = SessionStatus(notes=tuple(notes), **status)
+        status: Any = {"pytest_code": code, "failures": self._results.other_failures}
+        ended = SessionStatus(notes=tuple(notes), interrupted=self._interrupted, **status)
         about = {
             "id": self._folder.name.removeprefix("qa-"),
             "started": self._started.isoformat(timespec="seconds"),

@@ -55,7 +55,7 @@ class DryRun:
     def __init__(self, options: RunOptions, plan: Plan) -> None:
         self._earlier = self._baseline, _ = earlier_runs(options)
         models = connect_models(options, needs_key=False)
-        adjudications = adjudications_of(options, plan)
+        adjudications, _ = adjudications_of(options, plan)
         self._options, self._plan, self._judge = options, plan, models.judges
         self._tasks = make_tasks(plan.items.values(), models.model, models.judges, adjudications)
         self._specs = models.specs

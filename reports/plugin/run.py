@@ -59,10 +59,10 @@ class EngineRun:
         self.options, self.plan = options, plan
         self.earlier = earlier_runs(options)
         self.connected = connect_models(options, needs_key=calling and not options.replay)
-        self.adjudications = adjudications_of(options, plan)
+        self.adjudications, files = adjudications_of(options, plan)
         self.audit_plan: AuditPlan = {}
         """Which pairs people were to look at."""
-        if files := _adjudication_files(options, plan):
+        if files:
             from reports.compare.audit import load_plan  # noqa: PLC0415  # not at the start of every run
 
             self.audit_plan = {key: one for file in files for key, one in load_plan(file).items()}
@@ -219,22 +219,18 @@ def _check(
             raise UsageError(f"--judge {one.name} {what}")
 
 
-def adjudications_of(options: RunOptions, plan: Plan) -> Adjudications:
-    """Return the run's verdicts by people. Raises UsageError if a named file cannot be read."""
-    if not (files := _adjudication_files(options, plan)):
-        return {}
+def adjudications_of(options: RunOptions, plan: Plan) -> tuple[Adjudications, list[Path]]:
+    """Return the run's verdicts by people, and their files. Raises UsageError for a wrong file."""
+    folders = dict.fromkeys(dataset.folder for dataset in plan.datasets)
+    files = [folder / FILE for folder in folders if (folder / FILE).is_file()]
+    files = [options.adjudications] if options.adjudications else files
+    if options.adjudications_off or not files:
+        return {}, []
     from cases.review import reviews  # noqa: PLC0415  # brings the forms for people along
 
-    if options.adjudications is not None:
-        return reviews.load_adjudications(options.adjudications)
-    return reviews.load_folders(file.parent for file in files)
-
-
-def _adjudication_files(options: RunOptions, plan: Plan) -> list[Path]:
-    if options.adjudications_off or options.adjudications is not None:
-        return [options.adjudications] if options.adjudications else []
-    folders = dict.fromkeys(dataset.folder for dataset in plan.datasets)
-    return [folder / FILE for folder in folders if (folder / FILE).is_file()]
+    if options.adjudications:
+        return reviews.load_adjudications(options.adjudications), files
+    return reviews.load_folders(file.parent for file in files), files
 
 
 def earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None]":

@@ -219,8 +219,9 @@ def test_the_file_can_be_switched_off_and_must_be_right(project: Project) -> Non
     capitals(project)
     project.run_in_process("qa")
     adjudicate(project, "qa/capital/adjudications.yaml", "q2", "CORRECT")
-    project.run_in_process("--adjudications=off", "qa")
-    assert grades(project)[1] == "INCORRECT"
+    for word in ("--adjudications=qa/capital/adjudications.yaml", "--adjudications=off"):
+        assert project.run_in_process(word, "qa").ret != 4
+        assert grades(project)[1] == ("INCORRECT" if word.endswith("off") else "CORRECT")
     for words in (["--adjudications=none.yaml"], ["--adjudications=none.yaml", "--dry-run"]):
         assert "none.yaml: cannot be read" in project.refused(*words, "qa")
     project.run_in_process("qa")  # a refused run leaves no verdict behind
