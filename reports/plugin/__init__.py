@@ -95,8 +95,14 @@ def pytest_configure(config: pytest.Config) -> None:
             given = _begin(config, Path(config.invocation_params.dir))
     except UsageError as problem:
         raise pytest.UsageError(harmless(str(problem))) from None
-    if given is not None:
-        worker.join(config, given)
+    if given is None:
+        return
+    config.stash[worker.WORKER_INPUT] = given
+    config.pluginmanager.register(worker.WorkerHooks(given), "qa-worker-hooks")
+    for name in [dataset.name for dataset in given.plan.datasets]:
+        config.addinivalue_line("markers", f"{name}: items of the dataset {name}")
+    for language in sorted({one for dataset in given.plan.datasets for one in dataset.slices}):
+        config.addinivalue_line("markers", f"{language}: items in the language {language}")
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -155,7 +155,8 @@ class Controller:
         self._run.host.ended()
         key = worker.key_of(report.nodeid)
         if key in self._plan.items:
-            self._progress.add(self._plan.items[key].slice.name, self._run.outcomes.get(key))
+            outcome = self._run.host.arrivals.outcomes.get(key)
+            self._progress.add(self._plan.items[key].slice.name, outcome)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Status | None:
@@ -224,7 +225,7 @@ class Controller:
 
         again = ", ".join(worker.rerun_settings(self._config))
         notes = [f"failing tests were run again: {again}"] if again else []
-        if untested := self._results.untested(self._run.outcomes):
+        if untested := self._results.untested(self._run.host.arrivals.outcomes):
             notes.append(f"{plural(untested, 'item')} graded without a test: the workers died")
         status: Any = {"pytest_code": code, "failures": self._results.other_failures}
         ended = SessionStatus(notes=tuple(notes), interrupted=self._interrupted, **status)

@@ -52,7 +52,7 @@ def finish(
         unreached = next((kind for kind in ENOUGH if kind in run.host.status.stops), "")
         unreached = "engine" if run.host.status.failure else unreached
         unreached = unreached or ("interrupted" if ended.interrupted else "stopped")
-        outcomes = results.final(run.outcomes, unreached)
+        outcomes = results.final(run.host.arrivals.outcomes, unreached)
         found = OutcomeFacts.of((plan.items[key], one) for key, one in outcomes.items())
         facts = _facts(run, ended, about, found)
         people: Any = {"people": run.adjudications, "plan": run.audit_plan}
@@ -106,7 +106,7 @@ def _facts(
         run={**about, **ci_link(os.environ), **spent, **known, "replies": found.replies},
         notes=(*(f"{WARNING}{one}" for one in ended.notes), *_notes(run, found)),
         complete=not ended.interrupted and not status.failure,
-        calibrations=run.calibrator.calibrations(run.outcomes),
+        calibrations=run.calibrator.calibrations(run.host.arrivals.outcomes),
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cases.dataset import Plan, Shards
 from cases.plan import Labelled
 from cases.tasks import make_tasks
-from evaluators.core import LEXICAL, RECORDED, Model, Outcome, PanelSpec, UsageError, parse_judges
+from evaluators.core import LEXICAL, RECORDED, Model, PanelSpec, UsageError, parse_judges
 from evaluators.judges.ensemble import FILE, Adjudications
 from evaluators.judges.factory import JudgeFactory, address, check_panel, resolve_judges
 from evaluators.judges.lexical.tables import own_files
@@ -88,15 +88,10 @@ class EngineRun:
         self._has_workers = self._has_tests = False
 
     @property
-    def outcomes(self) -> Mapping[str, Outcome]:
-        """How the items ended so far, by key."""
-        return self.host.arrivals.outcomes
-
-    @property
     def spent(self) -> float:
         """What the requests cost in USD, as far as prices are known."""
-        spent = self.host.status.spent
-        return sum(one.usage.spent for one in self.outcomes.values()) if spent is None else spent
+        spent, outcomes = self.host.status.spent, self.host.arrivals.outcomes.values()
+        return sum(one.usage.spent for one in outcomes) if spent is None else spent
 
     @property
     def sent(self) -> dict[str, object]:
@@ -163,8 +158,9 @@ class EngineRun:
     @property
     def is_judge_measured(self) -> bool:
         """Whether the judge is measured, or will not be."""
-        working = self._has_tests and self.host.is_alive
-        return not working or self.calibrator.is_complete(self.outcomes)
+        if not (self._has_tests and self.host.is_alive):
+            return True
+        return self.calibrator.is_complete(self.host.arrivals.outcomes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

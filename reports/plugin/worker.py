@@ -229,17 +229,6 @@ def read_worker_input(workerinput: Mapping[str, Any]) -> WorkerInput | None:
     return given
 
 
-def join(config: pytest.Config, given: WorkerInput) -> None:
-    """Let this process run the plan's tests; each dataset and language becomes a mark."""
-    config.stash[WORKER_INPUT] = given
-    config.pluginmanager.register(WorkerHooks(given), "qa-worker-hooks")
-    datasets = given.plan.datasets
-    for dataset in datasets:
-        config.addinivalue_line("markers", f"{dataset.name}: items of the dataset {dataset.name}")
-    for language in sorted({language for dataset in datasets for language in dataset.slices}):
-        config.addinivalue_line("markers", f"{language}: items in the language {language}")
-
-
 @contextmanager
 def gc_paused() -> Iterator[None]:
     """Pause garbage collection, a fifth of a worker's start, while long-lived objects are made."""
