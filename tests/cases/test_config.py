@@ -25,30 +25,13 @@ from tests.support.declaring import (
     refusal,
 )
 from tests.support.figures import some
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
 
 def test_a_dataset_with_everything(folder: Path, rubrics: Path) -> None:
     """Every key arrives where it belongs; a language's own value goes before the dataset's."""
     (folder / "answer.bg.yaml").write_text(PROMPT.format("bg"), encoding="utf-8")
-    text = """
-kind: graded
-rubric: facts
-by: [topic, Answer type]
-cluster: Story id
-penalty: 9
-holm: true
-require_calibration: True
-languages:
-  bg:
-    file: data/bg.csv
-    gates:
-      correct: {min: 0.35, max: .9}
-      incorrect: {max: 5e-1, evidence: confident}
-      drop: {max: 0.10}
-  en: {file: en.csv}
-drop: {max: 0.03, pool: languages, evidence: estimate}
-"""
+    text = kept(__file__, "everything")
     dataset = declared(folder, text, rubrics)
     assert (dataset.name, dataset.folder, dataset.kind) == ("facts", folder, "graded")
     assert (dataset.holm, dataset.require_calibration) == (True, True)
@@ -69,15 +52,7 @@ drop: {max: 0.03, pool: languages, evidence: estimate}
 def test_gates_for_every_language(folder: Path) -> None:
     """What the data set says once holds in each language; a language's own gate replaces its like.
     Metrics with bars of their own join them. A language that is not listed still has no gate."""
-    text = """
-kind: graded
-gates: {correct: {min: 0.4}, drop: {max: 0.1}}
-baseline: required
-languages:
-  bg: {file: bg.csv, gates: {correct: {min: 0.3}, incorrect: {max: 0.5}}}
-  en: {file: en.csv}
-  default: {rubric_language: en}
-"""
+    text = kept(__file__, "every_language")
     dataset = declared(folder, text)
     assert dataset.baseline_required
     bars = {name: [one.text for one in part.thresholds] for name, part in dataset.slices.items()}

@@ -23,7 +23,7 @@ from tests.support.fixtures import Captured, Patch
 from tests.support.places import ask, change, text_of
 from tests.support.postgres import Cluster
 from tests.support.recorded import SPEC, fill, key_of, put, reply_of, row_of
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
 SECRET = "canary-9f3d"
 
@@ -340,12 +340,7 @@ def test_one_wait_for_a_server(cluster: Cluster, place: PostgresUrl, monkeypatch
     assert counts[0] > counts[1] == 1
 
 
-TROUBLE = {
-    "a failover": ("SET default_transaction_read_only = on", True),
-    "a timeout": ("SET statement_timeout = 300", False),
-    "a lock's timeout": ("SET lock_timeout = 300", False),
-    "no room": ("CONNECTION LIMIT 0", True),
-}
+TROUBLE = kept(__file__, "trouble")
 
 
 @pytest.mark.parametrize("trouble", TROUBLE)

@@ -21,13 +21,7 @@ from tests.support.tables import kept
 
 LOUD = ("-l", "-vv", "-rA", "--tb=long", "--full-trace", "--log-level=DEBUG",
         "--log-file=log.txt", "--junitxml=junit.xml")  # fmt: skip
-KEYS = {  # of no known shape, so that only their values can be found
-    "RELAY_KEY": "canary-of-the-models-file-51",
-    "JUDGE_KEY": "canary-of-key-env-and-dotenv-52",
-    "ANTHROPIC_API_KEY": "canary of a malformed key 53",
-    "DB_PASSWORD": "canary-of-the-environment-54",
-    "GITHUB_TOKEN": "ghp_canary0of0the0environment55",
-}
+KEYS = kept(__file__, "keys")
 IN_DOTENV = "JUDGE_KEY"
 PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "Answer: {question}"\n'
 YAML: str = kept(__file__, "yaml")

@@ -26,35 +26,11 @@ from reports.plugin.worker import (
 from tests.support.figures import some
 from tests.support.projects import Project
 from tests.support.scripted import make_case
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
 READERS = ("asyncio", "cases.loading", "cases.plan", "evaluators.runtime.engine", "jinja2", "yaml")
 HEAVY = ("anthropic", "deepeval", "numpy", "openai", "pandas", "scipy", "statsmodels")
-LOADED = f"""
-import json
-import sys
-from pathlib import Path
-
-
-def pytest_runtest_logreport(report):
-    if hasattr(report, "node") and report.when == "teardown":
-        Path("seen.txt").open("a").write(report.nodeid + "\\n")
-
-
-def note(session, when, names):
-    if hasattr(session.config, "workerinput"):
-        found = [name for name in names if name in sys.modules]
-        worker = session.config.workerinput["workerid"]
-        Path(f"loaded-{{when}}-{{worker}}.json").write_text(json.dumps(found))
-
-
-def pytest_collection_finish(session):
-    note(session, "before", {READERS!r})
-
-
-def pytest_sessionfinish(session):
-    note(session, "after", {HEAVY!r})
-"""
+LOADED: str = kept(__file__, "loaded").format(readers=READERS, heavy=HEAVY)
 
 
 @pytest.fixture

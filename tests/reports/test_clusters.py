@@ -249,15 +249,11 @@ def test_a_run_from_before_samples_were_noted_counts_as_one(limit: int | None, c
     """Ten items under ``--limit 10`` may be ten of sixty; ten under ``--limit 11`` are all."""
     origin = {"limit": limit, "seed": 7, "repeats": 1}
     made = run_of(answered("c" * 10), provenance=origin)
-    run = {"judge": made.judge, **as_data(made)}
+    run = {"judge": made.judge, **before(made).run}
     del run["slices"][0]["sample"]  # type: ignore[index]
     read = rebuilt(report_from(run, made.records), None)
     assert read.decision.code == code
     assert read.slices[0].part == ("" if code == 0 else "10 of ?, seed 7")
-
-
-def as_data(report: Report) -> dict[str, object]:
-    return dict(before(report).run)
 
 
 def test_one_sampled_slice_keeps_a_pooled_gate_from_deciding() -> None:

@@ -21,7 +21,7 @@ from reports.run.run_json import load_report
 from tests.support.figures import some
 from tests.support.fixtures import Captured, Patch
 from tests.support.reviewing import Row, as_csv, filled_in
-from tests.support.tables import tabled
+from tests.support.tables import kept, tabled
 
 RESULTS = Path(__file__).parent / "results"
 """What each tool wrote over the same six to twelve questions with models of our own."""
@@ -54,16 +54,7 @@ def decided(folder: Path, old: Rows, new: Rows, *words: object) -> Report:
     return report_over(folder, *paths, *words)
 
 
-FORMS = {
-    "inspect": ("inspect-new.eval", "inspect-old.eval", 12, 2),
-    "inspect of before": ("inspect-0.3.60-new.json", "inspect-0.3.60-old.json", 12, 2),
-    "lm_eval": ("lm_eval-new", "lm_eval-old", 24, 0),
-    "lm_eval of before": ("lm_eval-0.4.3-new", "lm_eval-0.4.3-old", 12, 0),
-    "promptfoo": ("promptfoo-3.json", "promptfoo-3.json", 6, 1),
-    "promptfoo of before": ("promptfoo-2.json", "promptfoo-2.json", 6, 1),
-    "deepeval": ("deepeval-new.json", "deepeval-old.json", 12, 1),
-    "deepeval's last": ("deepeval-latest-new.json", "deepeval-old.json", 12, 1),
-}
+FORMS = kept(__file__, "forms")
 
 
 @pytest.mark.parametrize("form", FORMS)
