@@ -19,7 +19,7 @@ from evaluators.core import NO, UNANSWERED, YES, UsageError
 from evaluators.judges.ensemble import FILE, Adjudication, Adjudications
 from evaluators.output import unguarded, write_texts
 from evaluators.reading import Map, Seq, Settings, load_yaml, parse_json, problem, read_text
-from evaluators.statistics.agreement import PairAgreement, alpha_of, kappas, raw_agreement
+from evaluators.statistics.agreement import PairAgreement, kappas, krippendorff_alpha, raw_agreement
 from evaluators.statistics.intervals import Estimate
 from evaluators.text import encodable, hint, listed, shown
 
@@ -316,7 +316,9 @@ def agreement(
         names = sorted({name for one in verdicts for name in one})
         pairs = kappas(names, [[one.get(name, "") for name in names] for one in verdicts])
         seen = tuple(pair for pair in pairs if pair.kappa.n)
-        found.append(Agreement(group, len(units), raw_agreement(units), alpha_of(units), seen))
+        found.append(
+            Agreement(group, len(units), raw_agreement(units), krippendorff_alpha(units), seen)
+        )
     return tuple(found)
 
 

@@ -34,10 +34,9 @@ def kappa_parts(table: Array) -> tuple[Array, Array]:
 
     Cohen (1960), Educ. Psychol. Meas. 20:37. Undefined if both sides use one label only.
     """
-    total = table.sum(axis=(-2, -1))
-    chance = (table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1)
-    agreed = table.diagonal(axis1=-2, axis2=-1).sum(axis=-1)
-    return total * agreed - chance, total**2 - chance
+    import numpy as np
+
+    return _weighted_parts(table, 1 - np.eye(table.shape[-1]))
 
 
 def quadratic_kappa_parts(table: Array) -> tuple[Array, Array]:
@@ -82,21 +81,6 @@ class Coefficient:
     """The coefficient as a ratio."""
     closed: Closed | None = None
     """A formula of the interval; without one it is a bootstrap."""
-
-    def of(
-        self,
-        cells: Sequence[tuple[int, int]],
-        shape: tuple[int, int],
-        clusters: Sequence[Hashable] = (),
-    ) -> Estimate:
-        """Return the coefficient of pairs of labels, each a cell of a table of this shape.
-
-        ``clusters`` names the cluster of each pair; without it all pairs are independent.
-        """
-        groups = defaultdict(list)
-        for place, cell in enumerate(cells):
-            groups[clusters[place] if clusters else place].append(cell)
-        return self.estimate(*count_patterns(groups.values(), shape), len(cells))
 
     def estimate(self, patterns: Array, items: Array, trials: int) -> Estimate:
         """Return the coefficient if ``items[i]`` clusters have the table ``patterns[i]``.
@@ -157,13 +141,16 @@ def cohen_kappa(
 ) -> Estimate:
     """Return Cohen's kappa of label pairs; undefined without variation.
 
-    It has quadratic weights if ``ordered`` gives all labels in order. ``clusters`` as in
-    ``Coefficient.of``.
+    It has quadratic weights if ``ordered`` gives all labels in order. ``clusters`` names the
+    cluster of each pair; without it all pairs are independent.
     """
     labels = ordered or sorted({label for pair in pairs for label in pair})
     places = {label: place for place, label in enumerate(labels)}
-    cells = [(places[first], places[second]) for first, second in pairs]
-    return (QUADRATIC_KAPPA if ordered else KAPPA).of(cells, (len(labels), len(labels)), clusters)
+    cells = defaultdict(list)
+    for cluster, (first, second) in zip(clusters or range(len(pairs)), pairs, strict=True):
+        cells[cluster].append((places[first], places[second]))
+    patterns, items = count_patterns(cells.values(), (len(labels), len(labels)))
+    return (QUADRATIC_KAPPA if ordered else KAPPA).estimate(patterns, items, len(pairs))
 
 
 def perfect_interval(table: Array, items: float) -> Interval | None:
@@ -186,9 +173,10 @@ def krippendorff_alpha(
     """Return Krippendorff's alpha of labels, or of numbers (at most 1); ``n`` counts paired units.
 
     Krippendorff (2011), "Computing Krippendorff's alpha-reliability", forms C and D: two labels
-    agree or not, numbers disagree by the square of their difference. Units with fewer than two are
-    left out. Undefined without pairs, or if all are equal. ``clusters`` names the cluster of each
-    unit. The interval of labels is like kappa's (``kappa_interval``), of numbers a bootstrap.
+    agree or not; numbers, and ratings in digits, disagree by the square of their difference. Units
+    with fewer than two are left out. Undefined without pairs, or if all are equal. ``clusters``
+    names the cluster of each unit. The interval of labels is like kappa's (``kappa_interval``), of
+    numbers a bootstrap.
     """
     import numpy as np
 
@@ -200,9 +188,11 @@ def krippendorff_alpha(
     for table, (unit, _) in zip(tables, paired, strict=True):
         for one, two in permutations(unit, 2):
             table[places[one], places[two]] += 1 / (len(unit) - 1)
-    named = any(isinstance(label, str) for label in labels)
-    apart = [[one != two if named else (one - two) ** 2 for two in labels] for one in labels]
-    weights = np.array(apart, dtype=np.float64)
+    named = any(isinstance(label, str) for label in labels) and not _are_ratings(units)
+    weights = 1 - np.eye(len(labels))
+    if not named:
+        scale = np.array(labels, dtype=np.float64)
+        weights = (scale[:, None] - scale) ** 2
     closed = _label_interval if named else None
     alpha = Coefficient(lambda table: _weighted_parts(table, weights, 1), closed)
     sums = intervals.cluster_sums(tables, [own for _, own in paired])
@@ -253,20 +243,13 @@ def raw_agreement(units: Sequence[Sequence[str]]) -> Estimate:
     return Estimate.of(value, intervals.clustered_rate(hits, sizes, np.ones_like(hits)), n)
 
 
-def alpha_of(units: Sequence[Sequence[str]], clusters: Sequence[Hashable] = ()) -> Estimate:
-    """Return Krippendorff's alpha of units, each in its cluster; ``n`` counts those that pair."""
-    if _are_ratings(units):
-        return krippendorff_alpha([[float(label) for label in unit] for unit in units], clusters)
-    return krippendorff_alpha(units, clusters)
-
-
 def kappas(
     raters: Sequence[str], rows: Sequence[Sequence[str]], clusters: Sequence[Hashable] = ()
 ) -> tuple[PairAgreement, ...]:
     """Return the kappa of every two raters.
 
     A row has an item's labels in the order of the raters, ``""`` if one gave none; ``clusters`` are
-    those of the rows, as in ``alpha_of``.
+    those of the rows.
     """
     found = []
     for one, two in combinations(range(len(raters)), 2):

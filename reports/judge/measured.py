@@ -15,7 +15,7 @@ from evaluators.core import RECORDED, Outcome, parse_judges
 from evaluators.kinds import is_right
 from evaluators.output import plural
 from evaluators.statistics import count_table
-from evaluators.statistics.agreement import alpha_of, kappas
+from evaluators.statistics.agreement import kappas, krippendorff_alpha
 from evaluators.statistics.count_table import Separation
 from evaluators.statistics.intervals import UNDEFINED, Estimate, cluster_sums, percentile, resample
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
@@ -176,7 +176,7 @@ def agreement_of(
     return PanelAgreement(
         slice=slice_.name,
         judges=names,
-        alpha=alpha_of(given, clusters),
+        alpha=krippendorff_alpha(given, clusters),
         pairs=kappas(names, [said for _, said in rows], clusters),
         split=split,
         undecided=sum(key in undecided for key in split),

@@ -10,7 +10,7 @@ from cases.review.reviews import IssuedItem, Review
 from evaluators.core import UsageError
 from evaluators.output import markdown_table, plural, write_texts
 from evaluators.reading import parse_json, problem, read_text
-from evaluators.statistics.agreement import alpha_of, kappas
+from evaluators.statistics.agreement import kappas, krippendorff_alpha
 from evaluators.statistics.count_table import CountTable, count_patterns, mean_interval, mean_rating
 from evaluators.statistics.intervals import Estimate
 from reports.run import clean
@@ -171,7 +171,7 @@ def _summary(part: str, ratings: Sequence[Rating]) -> CriterionSummary:
         raters=len(raters),
         mean=Estimate.of(sum(scores) / len(scores), interval, len(scores)),
         counts=tuple(scores.count(point) for point in points),
-        alpha=alpha_of([list(said.values()) for said in given.values()], clusters),
+        alpha=krippendorff_alpha([list(said.values()) for said in given.values()], clusters),
         kappa=kappas(raters, rows, clusters)[0].kappa if len(raters) == 2 else None,
     )
 

@@ -191,7 +191,8 @@ def test_kappa_and_ranks_at_their_edges() -> None:
     low = 1 - intervals.unseen_share(40)
     assert agreement.cohen_kappa(pairs).interval == pytest.approx(((low - 0.5) / 0.5, 1.0))
     cells = [(rating, rating - 2) for rating in range(2, 10)] * 5
-    found = some(agreement.SPEARMAN.of(cells, (10, 10)).interval)
+    tables = count_table.count_patterns([[cell] for cell in cells], (10, 10))
+    found = some(agreement.SPEARMAN.estimate(*tables, len(cells)).interval)
     assert 0.8 < found[0] < found[1] == 1
     for undefined in ([], [("a", "a")] * 9):  # None, not 0 and not 1
         none = agreement.cohen_kappa(undefined)
