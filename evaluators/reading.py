@@ -6,7 +6,7 @@ import json
 import math
 import re
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -132,8 +132,8 @@ def _bounded(digits: str) -> int:
 class Map(dict[str, object]):
     """A YAML mapping that knows its line and the line of each key (counted from 1)."""
 
-    def __init__(self, line: int) -> None:
-        super().__init__()
+    def __init__(self, line: int, values: Mapping[str, object] | None = None) -> None:
+        super().__init__(values or {})
         self.line = line
         self.lines: dict[str, int] = {}
 
@@ -158,15 +158,18 @@ def load_yaml(path: Path, limit: int = MAX_YAML_BYTES, more: str = "") -> object
     import yaml  # workers do not need it
 
     text = read_text(path, limit, more)
-    reader = _YamlReader(yaml, path, yaml.parse(text, Loader=yaml.CSafeLoader))
+    events = yaml.parse(text, Loader=yaml.CSafeLoader)
+    starts = (event for event in events if isinstance(event, yaml.DocumentStartEvent))
     try:
-        documents = [reader.node(next(reader.events)) for _ in reader.starts()]
+        document = _YamlReader(yaml, path, events).node(next(events)) if next(starts, None) else ""
+        if second := next(starts, None):
+            raise problem(path, _line(second), "a second document; one file holds one")
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise problem(path, line, f"not valid YAML: {error.problem}") from None
     except yaml.YAMLError as error:
         raise UsageError(f"{path}: not valid YAML: {str(error).splitlines()[0]}") from None
-    return documents[0] if documents else ""
+    return document
 
 
 @dataclass(slots=True)
@@ -182,21 +185,25 @@ class _YamlReader:
     repeated: int = 0
     """How many values the aliases so far stand for."""
 
-    def starts(self) -> "Iterator[yaml.Event]":
-        """Yield the event that starts the document. Raises UsageError for a second one."""
-        starts = (event for event in self.events if isinstance(event, self.yaml.DocumentStartEvent))
-        for number, event in enumerate(starts):
-            if number:
-                raise self.refused(event, "a second document; one file holds one")
-            yield event
-
     def node(self, event: "yaml.Event", depth: int = 0) -> object:
         """Return the value that starts with this event, inside ``depth`` collections."""
         if isinstance(event, self.yaml.AliasEvent):
             return self.alias(event, depth)
-        made = self.value(event, depth)
-        if anchor := getattr(event, "anchor", None):
-            self.anchored[anchor] = made
+        if getattr(event, "tag", None) not in (None, "!"):
+            raise self.refused(event, f"tag {event.tag!r} is not allowed; write a plain value")
+        if isinstance(event, self.yaml.ScalarEvent):
+            made: object = "" if not event.style and event.value in NULLS else str(event.value)
+        elif depth == MAX_YAML_DEPTH:
+            raise self.refused(event, f"nested deeper than {MAX_YAML_DEPTH} levels")
+        elif isinstance(event, self.yaml.MappingStartEvent):
+            made = self.mapping(event, depth + 1)
+        else:
+            made = items = Seq(_line(event))
+            for child in self.children():
+                items.append(self.node(child, depth + 1))
+                items.lines.append(_line(child))
+        if event.anchor:
+            self.anchored[event.anchor] = made
         return made
 
     def alias(self, event: "yaml.AliasEvent", depth: int) -> object:
@@ -211,30 +218,13 @@ class _YamlReader:
             raise self.refused(event, f"nested deeper than {MAX_YAML_DEPTH} levels")
         return found
 
-    def value(self, event: "yaml.Event", depth: int) -> object:
-        """Return the value that starts with this event, which is no alias."""
-        tag = getattr(event, "tag", None)
-        if tag not in (None, "!"):
-            raise self.refused(event, f"tag {tag!r} is not allowed; write a plain value")
-        if isinstance(event, self.yaml.ScalarEvent):
-            return "" if not event.style and event.value in NULLS else str(event.value)
-        if depth == MAX_YAML_DEPTH:
-            raise self.refused(event, f"nested deeper than {MAX_YAML_DEPTH} levels")
-        if isinstance(event, self.yaml.MappingStartEvent):
-            return self.mapping(event, depth + 1)
-        items = Seq(_line(event))
-        for child in self.children():
-            items.append(self.node(child, depth + 1))
-            items.lines.append(_line(child))
-        return items
-
     def mapping(self, start: "yaml.Event", depth: int) -> Map:
         """Return the mapping that starts with this event."""
         found = Map(_line(start))
         for event in self.children():
-            self.node(event, depth)
             if not isinstance(event, self.yaml.ScalarEvent):
                 raise self.refused(event, "a key must be plain text")
+            self.node(event, depth)
             key = str(event.value)
             if key in found:
                 raise self.refused(event, f"key {key!r} stands twice; keep one")
@@ -433,8 +423,7 @@ def project_settings(here: Path) -> Settings:
         read = tomllib.loads(read_text(path)) if path.is_file() else {}
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from None
-    values = Map(1)
-    values.update(read.get("tool", {}).get("qagate", {}))
+    values = Map(1, read.get("tool", {}).get("qagate"))
     settings = Settings(path, "[tool.qagate]", values)
     settings.check_keys(("baseline", "words"))
     if "baseline" in values:

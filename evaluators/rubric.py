@@ -128,7 +128,7 @@ PASS_BAR = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """An answer prompt."""
+    """An answer prompt, or that of a judge."""
 
     name: str
     language: str
@@ -139,15 +139,10 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rubric:
-    """How a judge is asked."""
+class Rubric(Prompt):
+    """How a judge is asked, and what its reply means."""
 
-    name: str
-    language: str
     protocol: Protocol
-    system: str
-    user: str
-    version: str
     scores: Mapping[str, float] = field(default_factory=dict)
     """From 0 to 1 by grade; empty if the rubric gives none."""
     labels: tuple[str, ...] = GRADES
@@ -193,9 +188,8 @@ def load_prompt(path: Path, language: str = "") -> Prompt:
     ``language`` is that of the slice, for a text file. Raises UsageError naming file, line and key.
     """
     if language and path.suffix not in YAML_SUFFIXES:
-        values = Map(1)
-        values.update(name=path.stem, language=language, version="text", user=read_text(path))
-        settings = Settings(path, "", values)
+        values = {"name": path.stem, "language": language, "version": "text"}
+        settings = Settings(path, "", Map(1, {**values, "user": read_text(path)}))
     else:
         settings = load_settings(path)
         settings.check_keys((*_PROMPT_KEYS, "system"), _PROMPT_KEYS)
@@ -255,9 +249,7 @@ def load_template(path: Path, language: str, protocol: Protocol = "letter") -> R
             f"{path}: language not declared; name the file like 'mine.bg.txt' (got {path.name!r})"
         )
     user = canonical_places(read_text(path))
-    data = Map(1)
-    data["user"] = user
-    _check_places(Settings(path, "", data), "", user)
+    _check_places(Settings(path, "", Map(1, {"user": user})), "", user)
     name, code, how = named["name"], named["language"], named["how"] or ""
     kind = f"template-{how}" if how else "template"
     rubric = Rubric(
@@ -273,11 +265,11 @@ def load_template(path: Path, language: str, protocol: Protocol = "letter") -> R
     return rubric
 
 
-def check_language(rubric: Rubric | Prompt, language: str, where: str) -> None:
+def check_language(prompt: Prompt, language: str, where: str) -> None:
     """Raise UsageError, naming ``where`` it was named, if it is not in ``language``."""
-    if rubric.language != language:
+    if prompt.language != language:
         raise UsageError(
-            f"{where}: {rubric.name!r} is written for language {rubric.language!r}, got a slice "
+            f"{where}: {prompt.name!r} is written for language {prompt.language!r}, got a slice "
             f"in {language!r}; give a template of that language"
         )
 
