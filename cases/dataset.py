@@ -10,7 +10,7 @@ from typing import Literal
 from cases.labels import LabelReading
 from evaluators.answer_checks import CheckSpec, MetricSpec
 from evaluators.core import CORRECT, GRADES, Case, ItemView, UsageError
-from evaluators.kinds import Cluster, Kind
+from evaluators.kinds import Cluster, Kind, LanguageName, MetricName
 from evaluators.rubric import Prompt, Rubric
 from evaluators.statistics.metrics import DROP, RISE, USAGE, counts_every_item
 from evaluators.text import digest, shown
@@ -30,7 +30,7 @@ MAX_SHARDS = 100_000
 class Threshold:
     """A bar for a metric, or a margin for its change since the baseline."""
 
-    measure: str
+    measure: MetricName
     """The metric; ``drop`` or ``rise`` for a margin, which has only ``max``."""
     min: float | None = None
     max: float | None = None
@@ -40,7 +40,7 @@ class Threshold:
     (``audited``, for a ``drop`` of the passing share), or verdicts one by one (``sequential``)."""
     pool: bool = False
     """Whether all languages of the data set are put together."""
-    of: str = ""
+    of: MetricName = ""
     """The metric whose change is meant; empty for the share of items that pass."""
     fail: Fail = ""
     """A change is a FAIL with its whole interval beyond the ``margin``, or beyond ``zero``. Empty
@@ -135,7 +135,7 @@ class Slice:
     """One language of one data set."""
 
     dataset: str
-    language: str
+    language: LanguageName
     kind: Kind
     path: Path
     prompt: Prompt | None = None

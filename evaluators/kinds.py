@@ -3,12 +3,19 @@
 import hashlib
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import Self
+from typing import Annotated, Self
+
+from msgspec import Meta
 
 from evaluators.core import CORRECT, GRADES, NO, NOT_ATTEMPTED, UNANSWERED, YES, ItemView, Verdict
 from evaluators.rubric import Protocol
 from evaluators.statistics.count_table import PREMISE, RATINGS
 from evaluators.statistics.metrics import ANSWERS, CHECK_RESULTS, PASSED, Range, gate_ranges
+
+DatasetName = Annotated[str, Meta(pattern=r"(?a)^([A-Za-z]\w*)?\Z")]
+LanguageName = Annotated[str, Meta(pattern=r"^([a-z][A-Za-z0-9]{0,39}(-[A-Za-z0-9]{1,39})*)?\Z")]
+MetricName = Annotated[str, Meta(pattern=r"(?a)^([A-Za-z]\w*([@^]\d{1,2})?( \(anchor\))?)?\Z")]
+"""What names look like in a recorded run, which anybody may have written; checked as it is read."""
 
 Axes = tuple[tuple[str, ...], tuple[str, ...]]
 """Gold labels and outcomes, in the order to count and show them."""

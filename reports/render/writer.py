@@ -15,10 +15,11 @@ from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import GRADED
 from evaluators.output import BOM, PRIVATE_FOLDER, UnwrittenError, guarded, sheet_lines, write_part
 from evaluators.statistics.intervals import number
+from evaluators.text import flat
 from reports.render import html, markdown, words
 from reports.run import clean, run_json
 from reports.run.json_data import dump, ordered
-from reports.run.record import COLUMNS, Record, in_order, values_of
+from reports.run.record import COLUMNS, Record, in_order
 from reports.run.report import GateResult, Report
 from reports.run.report_folder import (
     GATES,
@@ -156,7 +157,7 @@ def results(report: Report) -> Iterator[str]:
         return clean.cell(dump(ordered(value)))
 
     rows = (
-        [show(value) if isinstance(value, str) else cell(value) for value in values_of(record)]
+        [show(one) if isinstance(one, str) else cell(one) for one in flat(record).values()]
         for record in in_order(report.records)
     )
     return chain((BOM,), sheet_lines(chain((COLUMNS,), rows)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from cases.dataset import Slice
-from evaluators.kinds import Cluster
+from evaluators.kinds import Cluster, DatasetName, LanguageName, MetricName
 from evaluators.output import plural
 from evaluators.statistics.agreement import PairAgreement
 from evaluators.statistics.count_table import Separation
@@ -105,8 +105,8 @@ class SliceComparison:
     The counts from ``fixed`` to ``repeats`` sum to the items of the new run, but for ``removed``.
     """
 
-    dataset: str
-    language: str
+    dataset: DatasetName
+    language: LanguageName
     """Empty where the languages of a dataset are pooled."""
     difference: Estimate
     """New - old of the share that passes, over graded pairs, with Tango's interval."""
@@ -180,9 +180,9 @@ class MissedFact:
 class LanguageGap:
     """How much worse the same facts do in a language than in the reference language."""
 
-    dataset: str
-    reference: str
-    language: str
+    dataset: DatasetName
+    reference: LanguageName
+    language: LanguageName
     difference: Estimate
     """Language - reference of the share that passes, paired by fact, with Tango's interval; with
     one that holds at any look where a language was stopped once its gates were decided."""
@@ -225,9 +225,9 @@ class PanelAgreement:
 class Calibration:
     """How well the judge agrees with given labels in one language, and its floor there."""
 
-    dataset: str
-    language: str
-    measures: Mapping[str, Estimate]
+    dataset: DatasetName
+    language: LanguageName
+    measures: Mapping[MetricName, Estimate]
     floor: Mapping[str, float] = field(default_factory=dict)
     """The lowest trustworthy metrics, by name."""
     floor_limit: Mapping[str, float] = field(default_factory=dict)

@@ -8,6 +8,8 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from evaluators.kinds import KINDS, Kind
 from evaluators.text import flat
 from reports.run import clean
@@ -15,8 +17,6 @@ from reports.run import clean
 
 def decode(kind: Any, value: object) -> Any:
     """Return JSON data as a value of type ``kind``; raises ValueError, naming the field."""
-    import msgspec  # noqa: PLC0415  # workers load this module
-
     made = msgspec.convert(value, kind, dec_hook=_custom)
     _refuse_unknown(value, msgspec.to_builtins(made, enc_hook=plain), "$")
     return made
@@ -24,8 +24,6 @@ def decode(kind: Any, value: object) -> Any:
 
 def encode(value: object) -> Any:
     """Return a dataclass, or what holds some, as JSON data; field names as they are."""
-    import msgspec  # noqa: PLC0415
-
     return msgspec.to_builtins(value, enc_hook=plain)
 
 

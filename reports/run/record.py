@@ -3,11 +3,13 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from operator import attrgetter
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from cases.dataset import PlannedItem
 from evaluators.core import ItemView, Outcome, State, Verdict, Vote
+from evaluators.kinds import DatasetName, LanguageName, MetricName
 from evaluators.output import plural
 from evaluators.text import may_hold_key
 from reports.run.clean import masked
@@ -22,9 +24,9 @@ class Record(ItemView):
     id: str
     """Pairs the item, with ``digest``, with the same item of another run."""
     repeat: int
-    row: int
-    dataset: str
-    language: str
+    row: Annotated[int, Meta(ge=1)]
+    dataset: DatasetName
+    language: LanguageName
     question: str
     context: str
     expected: str
@@ -45,7 +47,7 @@ class Record(ItemView):
     """
     model: str
     judge: str
-    tokens: int
+    tokens: Annotated[int, Meta(ge=0, lt=10**12)]
     """Of the replies used, as are ``cost`` (USD) and ``seconds``."""
     cost: float | None
     seconds: float
@@ -55,7 +57,7 @@ class Record(ItemView):
     """What each judge said: the members of a panel, or the rules and then the model."""
     adjudicated_by: str = ""
     """The person who gave the verdict; empty where a judge did."""
-    measures: Mapping[str, float | None] = field(default_factory=dict)
+    measures: Mapping[MetricName, float | None] = field(default_factory=dict)
     """Extra metrics by name, 0 to 1; None where one could not be measured."""
     parts: Mapping[str, int] = field(default_factory=dict)
     """The scores that a rating was made of, where its rubric asks for parts."""
@@ -102,7 +104,6 @@ class Record(ItemView):
 
 
 COLUMNS = tuple(one.name for one in fields(Record))
-values_of = attrgetter(*COLUMNS)
 
 
 def in_order(records: Iterable[Record]) -> list[Record]:

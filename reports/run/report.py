@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Annotated, Literal
+
+import msgspec
 
 from cases.dataset import Dataset, Shards, SliceSample, Threshold
-from evaluators.kinds import Kind
+from evaluators.kinds import DatasetName, Kind, LanguageName, MetricName
 from evaluators.statistics.intervals import Estimate
 from reports.run.clean import masked
 from reports.run.evidence import AuditTrail, Comparison, ConfusionCell, Judging, LanguageGap
@@ -19,11 +21,10 @@ _VERDICTS = {0: "PASS", 1: "FAIL", 2: "INCOMPLETE", 6: "INCONCLUSIVE"}
 WARNING = "WARNING: "  # the beginning of a note that touches the verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Items by end state."""
 
-    planned: int
+    planned: int = msgspec.field(name="plan")
     """The sum of the other five."""
     passed: int
     failed: int
@@ -41,11 +42,11 @@ class Counts:
 class SliceSummary:
     """The counts and metrics of one slice."""
 
-    dataset: str
-    language: str
+    dataset: DatasetName
+    language: LanguageName
     kind: Kind
     counts: Counts
-    measures: Mapping[str, Estimate]
+    measures: Mapping[MetricName, Estimate]
     """Every metric of its kind over the graded items, in the order to show them."""
     labels: Mapping[str, int]
     """How often each grade or rating was given."""
@@ -94,8 +95,8 @@ class SliceSummary:
 class GateResult:
     """One gate's verdict and why."""
 
-    dataset: str
-    language: str
+    dataset: DatasetName
+    language: LanguageName
     """Empty for a gate pooled over languages."""
     threshold: Threshold
     state: GateState
@@ -146,7 +147,7 @@ class Decision:
 class SessionStatus:
     """How the session ended, apart from its items: what it takes to decide the gates again."""
 
-    pytest_code: int = 0
+    pytest_code: Annotated[int, msgspec.Meta(ge=0, lt=256)] = 0
     """The exit code that pytest would return."""
     failures: int = 0
     """Failures that belong to no item."""
@@ -163,7 +164,7 @@ class SessionStatus:
 class TrendFigure:
     """A slice's headline metric in an earlier run."""
 
-    measure: str
+    measure: MetricName
     estimate: Estimate
     changed: tuple[str, ...] = ()
     """What else was different then."""
@@ -187,14 +188,6 @@ class Report:
 
     model: str
     judge: str
-    counts: Counts
-    slices: tuple[SliceSummary, ...]
-    decision: Decision
-    records: tuple[Record, ...]
-    provenance: Mapping[str, object]
-    """Every version, hash and parameter."""
-    run: Mapping[str, object]
-    """What may differ between two runs over the same replies."""
     cost: float | None
     """In USD; None where a price is not known."""
     tokens: int
@@ -205,8 +198,6 @@ class Report:
     """False after an interrupt or on a full disk."""
     notes: tuple[str, ...] = ()
     """What is odd about the run; those that touch the verdict begin with ``WARNING``."""
-    datasets: tuple[Dataset, ...] = ()
-    """As declared, so that gates can be decided again."""
     session: SessionStatus = field(default_factory=SessionStatus)
     comparison: Comparison | None = None
     """None without a baseline."""
@@ -219,6 +210,16 @@ class Report:
     judging: Judging = field(default_factory=Judging)
     shards: Shards | None = None
     """Those that the records come from; None where none is missing."""
+    counts: Counts
+    slices: tuple[SliceSummary, ...]
+    decision: Decision
+    datasets: tuple[Dataset, ...] = ()
+    """As declared, so that gates can be decided again."""
+    records: tuple[Record, ...]
+    provenance: Mapping[str, object]
+    """Every version, hash and parameter."""
+    run: Mapping[str, object]
+    """What may differ between two runs over the same replies."""
 
     @property
     def verdict(self) -> str:

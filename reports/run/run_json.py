@@ -6,48 +6,31 @@ file is defined in this module alone.
 
 import gzip
 import hashlib
-import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from cases.config import NAME
 from cases.dataset import Dataset, SliceSample, Threshold
 from evaluators.core import GRADES, UsageError
 from evaluators.reading import MAX_BYTES, parse_json, read_text
-from evaluators.text import flat, shown
+from evaluators.text import flat
 from reports.run.clean import masked
 from reports.run.json_data import decode, dump, encode, ordered
-from reports.run.record import COLUMNS, Record, in_order, safe, values_of
+from reports.run.record import COLUMNS, Record, in_order, safe
 from reports.run.report import Report, SliceSummary
 from reports.run.report_folder import NO_VERDICT, PACKED, RECORDS, RUN
 
 SCHEMA_VERSION = 2
-MAX_TOKENS = 10**12  # of one item, with any number of judges
-WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*(?:[@^][0-9]{1,2})?(?: \(anchor\))?", re.ASCII)
-PART = re.compile(r"[a-z][A-Za-z0-9]{0,39}(?:-[A-Za-z0-9]{1,39})*", re.ASCII)
-"""The language of a slice, or what else divides an imported task."""
-NAMES: Mapping[str, re.Pattern[str]] = {
-    "dataset": NAME,
-    "language": PART,
-    "measure": WORD,
-    "measures": WORD,
-    "metric": WORD,
-    "kind": WORD,
-    "outcome": WORD,
-    "state": WORD,
-}
-"""What the values of these keys look like; of a mapping, its own keys."""
-_LATER_COLUMNS = frozenset({"calls"})  # what records of earlier versions do not have
 Data = Mapping[str, Any]
-T = TypeVar("T")
 
-_APART = ("records", "datasets", "decision", "counts", "slices", "provenance", "run")
+_APART = ("records", "datasets", "decision", "slices", "provenance", "run")
 _WHOLE = tuple(one.name for one in fields(Report) if one.name not in _APART)
 _LATER = frozenset({"anchor", "since_anchor", "trend", "shards"})
-"""What earlier versions did not write."""
+_LATER_COLUMNS = frozenset({"calls"})
+"""What earlier versions did not write of a report and of a record."""
 _RULE = tuple(one.name for one in fields(Threshold))
 _OF_DATASET = (
     *("name", "kind", "pooled", "holm", "require_calibration", "sampling"),
@@ -69,11 +52,7 @@ def render(report: Report, vouched: str) -> str:
         "verdict": report.verdict,
         "decision": {"code": decision.code, "line": decision.line},
         **{name: encode(getattr(report, name)) for name in _WHOLE},
-        "counts": _renamed(encode(report.counts), "planned", "plan"),
-        "slices": [
-            {"name": part.name, **made, "counts": _renamed(made["counts"], "planned", "plan")}
-            for part, made in zip(report.slices, encode(report.slices), strict=True)
-        ],
+        "slices": [{"name": part.name, **encode(part)} for part in report.slices],
         "gates": [
             {"slice": gate.slice, **made.pop("threshold"), "bar": gate.bar, **made}
             for gate, made in zip(decision.gates, encode(decision.gates), strict=True)
@@ -89,11 +68,8 @@ def render(report: Report, vouched: str) -> str:
 def records(report: Report) -> Iterator[str]:
     """Return the lines of ``records.jsonl``, one a record: by dataset, language, row, repeat."""
     for record in in_order(report.records):
-        values = dict(zip(COLUMNS, values_of(record), strict=True))
-        if record.votes:
-            values["votes"] = [flat(vote) for vote in record.votes]
-        values["metadata"] = ordered(record.metadata)
-        yield f"{dump(values)}\n"
+        nested = {"votes": [flat(v) for v in record.votes], "metadata": ordered(record.metadata)}
+        yield f"{dump({**flat(record), **nested})}\n"
 
 
 def dump_datasets(datasets: Iterable[Dataset]) -> list[dict[str, object]]:
@@ -146,20 +122,15 @@ def _dataset(value: Data) -> Data:
     return {**value, "folder": value["name"], "slices": slices}
 
 
-def _renamed(counts: Data, old: str, new: str) -> Data:
-    return {new if name == old else name: count for name, count in counts.items()}
-
-
 def report_from(run: Data, found: tuple[Record, ...]) -> Report:
     """Return the report behind ``run.json``. Raises KeyError, TypeError, ValueError if altered."""
-    gates: list[Data] = []
-    for gate in decode(list[Data], run["gates"]):
-        rule = {name: gate[name] for name in _RULE if name in gate}
-        others = {name: gate[name] for name in gate if name not in (*_RULE, "slice", "bar")}
+    gates = []
+    for gate in decode(list[dict[str, Any]], run["gates"]):
+        rule = {name: gate.pop(name) for name in _RULE if name in gate}
+        others = {name: one for name, one in gate.items() if name not in ("slice", "bar")}
         gates.append({**others, "threshold": rule})
     data = {
         **{name: run[name] for name in _WHOLE if name in run or name not in _LATER},
-        "counts": _renamed(run["counts"], "plan", "planned"),
         "decision": {**run["decision"], "gates": gates},
         "datasets": list(map(_dataset, decode(list[Data], run["datasets"]))),
         "slices": _slices(run),
@@ -172,21 +143,16 @@ def report_from(run: Data, found: tuple[Record, ...]) -> Report:
     if lacking := sorted({f"{one.dataset}:{one.language}" for one in found} - known):
         raise ValueError(f"no slice {lacking[0]!r}, which records have")
     decode(Mapping[str, Mapping[str, object]], made.provenance.get("slices", {}))
-    if made.session.pytest_code not in range(256):
-        raise ValueError(f"{made.session.pytest_code} is no exit code - at `session.pytest_code`")
     return made
 
 
-def _slices(run: Data) -> list[Data]:
+def _slices(run: Data) -> Iterable[Data]:
     """Return the slices of the file as the dataclass has them."""
-    return [
-        {
-            **{name: one for name, one in part.items() if name != "name"},
-            "counts": _renamed(part["counts"], "plan", "planned"),
-            "sample": encode(sample_of(part, run["provenance"])),
-        }
-        for part in decode(list[Data], run["slices"])
-    ]
+    found = []
+    for part in decode(list[dict[str, Any]], run["slices"]):
+        part["sample"] = encode(sample_of(part, run["provenance"]))
+        found.append({name: one for name, one in part.items() if name != "name"})
+    return found
 
 
 def sample_of(part: Data, provenance: Data) -> SliceSample | None:
@@ -238,18 +204,21 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
 def load_summaries(path: Path) -> tuple[dict[str, object], tuple[SliceSummary, ...]]:
     """Return ``run.json`` of a folder and its slices, but not records. Raises UsageError."""
     run = _checked_run(path / RUN)
-    return run, _as_written(path, lambda: decode(tuple[SliceSummary, ...], _slices(run)))
+    with _as_written(path):
+        return run, decode(tuple[SliceSummary, ...], _slices(run))
 
 
 def load_report(path: Path) -> Report:
     """Return the report of a folder or its ``run.json``, as rendered. Raises UsageError."""
     run, records = load_run(path)
-    return _as_written(path, lambda: report_from(run, records))
+    with _as_written(path):
+        return report_from(run, records)
 
 
-def _as_written(path: Path, read: Callable[[], T]) -> T:
+@contextmanager
+def _as_written(path: Path) -> Iterator[None]:
     try:
-        return read()
+        yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         what = str(error).replace("`$.", "`")
         raise UsageError(
@@ -258,7 +227,10 @@ def _as_written(path: Path, read: Callable[[], T]) -> T:
 
 
 def _checked_run(source: Path) -> dict[str, object]:
-    run = _parse(read_text(source), str(source))
+    try:
+        run: dict[str, object] = decode(dict[str, Any], parse_json(read_text(source)))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{source}: no run ({error}); give the report folder of a run") from None
     if run.get("verdict") == NO_VERDICT:
         raise UsageError(f"{source}: {NO_VERDICT}: its run wrote no report; run it again")
     version = run.get("schema_version")
@@ -267,55 +239,16 @@ def _checked_run(source: Path) -> dict[str, object]:
             f"{source}: 'schema_version' is {version!r}, this version reads {SCHEMA_VERSION}; "
             "give the report folder of a run"
         )
-    try:
-        _check_names(run)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{source}: {error}; give the report folder of a run") from None
     return masked(run)
 
 
 def _record(path: Path, row: int, line: str) -> Record:
-    values = _parse(line, f"{path}:{row}")
-    if odd := sorted((values.keys() ^ set(COLUMNS)) - _LATER_COLUMNS):
-        raise UsageError(
-            f"{path}:{row}: fields {odd} are missing or unknown; another version wrote the file"
-        )
     try:
-        _check_names(values)
-        record = decode(Record, values)
+        values: Any = parse_json(line)
+        record: Record = decode(Record, values)
+        if lacking := sorted({*COLUMNS}.difference(values, _LATER_COLUMNS)):
+            raise ValueError(f"it lacks {lacking}")
+        return safe(record)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}:{row}: {error}; restore the file from the run") from None
-    if record.row < 1 or not 0 <= record.tokens < MAX_TOKENS:
-        raise UsageError(
-            f"{path}:{row}: row {record.row} or {record.tokens} tokens cannot be; restore the file"
-        )
-    return safe(record)
-
-
-def _check_names(value: object) -> None:
-    """Raise ValueError for names that no run has; checksums do not say who wrote a folder."""
-    if isinstance(value, Mapping):
-        for key, part in value.items():
-            for name in part if isinstance(part, Mapping) else (part,):
-                odd = isinstance(name, str) and name and key in NAMES
-                if odd and not NAMES[key].fullmatch(name):
-                    raise ValueError(f"{key!r} is {shown(name)}")
-            if key not in ("metadata", "breakdowns", "run"):
-                _check_names(part)
-    elif isinstance(value, list):
-        for part in value:
-            _check_names(part)
-
-
-def _parse(text: str, where: str) -> dict[str, object]:
-    try:
-        value = parse_json(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"{where}: not valid JSON ({error}); give the report folder of a run"
-        ) from None
-    if not isinstance(value, dict):
-        raise UsageError(
-            f"{where}: a JSON {type(value).__name__}, not an object; give the folder of a run"
-        )
-    return value
+        what = f"not a record as it was written ({error}); restore the file from the run"
+        raise UsageError(f"{path}:{row}: {what}") from None

@@ -307,15 +307,24 @@ def test_what_is_no_run_is_refused(folder: Path, text: str, message: str) -> Non
             load_run(folder)
 
 
-@pytest.mark.parametrize(("line", "said"), [("{}", r"fields \["), ("nonsense", "not valid JSON")])
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{}", "missing required field `key`"),
+        ("nonsense", "not JSON"),
+        ("older", r"it lacks \['measures'\]"),
+    ],
+)
 def test_a_line_of_another_version_is_named(folder: Path, line: str, said: str) -> None:
     """File and line stand in the error, where the checksum is that of the altered records."""
     file, run = folder / "records.jsonl", json.loads((folder / "run.json").read_text("utf-8"))
-    text = f"{file.read_text(encoding='utf-8')}{line}\n"
+    whole = file.read_text(encoding="utf-8")
+    older = whole.replace('"measures": {}, ', "").strip()
+    text = f"{whole}{line.replace('older', older)}\n"
     file.write_text(text, encoding="utf-8")
     run["records"]["sha256"] = hashlib.sha256(text.encode()).hexdigest()
     (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
-    with pytest.raises(UsageError, match=f"records.jsonl:2: {said}"):
+    with pytest.raises(UsageError, match=f"records.jsonl:2: .*{said}"):
         load_run(folder)
 
 
