@@ -345,8 +345,9 @@ def test_a_node_that_dies_costs_no_item(project: Project, cluster: Any, usd: flo
 
     def handle(seen: Seen) -> Answer:
         asked[seen.content] += 1
-        if server.count == ITEMS // 2 and lost:
-            cluster.remove_node(lost.pop(), allow_graceful=False)
+        if server.count >= ITEMS // 2:
+            with suppress(IndexError):  # another call took it
+                cluster.remove_node(lost.pop(), allow_graceful=False)
         time.sleep(0.2)
         body = plausible()(seen).body
         assert isinstance(body, dict)
