@@ -12,7 +12,7 @@ from evaluators import core
 from evaluators.core import Ask, CallError, Case, Judge, Model, UsageError
 from evaluators.judges.ensemble import AdjudicatedJudge, Adjudications, CheckedJudge
 from evaluators.judges.factory import JudgeFactory, Place
-from evaluators.judges.offline import YesNoJudge
+from evaluators.judges.single import YesNoJudge
 from evaluators.models.adapter import INCOMPLETE
 from evaluators.reading import parse_json
 from evaluators.rubric import Prompt, Style, chat_messages, fill

@@ -9,7 +9,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from evaluators.core import Case, Reply, ToolCall
-from evaluators.judges.llm import judge_messages
+from evaluators.judges.single import judge_messages
 from evaluators.replies.readers import Invalid, read_grade, read_rating, read_yes_no
 from evaluators.rubric import load_rubric
 from tests.support.robustness_load import load

@@ -19,7 +19,7 @@ from cases.review.reviews import Agreement, Review, Settled, agreement, read_she
 from cases.tasks import answer_messages
 from evaluators import core, rubric
 from evaluators.core import Ask, Case, JudgeError, Model, Reply, Request, UsageError
-from evaluators.judges.llm import PARAMETERS, ask_until_read, judge_messages
+from evaluators.judges.single import PARAMETERS, ask_until_read, judge_messages
 from evaluators.models.spec import Spec
 from evaluators.reading import file_hash
 from evaluators.replies.readers import Invalid, read_grade, read_reason, read_yes_no

@@ -15,7 +15,7 @@ from cases.config import FILE, load_dataset, with_items
 from cases.dataset import Dataset, Slice, clusters_in
 from evaluators.core import GRADES, NO, UNANSWERED, YES, Case, UsageError, Verdict
 from evaluators.judges.lexical.judge import grade
-from evaluators.judges.offline import rate
+from evaluators.judges.single import rate
 from evaluators.languages import words
 from evaluators.output import plural
 from evaluators.reading import NUMBER, load_settings

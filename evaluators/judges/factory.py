@@ -7,10 +7,9 @@ from itertools import combinations
 from pathlib import Path
 
 from evaluators.core import GRADES, LEXICAL, PYTHON, Judge, JudgeSpec, Model, PanelSpec, UsageError
-from evaluators.judges import llm
+from evaluators.judges import single
 from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
 from evaluators.judges.lexical.tables import own_files
-from evaluators.judges.offline import can_settle, load_class, offline_judge
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, check_judge, parse
@@ -69,26 +68,27 @@ class JudgeFactory:
         members = tuple(self._member(member, place) for member in self.spec.members)
         if not self.spec.is_panel:
             return members[0]
-        spared = partial(llm.spared, style=place.style, labels=place.labels)
+        spared = partial(single.spared, style=place.style, labels=place.labels)
         return PanelJudge(judges=members, spared=spared)
 
     def _member(self, one: JudgeSpec, place: Place) -> Judge:
+        gives_grades = one.rules != LEXICAL or place.labels == GRADES
         if one.is_offline:
-            if place.style == "graded" and not can_settle(one.rules, place.style, place.labels):
+            if place.style == "graded" and not gives_grades:
                 raise UsageError(
                     f"{place.name}: --judge {one.rules} gives {', '.join(GRADES)}, and the rubric "
                     f"has the labels {', '.join(place.labels)}; name a judge that gives these"
                 )
-            return offline_judge(one.rules, place.style, place.labels)
+            return single.offline_judge(one.rules, place.style, place.labels)
         if place.rubric is None or place.rubric.style != place.style:
             what = f"{place.name}: an LLM judge needs a rubric; name one in its dataset.yaml"
             wanted = "ratings" if place.style == "rated" else "grades"
             raise UsageError(f"{what} that asks for {wanted}")
         asked = self.models[one.model]
-        model = llm.RubricJudge(model=asked, rubric=place.rubric, repeat=place.repeat)
-        if not one.is_cascade or not can_settle(one.rules, place.style, place.labels):
+        model = single.RubricJudge(model=asked, rubric=place.rubric, repeat=place.repeat)
+        if not one.is_cascade or place.style == "rated" or not gives_grades:
             return model  # the rules of a cascade may not be able to settle anything
-        rules = offline_judge(one.rules, place.style, place.labels)
+        rules = single.offline_judge(one.rules, place.style, place.labels)
         audit = AUDIT if place.audited else 0.0
         return CascadeJudge(rules=rules, model=model, audit=audit, seed=self.seed)
 
@@ -114,7 +114,7 @@ def resolve_judges(spec: PanelSpec, catalogue: Mapping[str, Spec] | None = None)
     found = {}
     for one in spec.members:
         if one.rules.startswith(PYTHON):
-            load_class(one.rules)
+            single.load_class(one.rules)
         elif one.rules:
             own_files()
         if not one.model:

@@ -33,7 +33,7 @@ from pydantic import BaseModel  # noqa: E402
 from evaluators import core  # noqa: E402
 from evaluators.answer_checks import METRICS, MetricSpec  # noqa: E402
 from evaluators.judges.factory import Place, connect_judges, rubric_for  # noqa: E402
-from evaluators.judges.llm import ask_until_read  # noqa: E402
+from evaluators.judges.single import ask_until_read  # noqa: E402
 from evaluators.models.spec import require_key  # noqa: E402
 from evaluators.reading import parse_json  # noqa: E402
 from evaluators.replies.readers import Invalid, spoken, unfinished  # noqa: E402

@@ -31,7 +31,7 @@ from evaluators.core import Case, JudgeError, Model, QAError, Reply, Request, Us
 from evaluators.judges.ensemble import AdjudicatedJudge, Adjudication, answer_digest
 from evaluators.judges.forecast import single_judges
 from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.llm import RubricJudge
+from evaluators.judges.single import RubricJudge
 from evaluators.kinds import kind_of
 from evaluators.output import unguarded
 from tests.support.figures import some

@@ -11,8 +11,7 @@ from cases.tasks import PromptedAnswer, RecordedAnswer, make_tasks
 from evaluators.core import Reply, UsageError, Verdict
 from evaluators.judges.ensemble import AUDIT, CascadeJudge, PanelJudge
 from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.llm import RubricJudge
-from evaluators.judges.offline import OverlapRater, YesNoJudge
+from evaluators.judges.single import OverlapRater, RubricJudge, YesNoJudge
 from evaluators.kinds import kind_of
 from tests.support.judging import judges
 from tests.support.made_records import make_slice

@@ -16,7 +16,7 @@ from evaluators import user_code
 from evaluators.answer_checks import WORDING_METRICS, CheckSpec, Score, load_check, score
 from evaluators.core import Case, JudgeError, Model, Reply, Request, UsageError, Verdict
 from evaluators.judges.ensemble import CheckedJudge
-from evaluators.judges.offline import OverlapRater
+from evaluators.judges.single import OverlapRater
 from tests.support.fixtures import Patch
 from tests.support.scripted import make_case
 from tests.support.tables import kept, tabled

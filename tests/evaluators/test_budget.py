@@ -16,7 +16,7 @@ from evaluators import core
 from evaluators.judges.ensemble import CascadeJudge, PanelJudge
 from evaluators.judges.forecast import Call, Forecast, calls_ahead, make_forecast
 from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.llm import RubricJudge, spared
+from evaluators.judges.single import RubricJudge, spared
 from evaluators.ledger import Ledger
 from evaluators.models.spec import Prices, Spec, parse
 from evaluators.runtime.budget import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evaluators import core
 from evaluators.judges import ensemble
 from evaluators.judges.lexical.judge import LexicalJudge
-from evaluators.judges.llm import RubricJudge, spared
+from evaluators.judges.single import RubricJudge, spared
 from evaluators.replies.labels import LONGEST
 from evaluators.runtime.engine import returned_names
 from reports.run.baseline import known_names

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from evaluators import core
 from evaluators.judges.factory import RUBRICS
-from evaluators.judges.llm import RubricJudge, ask_until_read, judge_messages
-from evaluators.judges.offline import YesNoJudge
+from evaluators.judges.single import RubricJudge, YesNoJudge, ask_until_read, judge_messages
 from evaluators.ledger import Ledger
 from evaluators.replies.labels import LONGEST, blank, content_free
 from evaluators.replies.readers import Invalid, read_scores

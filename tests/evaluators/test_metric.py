@@ -28,7 +28,7 @@ from evaluators import core
 from evaluators.answer_checks import METRICS, MetricSpec
 from evaluators.judges.forecast import Call, calls_ahead
 from evaluators.judges.metric import QUIET, JudgeMetric, JudgeSession, metric_runners_of, read_text
-from evaluators.judges.offline import OverlapRater
+from evaluators.judges.single import OverlapRater
 from evaluators.ledger import LedgerError
 from evaluators.replies.readers import Invalid
 from evaluators.rubric import encode

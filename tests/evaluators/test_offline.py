@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evaluators.core import Case, JudgeError, Reply, parse_judges
 from evaluators.judges.factory import Place, connect_judges
-from evaluators.judges.offline import OverlapRater, offline_judge, rate
+from evaluators.judges.single import OverlapRater, offline_judge, rate
 from evaluators.rubric import Style
 from tests.support.scripted import make_case
 from tests.support.tables import kept, tabled

@@ -18,7 +18,7 @@ from cases.loading import load_cases
 from cases.tasks import answer_messages
 from evaluators import rubric as rubrics
 from evaluators.core import GRADES, Message, UsageError
-from evaluators.judges.llm import judge_messages
+from evaluators.judges.single import judge_messages
 from evaluators.text import INVISIBLE, UNSAFE, escaped, sendable
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, run_of

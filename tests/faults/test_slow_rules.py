@@ -22,7 +22,7 @@ from cases.builder.sampling import clean
 from evaluators.core import Ask, Case, JudgeError, Message, Outcome, Reply, Request, Verdict
 from evaluators.judges.lexical.judge import LexicalJudge, grade
 from evaluators.judges.metric import read_text
-from evaluators.judges.offline import rate
+from evaluators.judges.single import rate
 from evaluators.ledger import Ledger
 from evaluators.rubric import encode
 from evaluators.runtime import engine
