@@ -12,19 +12,15 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evaluators.statistics import intervals
 from evaluators.statistics.count_table import RATINGS, count_patterns
-from evaluators.statistics.intervals import Estimate, Interval
+from evaluators.statistics.intervals import Array, Estimate, Interval
 
-if TYPE_CHECKING:
-    from evaluators.statistics.intervals import Array
-
-    Parts = Callable[[Array], tuple[Array, Array]]
-    Closed = Callable[[Array, Array, float], Interval]
-    """From the tables of clusters, how many have each, and the number of trials."""
-
+Parts = Callable[[Array], tuple[Array, Array]]
+Closed = Callable[[Array, Array, float], Interval]
+"""From the tables of clusters, how many have each, and the number of trials."""
 
 PERFECT = 1 - 1e-9  # a coefficient of 1, allowing for rounding
 

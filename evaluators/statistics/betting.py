@@ -9,16 +9,13 @@ Waudby-Smith and Ramdas (2024), J. R. Stat. Soc. B 86:1, section 4 (the capital 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from evaluators.statistics.intervals import Array, Interval
 from evaluators.statistics.paired import holm
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from evaluators.statistics.intervals import Array, Interval
 
 ENOUGH = 40.0
 """The deciding capital: 2.5 % on each side, like the ends of a 95 % interval."""

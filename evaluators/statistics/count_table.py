@@ -15,18 +15,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import TYPE_CHECKING
 
 from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, YES
 from evaluators.statistics import intervals
-from evaluators.statistics.intervals import ROUNDS, SEED, UNDEFINED, Count, Estimate, Interval
+from evaluators.statistics.intervals import UNDEFINED, Array, Count, Estimate, Interval
 
-if TYPE_CHECKING:
-    from evaluators.statistics.intervals import Array
-
-    Parts = tuple[Array, Array]
-    Ratio = Callable[["CountTable"], Parts]
-
+Parts = tuple[Array, Array]
+Ratio = Callable[["CountTable"], Parts]
 
 RATINGS = tuple(str(rating) for rating in range(1, 11))
 PREMISE = "premise"
@@ -239,8 +234,9 @@ def class_interval(parts: Ratio, clusters: CountTable, items: Array) -> Interval
     flat = patterns.reshape(len(patterns), -1)
     cells = np.eye(flat.shape[1]) * (float((flat.sum(axis=1) * items).sum() / items.sum()))
     weights = np.concatenate([items, np.full(len(cells), 0.5)])
-    shares = np.random.default_rng(SEED).gamma(weights, size=(ROUNDS, len(weights)))
-    tables = (shares @ np.concatenate([flat, cells])).reshape(ROUNDS, *patterns.shape[1:])
+    random = np.random.default_rng(intervals.SEED)
+    shares = random.gamma(weights, size=(intervals.ROUNDS, len(weights)))
+    tables = (shares @ np.concatenate([flat, cells])).reshape(-1, *patterns.shape[1:])
     return _hull([found, intervals.percentile(*parts(replace(clusters, counts=tables)))])
 
 
@@ -355,8 +351,7 @@ def youden_interval(
 
 def _reach(parts: Sequence[float], correlation: float = 0.0) -> float:
     """Return the distance of a sum's end from the sum, from the distances of its parts' ends."""
-    squares = math.fsum(part**2 for part in parts)
-    return math.sqrt(squares + 2 * correlation * math.prod(parts)) if correlation else squares**0.5
+    return math.sqrt(math.fsum(part**2 for part in parts) + 2 * correlation * math.prod(parts))
 
 
 def _classes(table: CountTable, positive: Collection[str]) -> list[Parts]:

@@ -10,15 +10,13 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    Array = npt.NDArray[np.float64]
-
-
+Array: TypeAlias = "npt.NDArray[np.float64]"
 Interval = tuple[float, float]
 
 Z95 = 1.959963984540054  # the 97.5 % point of the normal distribution

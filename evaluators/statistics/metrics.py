@@ -13,19 +13,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES
 from evaluators.statistics import count_table as counts
 from evaluators.statistics import intervals
 from evaluators.statistics.agreement import KAPPA, QUADRATIC_KAPPA, SPEARMAN, Coefficient
 from evaluators.statistics.count_table import PREMISE, RATINGS, CountTable, of_classes, share
-from evaluators.statistics.intervals import UNDEFINED, Estimate, Interval
+from evaluators.statistics.intervals import UNDEFINED, Array, Estimate, Interval
 from evaluators.statistics.usage_estimates import UsageMetric
-
-if TYPE_CHECKING:
-    from evaluators.statistics.count_table import Parts, Ratio
-    from evaluators.statistics.intervals import Array
 
 Better = Literal["more", "less", "neither"]
 
@@ -57,14 +53,14 @@ class Metric:
 
     name: str
     title: str
-    parts: Ratio
+    parts: counts.Ratio
     """Numerator and denominator; denominator 0 means undefined."""
     _: KW_ONLY
     range: Range | None = RATE
     """Of a threshold; None if no gate may name the metric."""
     rate: bool = False
     """Whether it counts successes by trials, item by item, so that Wilson's interval fits."""
-    interval: Callable[[Ratio, CountTable, Array], Interval | None] | None = None
+    interval: Callable[[counts.Ratio, CountTable, Array], Interval | None] | None = None
     """From ``parts``, the tables of clusters and how many have each; None for a bootstrap."""
     every_item: bool = False
     """Whether the trials of a rate are all graded items."""
@@ -135,7 +131,7 @@ def _rows(*rows: Metric) -> dict[str, Metric]:
 def _premises(name: str, title: str, outcome: str, better: Better = "more") -> Metric:
     """Return the row for the share of marked items with this outcome."""
 
-    def parts(table: CountTable) -> Parts:
+    def parts(table: CountTable) -> counts.Parts:
         return table.of(outcome, PREMISE), table.with_gold(PREMISE)
 
     return _rate(name, title, parts, better=better, applies=lambda table: PREMISE in table.golds)

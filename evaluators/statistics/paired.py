@@ -16,16 +16,11 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from evaluators.statistics import intervals
-from evaluators.statistics.intervals import BLOCK, ROUNDS, SEED, Z95, Interval
+from evaluators.statistics.intervals import BLOCK, ROUNDS, SEED, Z95, Array, Interval
 
-if TYPE_CHECKING:
-    from evaluators.statistics.intervals import Array
-
-    Ratio = Callable[[Array], tuple[Array, Array]]
-
+Ratio = Callable[[Array], tuple[Array, Array]]
 
 _FAR = 1e9  # an infinite score
 

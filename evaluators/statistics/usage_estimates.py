@@ -9,14 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from evaluators.statistics import intervals
-from evaluators.statistics.intervals import BLOCK, ROUNDS, SEED, UNDEFINED, Estimate, Interval
-
-if TYPE_CHECKING:
-    from evaluators.statistics.intervals import Array
-
+from evaluators.statistics.intervals import UNDEFINED, Array, Estimate, Interval
 
 FEWEST_ROUNDS = 500  # of a bootstrap over very many items, where more would take seconds
 FEW_ALIKE = 30  # clusters without any spread that may hide one
@@ -154,11 +149,11 @@ def _moved_quantile(
         return None
     names = {cluster: place for place, cluster in enumerate(dict.fromkeys(clusters))}
     places = np.array([names[cluster] for cluster in clusters])
-    random, total = np.random.default_rng(SEED), len(names)
+    random, total = np.random.default_rng(intervals.SEED), len(names)
     unseen = round(total * intervals.unseen_share(total))
     orders = [np.argsort(side, kind="stable") for side in sides]
-    step = max(1, BLOCK // len(places))
-    drawn = np.empty((2, min(ROUNDS, max(FEWEST_ROUNDS, step))))
+    step = max(1, intervals.BLOCK // len(places))
+    drawn = np.empty((2, min(intervals.ROUNDS, max(FEWEST_ROUNDS, step))))
     for start in range(0, drawn.shape[1], step):
         block = drawn[:, start : start + step]
         size = block.shape[1]

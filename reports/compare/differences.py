@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING
 
 from cases.dataset import Dataset, Threshold
 from evaluators.kinds import Cluster
@@ -27,10 +26,6 @@ from reports.compare.pairs import Hit, PairedDifference, PairedSlice, paired_dif
 from reports.metrics import summary
 from reports.run.evidence import BEST, WORST, Unknown, UsageShift, known_sides, taken, usage_shift
 from reports.run.record import Record
-
-if TYPE_CHECKING:
-    from evaluators.statistics.intervals import Array
-
 
 Sides = Sequence[PairedSlice]
 """The slices of one dataset that are compared together: one of them, or all its languages."""
@@ -86,7 +81,7 @@ class PairCounts:
     kind: str
     patterns: CountTable
     """The different tables of a cluster; its axes are tables, runs, golds, outcomes."""
-    clusters: Array
+    clusters: intervals.Array
     """The number of clusters that have each table."""
     pairs: int
     """The number of pairs of items."""
@@ -96,14 +91,14 @@ class PairCounts:
         patterns = replace(self.patterns, counts=self.patterns.counts[:, number])
         return Sample(kind=self.kind, patterns=patterns, items=self.clusters, clustered=True)
 
-    def drawn(self) -> Array:
+    def drawn(self) -> intervals.Array:
         """Return the resampled counts of both runs."""
         return resample_pairs(self.patterns.counts, self.clusters)
 
-    def difference(self, row: Metric, drawn: Array) -> Estimate:
+    def difference(self, row: Metric, drawn: intervals.Array) -> Estimate:
         """Return new - old of a metric, with its interval from the resampled counts."""
 
-        def ratio(counts: Array) -> tuple[Array, Array]:
+        def ratio(counts: intervals.Array) -> tuple[intervals.Array, intervals.Array]:
             return row.parts(replace(self.patterns, counts=counts))
 
         runs = self.run(0), self.run(1)
@@ -227,7 +222,7 @@ def _extra_difference(sides: Sides, name: str, fill: float | None = None) -> Res
     """
     import numpy as np
 
-    def mean(sums: Array) -> tuple[Array, Array]:
+    def mean(sums: intervals.Array) -> tuple[intervals.Array, intervals.Array]:
         return sums[..., 0, 0], sums[..., 0, 1]
 
     pairs, clusters = [], []

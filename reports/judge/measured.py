@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cases.dataset import Dataset, Slice
 from cases.labels import CONSTRUCTED, raters
@@ -14,20 +14,16 @@ from cases.plan import Labelled, rates
 from evaluators.core import RECORDED, Outcome, parse_judges
 from evaluators.kinds import is_right
 from evaluators.output import plural
-from evaluators.statistics import count_table
+from evaluators.statistics import count_table, intervals
 from evaluators.statistics.agreement import kappas, krippendorff_alpha
 from evaluators.statistics.count_table import Separation
-from evaluators.statistics.intervals import UNDEFINED, Estimate, cluster_sums, percentile, resample
+from evaluators.statistics.intervals import UNDEFINED, Array, Estimate
 from evaluators.statistics.metrics import YOUDEN, YOUDEN_INCORRECT
 from reports.metrics.gate import GateInputs, floor_gates, gate_inputs
 from reports.metrics.summary import summarise
 from reports.run.evidence import Calibration, PanelAgreement
 from reports.run.record import Record, make_record, total_cost
 from reports.run.report import GateResult, SliceSummary
-
-if TYPE_CHECKING:
-    from evaluators.statistics.intervals import Array
-
 
 CALIBRATION_OFF = "calibration is off"  # why nothing measures a judge where the user wants that
 EACH_CLASS = 10
@@ -195,14 +191,15 @@ def _length_bias(slice_: Slice, records: Sequence[Record]) -> dict[str, Estimate
     if len(points) < 3 or len({x for _, x, _ in points}) < 2:
         return {}
     rows = np.array([(1.0, x, y, x * y, x * x) for _, x, y in points])
-    sums = cluster_sums(rows, [cluster for cluster, _, _ in points])
+    sums = intervals.cluster_sums(rows, [cluster for cluster, _, _ in points])
 
     def parts(totals: Array) -> tuple[Array, Array]:
         ones, xs, ys, xy, xx = totals.T
         return ones * xy - xs * ys, ones * xx - xs**2
 
     top, bottom = parts(sums.sum(axis=0))
-    interval = percentile(*parts(resample(sums, np.ones(len(sums)))), len(sums), len(points))
+    drawn = intervals.resample(sums, np.ones(len(sums)))
+    interval = intervals.percentile(*parts(drawn), len(sums), len(points))
     return {"bias_by_length": Estimate.of(float(top / bottom), interval, len(points))}
 
 

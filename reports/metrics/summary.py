@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from cases.dataset import Slice
 from evaluators.core import CORRECT, QAError, State
@@ -16,16 +16,10 @@ from evaluators.output import plural
 from evaluators.statistics import metrics
 from evaluators.statistics.betting import Ends, Evidence
 from evaluators.statistics.count_table import CountTable, Fill, count_patterns
-from evaluators.statistics.intervals import Estimate
+from evaluators.statistics.intervals import Array, Estimate
 from reports.run.evidence import ConfusionCell, usage_estimate
 from reports.run.record import Record
 from reports.run.report import Counts, SliceSummary
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Array = npt.NDArray[np.float64]
 
 
 def gated_repeats(slice_: Slice) -> tuple[str, ...]:
