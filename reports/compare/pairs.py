@@ -143,16 +143,6 @@ class PairedSlice:
     plan: AuditPlan = field(default_factory=dict)
     elsewhere: tuple[str, ...] = ()
     """The languages of the dataset that only the other run has."""
-    former: "PairedSlice | None" = None
-    """The same items in the same order, with other new records."""
-
-    def renewed(self, records: Sequence[Record]) -> "PairedSlice":
-        """Return the same slice where the new run has these records of the same items."""
-        new = {record.key: record for record in records}
-        pairs = tuple(Pair(one.old, new[one.new.key]) for one in self.pairing.pairs)
-        unknown = tuple(new[one.key] for one in self.pairing.unknown)
-        pairing = replace(self.pairing, pairs=pairs, unknown=unknown)
-        return replace(self, pairing=pairing, former=self)
 
     @cached_property
     def bar(self) -> int | None:
@@ -169,24 +159,17 @@ class PairedSlice:
         )
 
     @cached_property
-    def _by_hit(self) -> "dict[Hit, Sequence[Result]]":
-        alone = (
-            (self.slice_.cluster_of(new), old.passes(self.bar) if old else None, None)
-            for old, new in self.matches
-        )
-        known = self.former.results(passes) if self.former else alone
-        both = zip(known, self.matches, strict=True)
-        return {passes: [(one, old, new.passes(self.bar)) for (one, old, _), (_, new) in both]}
+    def _results(self) -> "dict[Hit, Sequence[Result]]":
+        return {}
 
     def results(self, hit: "Hit") -> "Sequence[Result]":
         """Return each pair's cluster, and whether its old and its new record count."""
-        if hit not in self._by_hit:
-            both = zip(self._by_hit[passes], self.matches, strict=True)
-            self._by_hit[hit] = [
-                (cluster, hit(self, old) if old else None, hit(self, new))
-                for (cluster, *_), (old, new) in both
+        if hit not in self._results:
+            self._results[hit] = [
+                (self.slice_.cluster_of(new), hit(self, old) if old else None, hit(self, new))
+                for old, new in self.matches
             ]
-        return self._by_hit[hit]
+        return self._results[hit]
 
     @cached_property
     def difference(self) -> "PairedDifference":
@@ -197,6 +180,10 @@ class PairedSlice:
     def graded(self) -> Iterator[Pair]:
         """The pairs that are graded in both runs."""
         return (pair for pair in self.pairing.pairs if pair.new.is_graded)
+
+
+Sides = Sequence[PairedSlice]
+"""The slices of one dataset that are compared together: one of them, or all its languages."""
 
 
 def unless_own(sides: dict[str, PairedSlice]) -> dict[str, PairedSlice]:
@@ -325,7 +312,7 @@ def interval_at_any_look(
 
 
 def paired_difference(
-    sides: Sequence[PairedSlice], ungraded: bool | None = None, hit: Hit = passes
+    sides: Sides, ungraded: bool | None = None, hit: Hit = passes
 ) -> PairedDifference:
     """Return the difference, over all pairs of these slices, of the share that ``hit`` counts.
 

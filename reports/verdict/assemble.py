@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -75,7 +74,10 @@ def count_run(
     for_gates: bool = False,
     known: CountedRun | None = None,
 ) -> CountedRun:
-    """Count the records, or with ``for_gates`` only what gates need."""
+    """Count the records, or with ``for_gates`` only what gates need.
+
+    A ``known`` run of the same items has their labels and the judge's errors, whatever they answer.
+    """
     grouped = by_slice(records)
     every = (one for dataset in inputs.datasets for one in dataset.slices.values())
     slices = {one.name: one for one in every if one.name in grouped}
@@ -111,17 +113,10 @@ def count_run(
 
 Compared = Mapping[str, PairedSlice]
 """The slices of a run paired with those of an earlier one, by name."""
-KnownRun = tuple[CountedRun, Sequence[Compared]]
-"""A run of the same items, with other answers, and its slices paired with baseline and anchor."""
 
 
 def paired_slices(
-    run: CountedRun,
-    judge: str,
-    baseline: Baseline | None,
-    origin: Mapping[str, object] = {},
-    *,
-    to_renew: bool = False,
+    run: CountedRun, judge: str, baseline: Baseline | None, origin: Mapping[str, object] = {}
 ) -> dict[str, PairedSlice]:
     """Return every slice of the run paired with the baseline's, by name; ``origin`` if known."""
     if baseline is None:
@@ -149,7 +144,7 @@ def paired_slices(
             plan=baseline.plan,
             elsewhere=tuple(one.language for one in elsewhere if one.dataset == slice_.dataset),
         )
-    return found if to_renew else unless_own(found)
+    return unless_own(found)
 
 
 FEW_SAMPLED = 50  # a pinned sample of fewer items stands in the last line
@@ -247,29 +242,15 @@ def _comparison(sides: Compared, earlier: Baseline | None, facts: Facts) -> Comp
     return compare(tuple(sides.values()), earlier, changed)
 
 
-def known_run(inputs: ReportInputs, facts: Facts, earlier: Iterable[Baseline | None]) -> KnownRun:
-    """Return these records as the known run of other decisions, paired with ``earlier`` runs."""
-    run = count_run(inputs, inputs.records, facts.every_judge, for_gates=True)
-    paired = partial(paired_slices, run, facts.judge, origin=facts.provenance, to_renew=True)
-    return run, list(map(paired, earlier))
-
-
 def decision_of(
     inputs: ReportInputs,
     facts: Facts,
-    baseline: Baseline | None,
-    anchor: Baseline | None = None,
-    known: KnownRun | None = None,
+    *earlier: Baseline | None,
+    known: CountedRun | None = None,
 ) -> Decision:
-    """Return the decision of ``account``, without reasons; a ``known`` run says what pairs."""
-    (counted, before), earlier = known or (None, ()), (baseline, anchor)
-    run = count_run(inputs, inputs.records, facts.every_judge, for_gates=True, known=counted)
-    if before:
-        new = run.records.__getitem__
-        again = [{name: one.renewed(new(name)) for name, one in one.items()} for one in before]
-        sides = [unless_own(one) for one in again]
-    else:
-        sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in earlier]
+    """Return the decision of ``account``, without reasons; labels judged as in a ``known`` run."""
+    run = count_run(inputs, inputs.records, facts.every_judge, for_gates=True, known=known)
+    sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in earlier]
     return _decided(run, sides, facts, earlier)[0]
 
 

@@ -12,9 +12,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cases.dataset import Dataset, Evidence, PlannedItem, Slice, Threshold
+from cases.dataset import Dataset, PlannedItem, Slice, Threshold
 from evaluators.core import Outcome
 from evaluators.output import plural
 from evaluators.statistics.betting import expected_units
@@ -27,8 +27,8 @@ from reports.judge.judging import JudgeScale, expected_scale
 from reports.metrics.summary import gold_of
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration
-from reports.run.record import Record, by_slice, make_record
-from reports.verdict.assemble import CountedRun, Facts, ReportInputs, decision_of, known_run
+from reports.run.record import Record, make_record
+from reports.verdict.assemble import CountedRun, Facts, ReportInputs, count_run, decision_of
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -56,8 +56,8 @@ def known_discordance(baseline: Baseline | None) -> tuple[tuple[float, ...], str
     """
     asked: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
     for record in baseline.records if baseline else ():
-        if record.is_graded:
-            asked[record.dataset, record.language, record.id].append(bool(record.passes()))
+        if (passed := record.passes()) is not None:
+            asked[record.dataset, record.language, record.id].append(passed)
     again = [results for results in asked.values() if len(results) > 1]
     if len(again) < MIN_REPEATED:
         return DISCORDANCES, "not known (a baseline with --repeats tells)"
@@ -85,9 +85,8 @@ def known_records(
         identity = case.dataset, case.language, case.id, case.digest
         found = before.get((*identity, item.repeat)) or before.get(identity)
         if found and (same or item.slice.kind.answered):
-            own: Any = {"judge": found.judge if same else judge, "reason": "simulated"}
-            own |= {"key": item.key, "row": case.row, "repeat": item.repeat}
-            old[item.key] = replace(found, **own)
+            now = replace(found, key=item.key, row=case.row, repeat=item.repeat)
+            old[item.key] = replace(now, judge=found.judge if same else judge, reason="simulated")
     outcomes = known([item.key for item in items if item.key not in old])
     return tuple(old.get(item.key) or make_record(item, outcomes[item.key]) for item in items)
 
@@ -124,17 +123,13 @@ class Simulation:
     The judge decides its audited gates, and it has none on usage, which is unknown.
     """
 
-    def __init__(
-        self,
-        inputs: ReportInputs,
-        facts: Facts,
-        baseline: Baseline | None,
-        anchor: Baseline | None = None,
-    ) -> None:
+    def __init__(self, inputs: ReportInputs, facts: Facts, *earlier: Baseline | None) -> None:
         def judged(gates: Sequence[Threshold]) -> tuple[Threshold, ...]:
-            known: Mapping[Evidence, Evidence] = {"audited": "confident"}
-            kept = ((one, known.get(one.evidence, one.evidence)) for one in gates)
-            return tuple(replace(one, evidence=how) for one, how in kept if not one.of_usage)
+            return tuple(
+                replace(one, evidence="confident") if one.evidence == "audited" else one
+                for one in gates
+                if not one.of_usage
+            )
 
         datasets = []
         for part in inputs.datasets:
@@ -142,9 +137,10 @@ class Simulation:
             own = {key: replace(one, thresholds=judged(one.thresholds)) for key, one in slices}
             datasets.append(replace(part, slices=own, pooled=judged(part.pooled)))
         self._inputs = replace(inputs, datasets=tuple(datasets))
-        self._facts, self._earlier = facts, (baseline, anchor)
-        self._known = known_run(self._inputs, facts, self._earlier)
-        grouped, seen = by_slice(inputs.records), seen_by_judge(self._known[0])
+        self._facts, self._earlier = facts, earlier
+        judge = facts.every_judge
+        self._known = count_run(self._inputs, inputs.records, judge, for_gates=True)
+        grouped, seen = self._known.records, seen_by_judge(self._known)
         self._slices = [
             SimulatedSlice(one, grouped[one.name], margin_of(part, one), seen.get(one.name, 1.0))
             for part in datasets
@@ -201,8 +197,8 @@ class Simulation:
             odds = self.odds(share, margins, runs, alone, 0.0 if alone else ERROR)
             found.append(odds)
             said = "" if alone else f", {100 * share:.2g} % of items differ"
-            if alone and (worst := max(odds.passed, key=odds.passed.__getitem__)) in +odds.passed:
-                said = f"; most often passed: {worst}"
+            if alone and odds.passed.total():
+                said = f"; most often passed: {odds.passed.most_common(1)[0][0]}"
             codes = ", ".join(f"{code} with {odds.codes.get(code, 0.0):.2f}" for code in (0, 1, 6))
             yield f"    exit {codes}: {text}{said}"
         first, gates = found[0], defaultdict[str, list[str]](list)
@@ -321,10 +317,9 @@ def power_lines(
     """Yield the smallest drop that each paired gate excludes if such shares of pairs differ."""
     undecided = "" if baseline else "; without --baseline it is not decided"
     for name, count, thresholds in scoped_gates(dataset, clusters):
-        for one in thresholds if count else ():
-            if one.paired:
-                said = _paired(one, count, discordances)
-                yield f"{name} {one.name} {one.bar}: {said}{undecided}"
+        for one in (one for one in thresholds if one.paired and count):
+            said = _paired(one, count, discordances)
+            yield f"{name} {one.name} {one.bar}: {said}{undecided}"
 
 
 def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> str:
@@ -361,18 +356,16 @@ def expected_shares(
 ) -> dict[str, float]:
     """Return the share of each slice asked until decided, if unchanged; a bar needs all items."""
     sizes = [(dataset.slices[language], len(own)) for language, own in clusters.items()]
-
-    def most(gates: Sequence[Threshold], count: int, parts: Sequence[tuple[Slice, int]]) -> float:
-        shares = [0.0 if all(gate.paired for gate in gates) else 1.0]
+    shares: dict[str, float] = {}
+    for name, count, gates in scoped_gates(dataset, clusters):
+        shares[name] = 0.0 if all(gate.paired for gate in gates) else 1.0
+        parts = [part for part in sizes if part[0].name == name] or sizes  # of the pool all
         for gate in (gate for gate in gates if gate.paired and baseline):
             scale = expected_scale(parts, calibrations, gate.of)
             units, _ = units_needed(gate, count, discordance, scale)
-            shares.append(units / max(count, 1))
-        return max(shares)
-
-    *_, (_, together, pooled) = scoped_gates(dataset, clusters)
-    shared = most(pooled, together, sizes)
-    return {one.name: max(shared, most(one.thresholds, n, [(one, n)])) for one, n in sizes}
+            shares[name] = max(shares[name], units / max(count, 1))
+    _, pooled = shares.popitem()
+    return {name: max(pooled, share) for name, share in shares.items()}
 
 
 def units_needed(

@@ -35,7 +35,14 @@ from reports.gates.decide import SessionFacts
 from reports.run.baseline import Baseline
 from reports.run.record import Record, make_record
 from reports.run.report import Decision
-from reports.verdict.assemble import Facts, KnownRun, ReportInputs, account, decision_of, known_run
+from reports.verdict.assemble import (
+    CountedRun,
+    Facts,
+    ReportInputs,
+    account,
+    count_run,
+    decision_of,
+)
 from reports.verdict.odds import Simulation, margin_of, seen_by_judge
 from tests.benchmarks.common import ROOT, SEED, Array
 from tests.support.judging import judges
@@ -63,9 +70,9 @@ class Run:
     baseline: Baseline | None
 
     @cached_property
-    def known(self) -> KnownRun:
-        """These very records; what they pair with differs from draw to draw."""
-        return known_run(self.inputs, FACTS, ())
+    def known(self) -> CountedRun:
+        """These very records, counted; their labels are judged alike in every draw."""
+        return count_run(self.inputs, self.records, FACTS.every_judge, for_gates=True)
 
     @cached_property
     def inputs(self) -> ReportInputs:
@@ -240,7 +247,7 @@ class Row(NamedTuple):
 
 def rows(file: str, run: Run, *, known: bool, runs: int = RUNS) -> Iterator[Row]:
     """Yield a row for each model: unchanged, and worse by half, one and two margins."""
-    simulation, seen = Simulation(run.inputs, FACTS, run.baseline), seen_by_judge(run.known[0])
+    simulation, seen = Simulation(run.inputs, FACTS, run.baseline), seen_by_judge(run.known)
     for loss in LOSSES:
         losses = {
             slice_.name: loss * margin_of(dataset, slice_) * seen.get(slice_.name, 1.0)

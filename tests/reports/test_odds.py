@@ -19,7 +19,7 @@ from reports.judge.judging import JudgeScale
 from reports.run.baseline import Baseline
 from reports.run.record import Record
 from reports.verdict import odds as chances
-from reports.verdict.assemble import Facts, ReportInputs, account, decision_of, known_run
+from reports.verdict.assemble import Facts, ReportInputs, account, count_run, decision_of
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.made_runs import answered, before, facts_dataset, graded_slice, run_of
 from tests.support.tables import tabled
@@ -120,7 +120,7 @@ def test_the_gates_decide_as_those_of_a_report(seed: int, letters: str) -> None:
     old = answered(letters, judge="lexical")
     inputs = inputs_of(old, CORRECT_BAR, DROP, pool=replace(DROP, pool=True))
     baseline = earlier(inputs)
-    known = known_run(inputs, FACTS, (baseline, None))
+    known = count_run(inputs, old, FACTS.every_judge, for_gates=True)
     part = inputs.datasets[0].slices["en"]
     new = chances.SimulatedSlice(part, old, 0.1).records(np.random.default_rng(seed), 0.3, 1.0)
     inputs = replace(inputs, records=tuple(new))
