@@ -18,17 +18,15 @@ from evaluators.kinds import Cluster
 from evaluators.output import plural
 from evaluators.statistics import count_table, intervals
 from evaluators.statistics.count_table import CountTable, Fill, count_patterns
-from evaluators.statistics.intervals import UNDEFINED, Z95, Estimate, cluster_sums, unseen_share
+from evaluators.statistics.intervals import UNDEFINED, Estimate, cluster_sums, unseen_share
 from evaluators.statistics.metrics import USAGE, Metric, Sample, metrics_of
-from evaluators.statistics.paired import Z80, moved, resample_pairs
+from evaluators.statistics.paired import moved, resample_pairs
 from evaluators.statistics.usage_estimates import UsageMetric
-from reports.compare.pairs import Hit, PairedDifference, PairedSlice, paired_difference, passes
+from reports.compare import pairs
+from reports.compare.pairs import Hit, PairedDifference, PairedSlice, Sides
 from reports.metrics import summary
 from reports.run.evidence import BEST, WORST, Unknown, UsageShift, known_sides, taken, usage_shift
 from reports.run.record import Record
-
-Sides = Sequence[PairedSlice]
-"""The slices of one dataset that are compared together: one of them, or all its languages."""
 
 
 def matches_of(sides: Sides) -> Iterator[tuple[PairedSlice, Record | None, Record]]:
@@ -42,23 +40,18 @@ def not_asked(sides: Sides) -> Iterator[str]:
         yield f"{plural(dropped, 'item')} of the {sides[0].role} not asked again"
 
 
-def elsewhere(sides: Sides, language: str) -> Iterator[str]:
-    """Yield which languages only the other run has, where ``language`` is "": a gate pools."""
-    if sides[0].elsewhere and not language:
+def elsewhere(threshold: Threshold, sides: Sides) -> Iterator[str]:
+    """Yield which languages only the other run has, for a threshold that pools all."""
+    if threshold.pool and sides[0].elsewhere:
         yield f"the {sides[0].role} also has {', '.join(sides[0].elsewhere)}"
 
 
-def scopes(
-    dataset: Dataset, sides: Sequence[PairedSlice]
-) -> Iterator[tuple[str, Sequence[PairedSlice], Threshold]]:
-    """Yield every threshold on a change with its language (empty where it pools) and slices."""
-    found = [(one.slice_.language, [one], one.slice_.thresholds) for one in sides]
+def scopes(dataset: Dataset, sides: Sides) -> Iterator[tuple[Threshold, Sides]]:
+    """Yield every threshold on a change with its slices; those that pool languages last."""
+    for one in sides:
+        yield from ((gate, [one]) for gate in one.slice_.thresholds if gate.paired)
     if sides:
-        found.append(("", list(sides), dataset.pooled))
-    for language, scope, thresholds in found:
-        for threshold in thresholds:
-            if threshold.paired:
-                yield language, scope, threshold
+        yield from ((gate, sides) for gate in dataset.pooled if gate.paired)
 
 
 def blank_table(sides: Sides) -> CountTable:
@@ -141,35 +134,9 @@ def count_pairs(sides: Sides, fills: tuple[Fill, Fill] = ({}, {})) -> PairCounts
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResampledDifference:
-    """New - old of a metric, with its bootstrap interval over clusters of pairs."""
-
-    estimate: Estimate
-
-    @property
-    def n(self) -> int:
-        """The number of pairs."""
-        return self.estimate.n
-
-    def basis(self, of: str) -> str:
-        """Return the number of pairs in words."""
-        return plural(self.estimate.n, "pair")
-
-    def pairs_to_decide(self, bound: float) -> int | None:
-        """Return how many pairs would decide the bound with 80 % power if the change is as seen."""
-        value, interval, n = self.estimate.value, self.estimate.interval, self.estimate.n
-        if value is None or interval is None or abs(value - bound) < 1e-9:
-            return None
-        width = interval[1] - interval[0]
-        needed = n * ((1 + Z80 / Z95) * width / 2 / (value - bound)) ** 2
-        return max(n + 1, math.ceil(float(f"{needed:.1e}")))  # two digits: it should not look exact
-
-
-Difference = PairedDifference | ResampledDifference
-Change = tuple[Difference, Sequence[Difference]]
-"""How far a figure moved over the pairs known in both runs, and over all pairs for each extreme of
-the unknown results: none where every result is known."""
+Change = tuple[Estimate, Sequence[Estimate], PairedDifference | None]
+"""New - old of a figure over the pairs known in both runs; over all pairs for each extreme of the
+unknown results, none where every result is known; and of a share of all items its pairs counted."""
 
 
 def share_change(sides: Sides, hit: Hit) -> tuple[PairedDifference, Sequence[PairedDifference]]:
@@ -177,11 +144,11 @@ def share_change(sides: Sides, hit: Hit) -> tuple[PairedDifference, Sequence[Pai
 
     Both extremes use the fewest independent pairs, as clusters may correlate more in between.
     """
-    alone = hit is passes and len(sides) == 1
-    seen = sides[0].difference if alone else paired_difference(sides, hit=hit)
+    alone = hit is pairs.passes and len(sides) == 1
+    seen = sides[0].difference if alone else pairs.paired_difference(sides, hit=hit)
     if seen.n == sum(len(side.matches) for side in sides):
         return seen, ()
-    ends = [paired_difference(sides, fill, hit) for fill in (False, True)]
+    ends = [pairs.paired_difference(sides, fill, hit) for fill in (False, True)]
     weight = min(one.weight for one in (seen, *ends))
     return seen, [replace(one, weight=weight) for one in ends]
 
@@ -194,9 +161,9 @@ def _metric_change(sides: Sides, row: Metric) -> Change | str:
     if not _are_alike(sides):
         return f"{row.name} is not the same in all languages: penalty, labels or scores differ"
 
-    def difference(fills: tuple[Fill, Fill]) -> ResampledDifference:
+    def difference(fills: tuple[Fill, Fill]) -> Estimate:
         counted = count_pairs(sides, fills)
-        return ResampledDifference(estimate=counted.difference(row, counted.drawn()))
+        return counted.difference(row, counted.drawn())
 
     def before(fill: Fill) -> float:
         return count_pairs(sides, (fill, fill)).run(0).value(row.name) or 0.0
@@ -204,7 +171,7 @@ def _metric_change(sides: Sides, row: Metric) -> Change | str:
     seen = difference(({}, {}))
     unknown = sum(len(side.matches) for side in sides) - seen.n
     if not unknown:
-        return seen, ()
+        return seen, (), None
     if not row.bounded:
         if lost := next(not_asked(sides), ""):
             return f"{row.name} has no bounds with {lost}; compare with a run of the same items"
@@ -212,10 +179,11 @@ def _metric_change(sides: Sides, row: Metric) -> Change | str:
         return f"{row.name} has no bounds with {ungraded}; run the same command again"
     fills = count_table.worst_case_fills(count_pairs(sides).patterns)
     ranked = sorted(fills, key=before)
-    return seen, [difference(both) for both in product((ranked[0], ranked[-1]), fills)]
+    ends = [difference(both) for both in product((ranked[0], ranked[-1]), fills)]
+    return seen, ends, None
 
 
-def _extra_difference(sides: Sides, name: str, fill: float | None = None) -> ResampledDifference:
+def _extra_difference(sides: Sides, name: str, fill: float | None = None) -> Estimate:
     """Return how far the mean of an extra metric, 0 to 1, moved.
 
     ``fill`` is for unknown new values, and 1 less it for old ones; None leaves such pairs out.
@@ -225,24 +193,24 @@ def _extra_difference(sides: Sides, name: str, fill: float | None = None) -> Res
     def mean(sums: intervals.Array) -> tuple[intervals.Array, intervals.Array]:
         return sums[..., 0, 0], sums[..., 0, 1]
 
-    pairs, clusters = [], []
+    values, clusters = [], []
     for side, before, now in matches_of(sides):
         old, new = (one.measures.get(name) if one else None for one in (before, now))
         if fill is not None:
             old, new = 1 - fill if old is None else old, fill if new is None else new
         if old is not None and new is not None:
-            pairs.append([[[old, 1.0]], [[new, 1.0]]])
+            values.append([[[old, 1.0]], [[new, 1.0]]])
             clusters.append(side.slice_.cluster_of(now))
-    if not pairs:
-        return ResampledDifference(estimate=UNDEFINED)
-    sums = cluster_sums(np.array(pairs), clusters)
+    if not values:
+        return UNDEFINED
+    sums = cluster_sums(np.array(values), clusters)
     n = len(sums)
     value = float(moved(mean, sums.sum(axis=0))[0])
     interval = intervals.percentile(*moved(mean, resample_pairs(sums, np.ones(n))), n, math.inf)
     share = unseen_share(n)
     centre = value * (1 - share)
     interval = interval or (centre - share, centre + share)
-    return ResampledDifference(estimate=Estimate.of(value, interval, len(pairs)))
+    return Estimate.of(value, interval, len(values))
 
 
 def _usage_change(sides: Sides, row: UsageMetric, *, relative: bool) -> Change | str:
@@ -250,17 +218,17 @@ def _usage_change(sides: Sides, row: UsageMetric, *, relative: bool) -> Change |
 
     Unknown usage has no bound.
     """
-    pairs = list(_pairs(sides, row))
+    taken_by = list(_pairs(sides, row))
 
-    def change(unknown: Unknown) -> ResampledDifference:
-        clusters, old, new = known_sides(pairs, unknown)
-        return ResampledDifference(estimate=row.change(old, new, clusters, relative=relative))
+    def change(unknown: Unknown) -> Estimate:
+        clusters, old, new = known_sides(taken_by, unknown)
+        return row.change(old, new, clusters, relative=relative)
 
-    seen, unknown = change((None, None)), sum(None in pair for pair in pairs)
+    seen, unknown = change((None, None)), sum(None in pair for pair in taken_by)
     ends = [change(WORST), change(BEST)] if unknown else []
-    if not all(one.estimate.interval for one in ends):
+    if not all(one.interval for one in ends):
         return f"{row.name} is not known of {plural(unknown, 'item')} in both runs"
-    return seen, ends
+    return seen, ends, None
 
 
 def change_for(threshold: Threshold, sides: Sides) -> Change | str:
@@ -271,9 +239,11 @@ def change_for(threshold: Threshold, sides: Sides) -> Change | str:
     if name in _extras(sides):
         seen = _extra_difference(sides, name)
         known = seen.n == sum(len(side.matches) for side in sides)
-        return seen, [] if known else [_extra_difference(sides, name, end) for end in (0.0, 1.0)]
+        fills = () if known else (0.0, 1.0)
+        return seen, [_extra_difference(sides, name, end) for end in fills], None
     if hit := share_hit(name, sides):
-        return share_change(sides, hit)
+        counts, both = share_change(sides, hit)
+        return counts.estimate, [one.estimate for one in both], counts
     if row := metrics_of(sides[0].slice_.kind, blank_table(sides)).get(name):
         return _metric_change(sides, row)
     return f"{name} is not measured on {sides[0].slice_.name}"
@@ -285,7 +255,7 @@ def share_hit(name: str, sides: Sides) -> Hit | None:
     None where the name is of no such share.
     """
     if not name:
-        return passes
+        return pairs.passes
     blank = blank_table(sides)
     row = metrics_of(sides[0].slice_.kind, blank).get(name)
     is_share = row and row.every_item and name not in _extras(sides)
@@ -300,11 +270,12 @@ def differences(sides: Sides) -> dict[str, Estimate]:
         drawn, blank = counted.drawn(), blank_table(sides)
         for name, row in metrics_of(counted.kind, blank).items():
             if row.compared and row.every_item:
-                found[name] = paired_difference(sides, hit=_hit(row, sides, blank)).estimate
+                hit = _hit(row, sides, blank)
+                found[name] = pairs.paired_difference(sides, hit=hit).estimate
             elif row.compared:
                 found[name] = counted.difference(row, drawn)
     for name in _extras(sides):
-        found[name] = _extra_difference(sides, name).estimate
+        found[name] = _extra_difference(sides, name)
     return {name: one for name, one in found.items() if one.value is not None}
 
 

@@ -1,8 +1,9 @@
 """Gates on a change since the baseline: PASS where a metric is worse by no more than a margin.
 
-Both are decided on harm: how far a metric fell, or rose, over pairs (``compare/differences.py``).
+Both are decided on harm: how far a metric fell, or rose, over pairs (``compare/py``).
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,11 +11,11 @@ from functools import cached_property
 
 from cases.dataset import Dataset, Threshold
 from evaluators.output import plural
-from evaluators.statistics.intervals import UNDEFINED, Estimate, figure, span_of
+from evaluators.statistics.intervals import UNDEFINED, Z95, Estimate, figure, span_of
 from evaluators.statistics.metrics import DROP
-from evaluators.statistics.paired import holm, p_value_beyond
-from reports.compare.differences import Difference, change_for, elsewhere, not_asked, scopes
-from reports.compare.pairs import Lone, PairedSlice
+from evaluators.statistics.paired import Z80, holm, p_value_beyond
+from reports.compare.differences import change_for, elsewhere, not_asked, scopes
+from reports.compare.pairs import Lone, PairedDifference, Sides
 from reports.judge.judging import JudgeScale, judge_scale
 from reports.metrics.gate import BY_RUN, ROUNDING, way_out
 from reports.run.report import GateResult, GateState
@@ -24,17 +25,17 @@ from reports.run.report import GateResult, GateState
 class ChangeEvidence:
     """What the pairs of some slices show of a threshold on a change."""
 
-    language: str
-    """Empty for a gate that pools languages."""
     threshold: Threshold
-    sides: Sequence[PairedSlice]
-    seen: Difference
+    sides: Sides
+    seen: Estimate
     """New - old over graded pairs."""
     extremes: Sequence[Estimate]
     """New - old for each extreme result of the items without a grade in one of the runs.
 
     Where every grade is known this is the difference seen, alone.
     """
+    counts: PairedDifference | None = None
+    """The graded pairs counted, for a share of all items."""
 
     @cached_property
     def cases(self) -> Sequence[Estimate]:
@@ -97,9 +98,9 @@ class ChangeEvidence:
 
     def p_value(self) -> float:
         """Return the p-value of "there is more harm than the limit" in the best case."""
-        found = ((one.value or 0.0, one.low) for one in self.cases)
         return max(
-            1.0 if low is None else p_value_beyond(value, low, self.limit) for value, low in found
+            1.0 if one.low is None else p_value_beyond(one.value or 0.0, one.low, self.limit)
+            for one in self.cases
         )
 
     def state(self, p_value: float) -> GateState:
@@ -122,7 +123,7 @@ class ChangeEvidence:
 
     def reason(self, state: GateState) -> str:
         """Return the verdict in words, and the counts it rests on."""
-        estimate = self.seen.estimate
+        estimate = self.seen
         name = f"{self.threshold.of}: " if self.threshold.of else ""
         what = "new / old - 1" if self.threshold.relative else "new - old"
         text = f"{name}{what} is {figure(estimate.value or 0.0, self.sign * self.margin)}"
@@ -137,7 +138,8 @@ class ChangeEvidence:
         return f"{text} ({'; '.join(self._basis())}){freed}"
 
     def _basis(self) -> Iterator[str]:
-        yield self.seen.basis(self.threshold.of)
+        of, seen = self.threshold.of, plural(self.seen.n, "pair")
+        yield self.counts.basis(of) if self.counts else seen
         lone, ungraded, earlier = lone_items(self.sides), self.ungraded, self.sides[0].role
         unpaired = self.unknown - ungraded
         lacks = "without a figure" if self.threshold.of_usage else "ungraded"
@@ -155,7 +157,7 @@ class ChangeEvidence:
         if lone["repeat"]:
             left_out = plural(lone["repeat"], "repeat")
             yield f"{left_out} left out, as the {earlier} has fewer repeats"
-        yield from elsewhere(self.sides, self.language)
+        yield from elsewhere(self.threshold, self.sides)
 
     def _zone(self, state: GateState) -> str:
         change, allowed = self.threshold.measure, self.allowed
@@ -205,24 +207,30 @@ class ChangeEvidence:
 
     @cached_property
     def needed(self) -> int | None:
-        """The number of pairs that would decide the gate, if the difference is as seen."""
+        """The number of pairs that would decide the gate with 80 % power, if it is as seen."""
         harm = self.cases[0]
         bound = self.allowed if (harm.value or 0.0) < self.allowed else self.limit
-        return self.seen.pairs_to_decide(self.sign * bound)
+        bound *= self.sign
+        if self.counts:
+            return self.counts.pairs_to_decide(bound)
+        value, interval, n = self.seen.value, self.seen.interval, self.seen.n
+        if value is None or interval is None or abs(value - bound) < 1e-9:
+            return None
+        width = interval[1] - interval[0]
+        needed = n * ((1 + Z80 / Z95) * width / 2 / (value - bound)) ** 2
+        return max(n + 1, math.ceil(float(f"{needed:.1e}")))  # two digits: it should not look exact
 
 
-def _blocked(threshold: Threshold, sides: Sequence[PairedSlice]) -> str:
+def _blocked(threshold: Threshold, sides: Sides) -> str:
     return next(filter(None, (x.narrow if threshold.of_usage else x.blocked for x in sides)), "")
 
 
-def lone_items(sides: Sequence[PairedSlice]) -> Mapping[Lone, int]:
+def lone_items(sides: Sides) -> Mapping[Lone, int]:
     """Return the number of items of the new run that are in no pair, by reason."""
     return Counter(why for one in sides for why in one.pairing.lone.values())
 
 
-def evidence_of(
-    language: str, rule: Threshold, sides: Sequence[PairedSlice]
-) -> ChangeEvidence | str:
+def evidence_of(rule: Threshold, sides: Sides) -> ChangeEvidence | str:
     """Return what the pairs show, or why they cannot decide the gate."""
     margin = rule.max
     if blocked := _blocked(rule, sides):
@@ -236,36 +244,32 @@ def evidence_of(
     change = change_for(rule, sides)
     if isinstance(change, str):
         return change
-    seen, ends = change
-    found = [seen.estimate, *(one.estimate for one in ends if one.n > seen.n)]
+    seen, ends, counts = change
+    found = [seen, *(one for one in ends if one.n > seen.n)]
     what = rule.of or "the share that passes"
     if not all(one.interval for one in found):
         undefined = any(one.value is None for one in found)
         no_interval = f"the change of {what} has no 95 % interval over these items"
         return f"{what} is undefined in one of the runs" if undefined else no_interval
     own = found[1:] or found
-    return ChangeEvidence(language=language, threshold=rule, sides=sides, seen=seen, extremes=own)
+    return ChangeEvidence(threshold=rule, sides=sides, seen=seen, extremes=own, counts=counts)
 
 
 def change_gates(
-    dataset: Dataset, sides: Sequence[PairedSlice], *, states_only: bool = False
+    dataset: Dataset, sides: Sides, *, states_only: bool = False
 ) -> tuple[GateResult, ...]:
     """Return a dataset's change gates, pooled ones last; ``states_only`` without their reasons."""
-    gates = [
-        (language, one, scope)
-        for language, scope, one in scopes(dataset, sides)
-        if one.evidence in BY_RUN
-    ]
+    gates = [(one, scope) for one, scope in scopes(dataset, sides) if one.evidence in BY_RUN]
     found = [evidence_of(*gate) for gate in gates]
     tested = [one.p_value() for one in found if isinstance(one, ChangeEvidence)]
     p_values = iter(holm(tested) if dataset.holm else tested)
     results = []
-    for (language, rule, scope), seen in zip(gates, found, strict=True):
+    for (rule, scope), seen in zip(gates, found, strict=True):
         known = None if isinstance(seen, str) else seen
         state: GateState = known.state(next(p_values)) if known else "INCONCLUSIVE"
         told = None if states_only else known
         reason = told.reason(state) if told else "" if known else str(seen)
-        if lost := "; ".join(_lost(language, rule, scope)):
+        if lost := "; ".join(_lost(rule, scope)):
             state, reason = "FAIL", f"{lost}; all languages: {reason}"
         remedy = told.remedy if told else way_out(_blocked(rule, scope))
         both, lone = sum(len(one.pairing.pairs) for one in scope), lone_items(scope)
@@ -273,10 +277,10 @@ def change_gates(
         results.append(
             GateResult(
                 dataset=dataset.name,
-                language=language,
+                language="" if rule.pool else scope[0].slice_.language,
                 threshold=rule,
                 state=state,
-                estimate=known.seen.estimate if known else UNDEFINED,
+                estimate=known.seen if known else UNDEFINED,
                 worst=known.values[0] if known else None,
                 best=known.values[-1] if known else None,
                 reason=reason,
@@ -289,14 +293,15 @@ def change_gates(
     return tuple(results)
 
 
-def _lost(language: str, rule: Threshold, sides: Sequence[PairedSlice]) -> Iterator[str]:
+def _lost(rule: Threshold, sides: Sides) -> Iterator[str]:
     """Yield each language of a pool shown to be beyond the margin, adjusted for their number."""
-    if language or len(sides) < 2:
+    if not rule.pool or len(sides) < 2:
         return
     rule = replace(rule, evidence="confident", fail="margin")
-    parts = (evidence_of(one.slice_.language, rule, [one]) for one in sides)
+    parts = (evidence_of(rule, [one]) for one in sides)
     known = [one for one in parts if isinstance(one, ChangeEvidence)]
     for one, p_value in zip(known, holm([one.p_value() for one in known]), strict=True):
         if one.state(p_value) == "FAIL":
-            text = one.seen.estimate.text("{value}, 95 % interval {low} to {high}")
-            yield f"{one.language} is shown to be beyond the margin: {text}"
+            name = one.sides[0].slice_.language
+            text = one.seen.text("{value}, 95 % interval {low} to {high}")
+            yield f"{name} is shown to be beyond the margin: {text}"

@@ -44,10 +44,8 @@ def place_of(slice_: Slice, item: Case | Record) -> tuple[str, ...]:
 class GateAtAnyLook:
     """A threshold and its slices, decided by bets."""
 
-    language: str
-    """Empty for a gate that pools languages."""
     threshold: Threshold
-    sides: Sequence[pairs.PairedSlice]
+    sides: pairs.Sides
 
     @property
     def margin(self) -> float:
@@ -81,9 +79,10 @@ class GateAtAnyLook:
     ) -> GateResult:
         """Return the verdict, or the obstacle to it, and why."""
         obstacle = obstacle or (BROKEN if estimate.n and not estimate.interval else "")
+        first = self.sides[0].slice_
         return GateResult(
-            dataset=self.sides[0].slice_.dataset,
-            language=self.language,
+            dataset=first.dataset,
+            language="" if self.threshold.pool else first.language,
             threshold=self.threshold,
             state="INCONCLUSIVE" if obstacle else state,
             estimate=estimate,
@@ -143,7 +142,7 @@ class SequentialGate(GateAtAnyLook):
         ends = [self.ends(unit, {}) for unit in self.units]
         found, lost = betting.Evidence.of(ends), ""
         parts = defaultdict[str, list[list[betting.Ends]]](list)
-        if self.threshold.paired and not self.language:
+        if self.threshold.pool:
             for unit in self.units:
                 names = dict.fromkeys(side.slice_.language for side, *_ in unit)
                 for name in names:
@@ -178,7 +177,7 @@ class SequentialGate(GateAtAnyLook):
             )
         every = plural(sum(map(len, self.units)), "item")
         freed = f"; {self.scale.text(estimate)}" if self.scale else ""
-        other = (*not_asked(self.sides), *elsewhere(self.sides, self.language))
+        other = (*not_asked(self.sides), *elsewhere(self.threshold, self.sides))
         basis = [f"{estimate.n:,} of {every}, in a fixed order", *other]
         return f"{text} ({'; '.join(basis)}){freed}"
 
@@ -204,27 +203,22 @@ def sequential_gates(
     slices: Sequence[Slice],
     records: Mapping[str, Sequence[Record]],
     blocked: Mapping[str, str],
-    compared: Iterable[Sequence[pairs.PairedSlice]],
+    compared: Iterable[pairs.Sides],
 ) -> Iterator[SequentialGate]:
     """Yield a dataset's sequential gates, bars first; ``records`` and ``blocked`` are by slice."""
-    every = (*dataset.pooled, *(gate for one in slices for gate in one.thresholds))
-    if all(gate.evidence != SEQUENTIAL for gate in every):
-        return
     for one in slices:
         pairing = pairs.PairedRecords(pairs=(), unknown=tuple(records[one.name]))
         alone = pairs.PairedSlice(slice_=one, pairing=pairing, blocked=blocked[one.name])
         for threshold in one.thresholds:
             if threshold.evidence == SEQUENTIAL and not threshold.paired:
-                yield _gate(one.language, threshold, [alone])
+                yield _gate(threshold, [alone])
     for sides in compared:
-        for language, scope, threshold in scopes(dataset, sides):
+        for threshold, scope in scopes(dataset, sides):
             if threshold.evidence == SEQUENTIAL:
-                yield _gate(language, threshold, scope)
+                yield _gate(threshold, scope)
 
 
-def _gate(
-    language: str, threshold: Threshold, sides: Sequence[pairs.PairedSlice]
-) -> SequentialGate:
+def _gate(threshold: Threshold, sides: pairs.Sides) -> SequentialGate:
     name = threshold.of if threshold.paired else threshold.measure
     hit = share_hit(name, sides)
     not_share = "" if hit else f"{name} is no share of all items; choose another evidence"
@@ -233,7 +227,6 @@ def _gate(
         for old, new in side.matches:
             units[side.slice_.place_of(new)].append((side, old, new))
     return SequentialGate(
-        language=language,
         threshold=threshold,
         sides=sides,
         units=tuple(tuple(units[place]) for place in sorted(units)),
@@ -274,7 +267,7 @@ class AuditedGate(GateAtAnyLook):
 
     @property
     def _lost(self) -> str:
-        parts = {} if self.language else self.audit.by_language
+        parts = self.audit.by_language if self.threshold.pool else {}
         return self.lost_of({name: one.ends for name, one in parts.items()})
 
     @property
@@ -347,17 +340,13 @@ class AuditedGate(GateAtAnyLook):
             basis.append(f"{which}, which may be any: {stuck[0].pair.new.key}")
         judged = trail.judged.value
         basis.append(f"judged: {'undefined' if judged is None else figure(judged)}")
-        basis += (*not_asked(self.sides), *elsewhere(self.sides, self.language))
+        basis += (*not_asked(self.sides), *elsewhere(self.threshold, self.sides))
         return f"{text} ({'; '.join(basis)})"
 
 
-def audited_gates(dataset: Dataset, sides: Sequence[pairs.PairedSlice]) -> Iterator[AuditedGate]:
+def audited_gates(dataset: Dataset, sides: pairs.Sides) -> Iterator[AuditedGate]:
     """Yield the audited gates of a dataset over the slices that were run; pooled ones last."""
-    for language, scope, threshold in scopes(dataset, sides):
+    for threshold, scope in scopes(dataset, sides):
         if threshold.evidence == "audited":
-            yield AuditedGate(
-                language=language,
-                threshold=threshold,
-                sides=scope,
-                audit=audit_of(scope, threshold.share),
-            )
+            audit = audit_of(scope, threshold.share)
+            yield AuditedGate(threshold=threshold, sides=scope, audit=audit)

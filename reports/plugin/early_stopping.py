@@ -142,8 +142,8 @@ class EarlyStopping:
             one.advance(self._ended)
         unneeded: list[str] = []
         for slice_ in (one for one in self._slices if one.name not in self._decided):
-            own = [one for one in self._watched if one.gate.language in ("", slice_.language)]
-            own = [one for one in own if one.gate.sides[0].slice_.dataset == slice_.dataset]
+            about = ((one, [side.slice_.name for side in one.gate.sides]) for one in self._watched)
+            own = [one for one, names in about if slice_.name in names]
             if own and all(one.is_over for one in own):  # it has just been decided
                 self._decided.add(slice_.name)
                 mine = (one.key for one in self._selected if one.slice.name == slice_.name)

@@ -18,9 +18,10 @@ from cases.dataset import Fail, Threshold
 from evaluators.core import CORRECT, GRADES, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import KINDS
 from evaluators.statistics.count_table import CountTable
+from evaluators.statistics.intervals import Estimate
 from evaluators.statistics.metrics import METRICS
-from reports.compare.differences import PairCounts, ResampledDifference
-from reports.compare.pairs import PairedDifference, difference_of
+from reports.compare.differences import PairCounts
+from reports.compare.pairs import difference_of
 from reports.gates.change import ChangeEvidence
 from reports.run.report import GateState
 from tests.benchmarks.common import SEED, Array, show
@@ -135,9 +136,9 @@ class Rates:
     wrong_fail: int = 0
     wrong_fail_zero: int = 0
 
-    def add(self, found: PairedDifference | ResampledDifference, metric: str, truth: float) -> None:
+    def add(self, found: Estimate, metric: str, truth: float) -> None:
         """Count one round; ``truth`` is the true new - old."""
-        low, high = found.estimate.interval or (-np.inf, np.inf)
+        low, high = found.interval or (-np.inf, np.inf)
         self.held += bool(low - 1e-12 <= truth <= high + 1e-12)
         if abs(truth) > 1e-9:
             double = 2 * abs(truth)
@@ -146,21 +147,19 @@ class Rates:
             self.wrong_fail_zero += verdict(found, metric, truth, double, "zero") == "FAIL"
 
 
-def difference(
-    counts: PairCounts, metric: str, drawn: Array
-) -> PairedDifference | ResampledDifference:
+def difference(counts: PairCounts, metric: str, drawn: Array) -> Estimate:
     """Return the product's difference of one metric."""
     row = METRICS[counts.kind][metric]
     if not row.every_item:
-        return ResampledDifference(estimate=counts.difference(row, drawn))
+        return counts.difference(row, drawn)
     runs = (replace(counts.patterns, counts=counts.patterns.counts[:, run]) for run in (0, 1))
     old, new = (row.parts(run)[0] for run in runs)
     changes = np.repeat((new - old).astype(int), counts.clusters.astype(int))
-    return difference_of([[change] for change in changes.tolist()])
+    return difference_of([[change] for change in changes.tolist()]).estimate
 
 
 def verdict(
-    found: PairedDifference | ResampledDifference,
+    found: Estimate,
     metric: str,
     truth: float,
     margin: float,
@@ -169,8 +168,7 @@ def verdict(
     """Return the verdict of a gate on the direction in which the truth is worse."""
     measure = "drop" if truth < 0 else "rise"
     rule = Threshold(measure=measure, of=metric, max=margin, evidence="confident", fail=fail)
-    ends = (found.estimate,)
-    shown = ChangeEvidence(language="en", threshold=rule, sides=(), seen=found, extremes=ends)
+    shown = ChangeEvidence(threshold=rule, sides=(), seen=found, extremes=(found,))
     return shown.state(shown.p_value())
 
 
