@@ -74,10 +74,7 @@ def count_run(
     for_gates: bool = False,
     known: CountedRun | None = None,
 ) -> CountedRun:
-    """Count the records, or with ``for_gates`` only what gates need.
-
-    A ``known`` run of the same items has their labels and the judge's errors, whatever they answer.
-    """
+    """Count the records, or ``for_gates`` alone; a ``known`` run has the labelled ones counted."""
     grouped = by_slice(records)
     every = (one for dataset in inputs.datasets for one in dataset.slices.values())
     slices = {one.name: one for one in every if one.name in grouped}
