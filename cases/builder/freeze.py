@@ -9,9 +9,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from cases.builder.recipe import COUNT, DATASET, Recipe
+from cases.builder.recipe import COUNT, Recipe
 from cases.builder.steps import STEPS, BuildStep, ModelCalls
-from cases.builder.validation import KNOWN, agreed, interval_text, is_contested, verdicts_on
+from cases.builder.validation import BUNDLED, INTERVAL, KNOWN, agreed, is_contested, verdicts_on
 from cases.builder.work_folder import BuildError, DraftItem, Values, kept
 from cases.config import FILE, NAME, load_dataset
 from cases.review.reviews import Agreement
@@ -21,7 +21,6 @@ from evaluators.output import write_texts
 from evaluators.text import shown
 
 README = "README.md"
-BUNDLED = Path(__file__).parents[1] / DATASET
 TEMPLATES = Path(__file__).parent / "templates"
 SURPLUS = ("surplus", "more than wanted of its source")
 Files = Mapping[Path, str]
@@ -185,8 +184,8 @@ def _agreement(one: Agreement) -> Row:
     """Return a row of the table; people are numbered, for the dataset must not name them."""
     names = sorted({name for pair in one.pairs for name in (pair.first, pair.second)})
     pairs = ((names.index(p.first) + 1, names.index(p.second) + 1, p.kappa) for p in one.pairs)
-    kappas = [f"{first} and {second}: {interval_text(kappa)}" for first, second, kappa in pairs]
-    figures = (interval_text(one.raw), interval_text(one.alpha))
+    kappas = [f"{first} and {second}: {kappa.text(INTERVAL)}" for first, second, kappa in pairs]
+    figures = (one.raw.text(INTERVAL), one.alpha.text(INTERVAL))
     return one.group or "all", f"{one.items:,}", *figures, "; ".join(kappas) or "–"
 
 

@@ -6,7 +6,7 @@ nothing depends on which reply comes first. So a re-run makes the same requests 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -41,20 +41,21 @@ class Generator:
 
     model: Model
     recipe: Recipe
-    passes: Callable[[Sequence[DraftItem]], Sequence[DraftItem]]
-    """Drops the items that the rules refuse; the balance is that of the rest."""
     leave_out: bool = False
     """Drop what failed, so that later waves can be asked."""
 
     async def generate(self, items: Sequence[DraftItem], calls: StepCalls) -> list[DraftItem]:
-        """Return the items with question and answer; a wave with a failed call is the last."""
+        """Return the items with question and answer; a wave with a failed call is the last.
+
+        What the rules of the step ``check`` refuse does not count for the balance.
+        """
         done, seed = list[DraftItem](), self.recipe.build.seed
         for start in range(0, len(items), WAVE):
             wave = items[start : start + WAVE]
             if any(item.state == "pending" for item in done):
                 done += [item.pending("stopped", "an earlier call failed") for item in wave]
                 continue
-            got = Counter(item.answer for item in kept(self.passes(done)))
+            got = Counter(item.answer for item in kept(check_questions(done, self.recipe)))
             due = round((got[core.YES] + got[core.NO] + len(wave)) / 2) - got[core.YES]
             order = sorted(wave, key=lambda one: sha256(f"{seed}:{one.id}".encode()).digest())
             yes = {item.id for item in order[: max(0, due)]}
@@ -247,8 +248,7 @@ class GenerateStep(BuildStep):
     def work(self, items: Sequence[DraftItem], calls: ModelCalls) -> list[DraftItem]:
         """Return the items with their questions."""
         recipe, leave_out = self.build.recipe, self.build.options.leave_out_failed
-        passes = partial(check_questions, recipe=recipe)
-        make = partial(Generator, recipe=recipe, passes=passes, leave_out=leave_out)
+        make = partial(Generator, recipe=recipe, leave_out=leave_out)
         spec = self.spec("generator")
         return calls.run(self.name, spec, lambda model, own: make(model=model).generate(items, own))
 

@@ -223,75 +223,71 @@ def bounded(paragraph: str, rules: ParagraphRules) -> str | None:
     return kept
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sampler:
-    """Chooses paragraphs by seed, independently of the order of the articles."""
+Sources = Mapping[str, tuple[int, Callable[[], Iterable[Article]]]]
+"""By name of a group: how many paragraphs are wanted, and what reads its articles."""
 
-    recipe: Recipe
-    seed: int
 
-    def sample(
-        self, groups: Mapping[str, tuple[int, Callable[[], Iterable[Article]]]]
-    ) -> list[DraftItem]:
-        """Return the items of all groups, kept and dropped, in an order that the seed gives.
+def sample(sources: Sources, recipe: Recipe) -> list[DraftItem]:
+    """Return the items of all groups, kept and dropped, in an order that the seed gives.
 
-        ``groups`` says for each name how many paragraphs are wanted, and how to read its articles.
-        They are taken in the order of a hash; those without a new, fitting paragraph are dropped.
-        """
-        items: dict[str, DraftItem] = {}
-        texts: list[str] = []
-        for wanted, articles in groups.values():
-            examined = 4 * wanted + 100
-            while True:
-                order = ((self._rank(one.origin.key), one) for one in articles())
-                lowest = heapq.nsmallest(examined, order, key=itemgetter(0))
-                seen = list(texts)
-                found = self._chosen([one for _, one in lowest], wanted, seen)
-                if len(seen) - len(texts) == wanted or len(lowest) < examined:
-                    break
-                examined *= 4  # and read the sources again
-            texts = seen
-            items |= {id_: item for id_, item in found.items() if id_ not in items}
-        return sorted(items.values(), key=lambda item: self._rank(item.id))
-
-    def _chosen(
-        self, articles: Iterable[Article], wanted: int, texts: list[str]
-    ) -> dict[str, DraftItem]:
-        """Return the items of these articles until enough are kept, whose texts are added."""
-        found: dict[str, DraftItem] = {}
-        for article in articles:
-            item = self._item(article)
-            if item.id in found:
-                continue  # a file may hold an article twice
-            if item.state == "kept":
-                text = comparable(item.paragraph)
-                twin = nearest(text, texts, SIMILAR)
-                if twin is None:
-                    texts.append(text)
-                    wanted -= 1
-                else:
-                    item = item.dropped("similar", f"nearly the same as: {texts[twin][:80]}")
-            found[item.id] = item
-            if not wanted:
+    Articles are taken in the order of a hash, whatever theirs in the files; those without a new,
+    fitting paragraph are dropped.
+    """
+    items: dict[str, DraftItem] = {}
+    texts: list[str] = []
+    for wanted, articles in sources.values():
+        examined = 4 * wanted + 100
+        while True:
+            order = ((_rank(recipe, one.origin.key), one) for one in articles())
+            lowest = heapq.nsmallest(examined, order, key=itemgetter(0))
+            seen = list(texts)
+            found = _chosen((_item(one, recipe) for _, one in lowest), wanted, seen)
+            if len(seen) - len(texts) == wanted or len(lowest) < examined:
                 break
-        return found
+            examined *= 4  # and read the sources again
+        texts = seen
+        items |= {id_: item for id_, item in found.items() if id_ not in items}
+    return sorted(items.values(), key=lambda item: _rank(recipe, item.id))
 
-    def _item(self, article: Article) -> DraftItem:
-        """Return an article's item: one of its fitting paragraphs by hash, or why none fits."""
-        language, bounds = self.recipe.language, self.recipe.paragraph
-        known, spelling = known_language(language), self.recipe.spelling
-        name, text = article.origin.item_id(language), article.text
-        item = DraftItem(id=name, language=language, paragraph="", origin=article.origin)
-        found = wiki_paragraphs(text, bounds.media) if article.is_wiki else plain_paragraphs(text)
-        cut = filter(None, (bounded(one, bounds) for one in found))
-        faults = {text: language_fault(text, known, spelling) for text in cut}
-        if fine := [text for text, fault in faults.items() if not fault]:
-            return replace(item, paragraph=min(fine, key=self._rank))
-        first, fault = next(iter(faults.items()), ("", None))
-        return item.dropped(*(fault or ("length", "no fitting paragraph")), paragraph=first)
 
-    def _rank(self, text: str) -> str:
-        return sha256(f"{self.seed}\x1f{text}")
+def _rank(recipe: Recipe, text: str) -> str:
+    return sha256(f"{recipe.build.seed}\x1f{text}")
+
+
+def _chosen(items: Iterable[DraftItem], wanted: int, texts: list[str]) -> dict[str, DraftItem]:
+    """Return items until enough are kept, whose texts are added; those like one are dropped."""
+    found: dict[str, DraftItem] = {}
+    for item in items:
+        if item.id in found:
+            continue  # a file may hold an article twice
+        found[item.id] = item
+        if item.state == "kept":
+            text = comparable(item.paragraph)
+            twin = nearest(text, texts, SIMILAR)
+            if twin is None:
+                texts.append(text)
+                wanted -= 1
+            else:
+                why = f"nearly the same as: {texts[twin][:80]}"
+                found[item.id] = item.dropped("similar", why)
+        if not wanted:
+            break
+    return found
+
+
+def _item(article: Article, recipe: Recipe) -> DraftItem:
+    """Return an article's item: one of its fitting paragraphs by hash, or why none fits."""
+    language, bounds = recipe.language, recipe.paragraph
+    name, text = article.origin.item_id(language), article.text
+    item = DraftItem(id=name, language=language, paragraph="", origin=article.origin)
+    found = wiki_paragraphs(text, bounds.media) if article.is_wiki else plain_paragraphs(text)
+    cut = filter(None, (bounded(one, bounds) for one in found))
+    known = known_language(language)
+    faults = {text: language_fault(text, known, recipe.spelling) for text in cut}
+    if fine := [text for text, fault in faults.items() if not fault]:
+        return replace(item, paragraph=min(fine, key=partial(_rank, recipe)))
+    first, fault = next(iter(faults.items()), ("", None))
+    return item.dropped(*(fault or ("length", "no fitting paragraph")), paragraph=first)
 
 
 class SampleStep(BuildStep):
@@ -328,7 +324,7 @@ class SampleStep(BuildStep):
 
         more = self.values["oversample"]
         wanted = {one.name: (math.ceil(one.count * more), partial(read, one)) for one in groups}
-        items = Sampler(recipe=build.recipe, seed=self.values["seed"]).sample(wanted)
+        items = sample(wanted, build.recipe)
         for name, (number, _reader) in wanted.items():
             found = sum(item.state == "kept" and item.origin.group == name for item in items)
             if found < number:

@@ -14,17 +14,17 @@ from cases.builder.recipe import DATASET, PROPOSED, Recipe
 from cases.builder.rules import check_questions
 from cases.builder.steps import DISPUTED, BuildStep, ModelCalls, StepCalls
 from cases.builder.work_folder import DraftItem, Values
+from cases.config import RUBRICS
 from cases.review import sheet as sheets
 from cases.review.reviews import Agreement, Review, Settled, agreement, read_sheets, settle
 from cases.tasks import answer_messages
-from evaluators import core, rubric
+from evaluators import core
 from evaluators.core import Ask, Case, JudgeError, Model, Reply, Request, UsageError
 from evaluators.judges.single import PARAMETERS, ask_until_read, judge_messages
 from evaluators.models.spec import Spec
 from evaluators.reading import file_hash
 from evaluators.replies.readers import Invalid, read_grade, read_reason, read_yes_no
 from evaluators.rubric import Prompt, Rubric, load_prompt, load_rubric
-from evaluators.statistics.intervals import Estimate
 from evaluators.text import digest
 
 NOT_CONFIRMED = "not_confirmed"
@@ -33,10 +33,10 @@ CONTESTED = "contested"
 """The field of ``DraftItem.validator`` that says that opinions differ."""
 KNOWN = "closed_book"
 """The reason of an item that every model answered correctly without its text."""
-RUBRICS = Path(rubric.__file__).parent / "rubrics"
-PROMPTS = Path(__file__).parents[1] / DATASET
+BUNDLED = Path(__file__).parents[1] / DATASET
 OVERLAP = 0.2
 SHEETS, AGREEMENT = "review", "agreement.json"
+INTERVAL = "{value} ({low} to {high})"
 MOST_VERDICTS = 3  # after which a dispute is given up
 _DROPS: Mapping[str, str] = {sheets.UNCLEAR: "unclear", "BAD_LANGUAGE": "bad_language"}
 
@@ -67,19 +67,15 @@ class Validator:
     blind: Prompt | None = None
     """The prompt by which it first answers by itself."""
 
-    async def validate(self, items: Sequence[DraftItem], calls: StepCalls) -> list[DraftItem]:
-        """Return the items: kept (``contested`` where its opinions differ), dropped, or pending."""
-        return await calls.ask_items("validate", items, self._one)
-
-    async def _one(self, item: DraftItem, ask: Ask) -> DraftItem:
+    async def confirm(self, item: DraftItem, ask: Ask) -> DraftItem:
+        """Return the item, kept (``contested`` where its opinions differ) or dropped."""
         template, labels = self.recipe.validation, self.recipe.labels
         version = version_of(template) if template else self.rubric.version
         said: dict[str, object] = {"model": self.model.spec, "prompt": version}
         case = _case(item, self.recipe, item.paragraph)
 
         def read(reply: Reply) -> str | Invalid:
-            found = read_grade(reply)
-            refused = Invalid("NOT_ATTEMPTED is not on offer")
+            found, refused = read_grade(reply), Invalid("NOT_ATTEMPTED is not on offer")
             return refused if found == core.NOT_ATTEMPTED else found
 
         try:
@@ -96,7 +92,8 @@ class Validator:
         reason = read_reason(reply)
         said |= {"returned": reply.model, "verdict": grade, "explanation": reason}
         opinions = [grade == core.CORRECT]
-        opinions += [said["blind"] == item.answer] if self.blind is not None else []
+        if self.blind is not None:
+            opinions.append(said["blind"] == item.answer)
         if not any(opinions):
             return item.dropped(NOT_CONFIRMED, reason, validator=said)
         return replace(item, validator=said if all(opinions) else {**said, CONTESTED: True})
@@ -158,8 +155,11 @@ class ValidateStep(BuildStep):
         """Return the items, dropped if the validator does not confirm them."""
         blind = self._prompt if self.values["blind"] else None
         make = partial(Validator, recipe=self.build.recipe, rubric=self._rubric, blind=blind)
-        spec = self.spec("validator")
-        return calls.run(self.name, spec, lambda model, own: make(model=model).validate(items, own))
+
+        async def work(model: Model, own: StepCalls) -> list[DraftItem]:
+            return await own.ask_items(self.name, items, make(model=model).confirm)
+
+        return calls.run(self.name, self.spec("validator"), work)
 
     @property
     def _rubric(self) -> Rubric:
@@ -167,7 +167,7 @@ class ValidateStep(BuildStep):
 
     @property
     def _prompt(self) -> Prompt:
-        return load_prompt(PROMPTS / f"answer.{self.build.recipe.language}.yaml")
+        return load_prompt(BUNDLED / f"answer.{self.build.recipe.language}.yaml")
 
 
 class ProbeStep(BuildStep):
@@ -318,11 +318,6 @@ def agreed(items: Sequence[DraftItem], recipe: Recipe) -> tuple[Agreement, ...]:
     return agreement(found, types)
 
 
-def interval_text(one: Estimate) -> str:
-    """Return a figure with its interval."""
-    return one.text("{value} ({low} to {high})")
-
-
 class ReviewStep(BuildStep):
     """Hands items out to reviewers."""
 
@@ -406,11 +401,11 @@ class AcceptStep(BuildStep):
         for one in found if found[0].items else ():
             parts = [
                 f"accept: agreement, {one.group or 'all'}: {one.items} items seen by several, "
-                f"equal verdicts {interval_text(one.raw)}, alpha {interval_text(one.alpha)}"
+                f"equal verdicts {one.raw.text(INTERVAL)}, alpha {one.alpha.text(INTERVAL)}"
             ]
             for pair in one.pairs:
                 names = (json.dumps(name, ensure_ascii=False) for name in (pair.first, pair.second))
-                parts.append(f"kappa of {' and '.join(names)} {interval_text(pair.kappa)}")
+                parts.append(f"kappa of {' and '.join(names)} {pair.kappa.text(INTERVAL)}")
             build.say("; ".join(parts))
         disputed = [item for item in items if item.state == "pending" and item.reason in DISPUTED]
         if disputed:

@@ -15,13 +15,7 @@ from cases.builder.generation import CheckStep, GenerateStep
 from cases.builder.recipe import DATASET, Recipe, find_recipe, load_recipe
 from cases.builder.sampling import DUMPS, SampleStep
 from cases.builder.steps import BY_PEOPLE, Build, BuildStep, run_steps
-from cases.builder.validation import (
-    AcceptStep,
-    ProbeStep,
-    ReviewStep,
-    ValidateStep,
-    interval_text,
-)
+from cases.builder.validation import INTERVAL, AcceptStep, ProbeStep, ReviewStep, ValidateStep
 from cases.builder.work_folder import Values, WorkFolder, locked
 from cases.review.sheet import spreadsheet_text
 from evaluators.command_line import CommandParser
@@ -220,7 +214,7 @@ def markdown(models: Mapping[str, SliceSummary]) -> str:
     metrics, first = METRICS["yes_no"].values(), next(iter(models.values()))
     rows = []
     for name, part in models.items():
-        figures = (interval_text(part.measures[row.name]) for row in metrics)
+        figures = (part.measures[row.name].text(INTERVAL) for row in metrics)
         graded = part.measures["accuracy"].n
         rows.append((prose(name), *figures, f"{graded:,}", f"{part.counts.planned - graded:,}"))
     lines = [
@@ -236,7 +230,7 @@ def markdown(models: Mapping[str, SliceSummary]) -> str:
         for value in values:
             parts = (part.breakdowns.get(field, {}).get(value) for part in models.values())
             estimates = [one["accuracy"] if one else None for one in parts]
-            figures = (f"{interval_text(e)}, n = {e.n:,}" if e else "–" for e in estimates)
+            figures = (f"{e.text(INTERVAL)}, n = {e.n:,}" if e else "–" for e in estimates)
             by_value.append((prose(value), *figures))
         lines += markdown_table((title.capitalize(), *map(prose, models)), by_value)
     return "\n".join(lines) + "\n"

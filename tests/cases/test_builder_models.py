@@ -64,7 +64,7 @@ def generated(
 ) -> tuple[list[DraftItem], Scripted]:
     """Return the items that a model leaves, and the model; ``says`` answers for the texts asked."""
     model = Scripted(lambda request: says(texts(request), request))
-    settings: dict[str, Any] = {"recipe": recipe(), "passes": lambda done: done, **changes}
+    settings: dict[str, Any] = {"recipe": recipe(), **changes}
     generator = Generator(model=model, **settings)
     return with_calls(folder, lambda calls: generator.generate(items, calls)), model
 
@@ -224,11 +224,14 @@ def test_the_balance_is_steered(tmp_path: Path) -> None:
 def test_what_the_rules_refuse_does_not_count_for_the_balance(tmp_path: Path) -> None:
     """Losses to the rules are made good by what is wanted next."""
 
-    def passes(done: Sequence[DraftItem]) -> list[DraftItem]:
-        return [item for item in done if item.answer == NO]
+    def says(asked: Texts, _: Request) -> Reply:
+        said = entries(asked)
+        for one in (one for one in said if one["answer"] == "Так"):
+            one["question"] = "Ці?"
+        return as_call(said)
 
     items = [make_item(number) for number in range(150)]
-    done, _ = generated(tmp_path, items, lambda asked, _: as_call(entries(asked)), passes=passes)
+    done, _ = generated(tmp_path, items, says)
     assert Counter(item.wanted for item in done[100:]) == {YES: 50}
 
 
@@ -264,7 +267,7 @@ def test_questions_are_asked_for_in_the_users_words(tmp_path: Path) -> None:
         for item in reversed(items)
     ]
     model = Scripted(lambda _: as_text(written))
-    generator = Generator(model=model, recipe=recipe, passes=lambda done: done)
+    generator = Generator(model=model, recipe=recipe)
     found = with_calls(tmp_path, lambda calls: generator.generate(items, calls))
     assert [item.question for item in found] == [f"Ці так {item.id}?" for item in items]
     (request,) = model.requests
@@ -325,13 +328,11 @@ def said(**fields: str) -> Reply:
 
 
 def validated(
-    folder: Path, says: Callable[[Request], Reply], *, blind: bool = False, item: DraftItem = ITEM
+    folder: Path, says: Callable[[Request], Reply], item: DraftItem = ITEM, **changes: Any
 ) -> tuple[DraftItem, Scripted]:
     model = Scripted(says, spec="openai:validator")
-    validator = Validator(
-        model=model, recipe=recipe(), rubric=RUBRIC, blind=BLIND if blind else None
-    )
-    (found,) = with_calls(folder, lambda calls: validator.validate([item], calls))
+    job = Validator(**{"model": model, "recipe": recipe(), "rubric": RUBRIC, **changes}).confirm
+    (found,) = with_calls(folder, lambda calls: calls.ask_items("validate", [item], job))
     return found, model
 
 
@@ -343,7 +344,7 @@ def test_only_a_confirmed_item_is_kept(
     The validator sees text, question, both labels and the answer, and nothing of the generator."""
     item = replace(ITEM, answer=NO, wanted=YES, generator={"model": "openai:writer"})
     made = replace(said(**reply), model="scripted-2026")
-    found, model = validated(tmp_path, lambda _: made, item=item)
+    found, model = validated(tmp_path, lambda _: made, item)
     assert [found.state, found.reason, found.detail] == fate
     told = [found.validator[name] for name in ("verdict", "explanation", "prompt", "returned")]
     verdict = "CORRECT" if found.state == "kept" else "INCORRECT"
@@ -374,7 +375,7 @@ def test_opinions_that_differ_leave_an_item_to_people(
             return Reply(text=answer)
         return said(reason="Так.", grade=grade)
 
-    found, model = validated(tmp_path, says, blind=True)
+    found, model = validated(tmp_path, says, blind=BLIND)
     assert [found.state, found.reason] == fate
     assert is_contested(found) == contested
     assert ITEM.question in model.requests[0].messages[-1].content
@@ -390,9 +391,7 @@ def test_answers_are_confirmed_in_the_users_words(tmp_path: Path, verdict: str, 
     own = replace(recipe(), validation=CHECK)
     item = make_item(1, question="Ці тут жылі людзі?", answer=YES)
     reply = {"paragraph": item.paragraph, "question": item.question, "answer": "Так"}
-    model = Scripted(lambda _: said(**reply, verdict=verdict), spec="openai:validator")
-    validator = Validator(model=model, recipe=own, rubric=RUBRIC)
-    (found,) = with_calls(tmp_path, lambda calls: validator.validate([item], calls))
+    found, model = validated(tmp_path, lambda _: said(**reply, verdict=verdict), item, recipe=own)
     assert found.state == state
     assert str(found.validator["prompt"]).startswith("template#")
     (message,) = model.requests[0].messages

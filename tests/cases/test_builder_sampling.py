@@ -5,7 +5,8 @@ import csv
 import gzip
 import json
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -173,7 +174,8 @@ ARTICLES = [
 def sample(
     articles: Iterable[sampling.Article], *, seed: int = 1, wanted: int = 20
 ) -> list[DraftItem]:
-    return sampling.Sampler(recipe=RECIPE, seed=seed).sample({"news": (wanted, lambda: articles)})
+    made = replace(RECIPE, build=replace(RECIPE.build, seed=seed))
+    return sampling.sample({"news": (wanted, lambda: articles)}, made)
 
 
 def ids_kept(items: Sequence[DraftItem]) -> list[str]:
@@ -216,13 +218,11 @@ def test_an_article_gives_one_paragraph() -> None:
 def test_nearly_the_same_text_is_taken_once() -> None:
     """A copy with a few words changed is dropped, in another group too."""
     copy = paragraph(1).replace("мост", "новы мост")
-    groups: dict[str, tuple[int, Callable[[], Iterable[sampling.Article]]]] = {
+    groups: sampling.Sources = {
         "news": (5, lambda: [article(1)]),
         "wiki": (5, lambda: [article(2, copy, "wiki")]),
     }
-    found = {
-        item.origin.group: item for item in sampling.Sampler(recipe=RECIPE, seed=1).sample(groups)
-    }
+    found = {item.origin.group: item for item in sampling.sample(groups, RECIPE)}
     assert (found["news"].state, found["wiki"].reason) == ("kept", "similar")
 
 
