@@ -1,25 +1,28 @@
-"""``dataset.yaml`` as Dataset and Slice: every setting checked, prompts and rubrics found."""
+"""``dataset.yaml`` and gates files as Dataset and Slice: each setting checked, rubrics found."""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from cases import thresholds
-from cases.dataset import Dataset, Slice
+from cases.dataset import Dataset, Sampling, Slice, Threshold
 from cases.labels import LabelReading, Scale
 from cases.tables import normal
 from cases.thresholds import METRICS_KEY, ranges_of
 from evaluators import rubric as rubric_files
+from evaluators.answer_checks import CHECK, GEVAL, METRICS
 from evaluators.core import UsageError
 from evaluators.kinds import KINDS, Kind
-from evaluators.reading import Settings, load_settings
+from evaluators.reading import Map, Settings, load_settings
 from evaluators.rubric import Prompt, Protocol, Rubric
-from evaluators.statistics.metrics import DROP, MAX_PENALTY, RISE, floor_ranges
+from evaluators.statistics import metrics as metric_rules
+from evaluators.statistics.metrics import DROP, RATE, RISE, Range
 from evaluators.text import hint, shown
 
-FILE = "dataset.yaml"
+FILE, REPLACE = "dataset.yaml", "replace"
+Gates = tuple[Threshold, ...]
 RUBRICS = Path(__file__).parents[1] / "evaluators" / "rubrics"
 DEFAULT = "default"
 """The key of what serves a language that ``languages`` does not list."""
@@ -150,7 +153,7 @@ class _File:
         for word in ("yes", "no"):
             if word in kind.keys and not own.text(word):
                 raise own.problem(word, f"missing; give the language's word for {word}")
-        penalty = top.number("penalty", 0, MAX_PENALTY)
+        penalty = top.number("penalty", 0, metric_rules.MAX_PENALTY)
         rubric = _adapted(_find_rubric(holder["rubric"], kind, self.rubrics, spoken), holder)
         usual_bar = rubric.pass_bar if rubric else rubric_files.PASS_BAR
         return Slice(
@@ -178,7 +181,7 @@ class _File:
 
 
 def _floor(holder: Settings, key: str) -> dict[str, float]:
-    floor, known = holder.part(key), floor_ranges()
+    floor, known = holder.part(key), metric_rules.floor_ranges()
     floor.check_keys(known)
     bars = {name: floor.number(name, *known[name]) for name in floor.values}
     return {name: bar for name, bar in bars.items() if bar is not None}
@@ -264,3 +267,127 @@ def _find_prompt(settings: Settings, rubrics: Path, languages: Sequence[str]) ->
 
 def _is_path(name: str) -> bool:
     return "/" in name or name.endswith((".yaml", ".yml", ".txt"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetGates:
+    """What a gates file says of one data set."""
+
+    languages: Mapping[str, Gates] = field(default_factory=dict)
+    pooled: Gates = ()
+    sampling: Sampling | None = None
+    settings: Settings = field(default_factory=lambda: Settings(Path("--gates"), "", Map(1)))
+    """Where it says so, for messages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatesFile:
+    """The gates by data set, in addition to those of the data sets, or in place of them."""
+
+    datasets: Mapping[str, DatasetGates]
+    replaces_all: bool = False
+    """Whether no other gate of any data set stays."""
+
+    def put_into(self, datasets: Sequence[Dataset], where: str) -> tuple[Dataset, ...]:
+        """Return the data sets with these gates. Raises UsageError where none of them is named."""
+        if self.datasets.keys().isdisjoint(one.name for one in datasets):
+            there = ", ".join(one.name for one in datasets)
+            what = f"{where}: no gate for any dataset of this run ({there}); name one of them"
+            raise UsageError(what)
+        return tuple(with_gates(one, self) for one in datasets)
+
+
+def load_gates(path: Path, own: Sequence[str] = ()) -> GatesFile:
+    """Return the gates of a file: ``dataset: {language: {metric: {min: …}}}``.
+
+    ``own`` are more metrics, 0 to 1, that it may name. A data set may also have pooled ``drop`` and
+    ``rise`` and a ``sample``; the file may have ``replace: all``. Raises UsageError.
+    """
+    top = load_settings(path)
+    word = top.text(REPLACE, "all")
+    if word != "all":
+        raise top.problem(REPLACE, f"'all' is needed, not {word!r}; or take the line out")
+    every = {name: limits for kind in KINDS.values() for name, limits in kind.ranges().items()}
+    every.update(dict.fromkeys((*METRICS, *own), RATE))
+    found = {}
+    for name in (name for name in top.values if name != REPLACE):
+        part = top.part(name)
+        languages = [key for key in part.values if key not in (DROP, RISE, "sample")]
+        if odd := next((key for key in languages if key in DATASET_KEYS), ""):
+            raise part.problem(odd, f"not for a gates file; it belongs in the {FILE} of {name}")
+        parts = {language: part.part(language) for language in languages}
+        found[name] = DatasetGates(
+            languages={
+                one: thresholds.read_gates(at, every | _own_metrics(at))
+                for one, at in parts.items()
+            },
+            pooled=thresholds.read_pooled(part, every | _own_metrics(part)),
+            sampling=thresholds.read_sampling(part),
+            settings=part,
+        )
+    return GatesFile(datasets=found, replaces_all=REPLACE in top.values)
+
+
+def _own_metrics(part: Settings) -> dict[str, Range]:
+    """Return the metrics named here that only a user's own data set can have."""
+    changes = [part.part(change) for change in (DROP, RISE) if change in part.values]
+    names = (name for one in (part, *changes) for name in one.values)
+    own = (one for one in names if one.startswith((GEVAL, metric_rules.LABEL_SHARE, CHECK)))
+    return dict.fromkeys(own, RATE)
+
+
+def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:
+    """Return the data set with these gates, ``left_out`` and ``laxer`` noted. Raises UsageError."""
+    own = gates.datasets.get(dataset.name, DatasetGates())
+    for language in own.languages:
+        if language not in dataset.slices:
+            what = f"no such language here; {hint(language, dataset.slices)}"
+            raise own.settings.problem(language, what)
+    for language, slice_ in dataset.slices.items():
+        for threshold in own.languages.get(language, ()):
+            _check_fit(threshold, slice_, own.settings.part(language))
+        for threshold in own.pooled:
+            _check_fit(threshold, slice_, own.settings)
+    left_out, laxer = list(dataset.left_out), list(dataset.laxer)
+
+    def merged(name: str, before: Gates, new: Gates) -> Gates:
+        """Return what stays and what is new."""
+        others = [one for one in before if one.name not in {gate.name for gate in new}]
+        if gates.replaces_all:
+            left_out.extend(f"{name} {one.name} {one.bar}" for one in others)
+        for old in before:
+            same = [one for one in new if one.name == old.name]
+            if same and all(one.is_laxer(old) for one in same):
+                laxer.append(f"{name} {same[0].text} in place of {old.text}")
+        return new if gates.replaces_all else (*others, *new)
+
+    slices = {
+        code: replace(one, thresholds=merged(one.name, one.thresholds, own.languages.get(code, ())))
+        for code, one in dataset.slices.items()
+    }
+    made = replace(
+        dataset,
+        slices=slices,
+        pooled=merged(f"{dataset.name}:*", dataset.pooled, own.pooled),
+        sampling=own.sampling or dataset.sampling,
+        left_out=tuple(left_out),
+        laxer=tuple(laxer),
+    )
+    thresholds.check_shares(made, own.settings)
+    return made
+
+
+def _check_fit(threshold: Threshold, slice_: Slice, part: Settings) -> None:
+    metrics, name = ranges_of(slice_), threshold.of or threshold.measure
+    place = part.part(threshold.measure) if threshold.of else part
+    if metric_rules.is_repeated(name) and not threshold.of:
+        metrics[name] = RATE
+    if threshold.paired and DROP not in metrics:
+        place, name = part, threshold.measure
+    if name not in metrics:
+        what = f"no metric of {slice_.name} (kind {slice_.kind}); {hint(name, metrics)}"
+        raise place.problem(name, what)
+    low, high = (0.0, metrics[name][1] - metrics[name][0]) if threshold.of else metrics[name]
+    for bar in (threshold.min, threshold.max):
+        if bar is not None and not low <= bar <= high:
+            raise place.problem(name, f"{bar:g} is not within {low:g} to {high:g}")

@@ -7,9 +7,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
-from cases.config import FILE, NAME, load_dataset, with_items
+from cases.config import FILE, NAME, load_dataset, load_gates, with_items
 from cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice, SliceSample
-from cases.gates_file import load_gates, with_gates
 from cases.loading import load_cases
 from evaluators.core import Case, UsageError
 from evaluators.reading import file_hash
@@ -33,9 +32,7 @@ def make_plan(files: Sequence[Path], selection: Selection, labelled: Iterable[Pa
             what = f"{name} is not asked in this run; there are {', '.join(sorted(there))}"
             raise UsageError(f"--prompt: {what}")
     if selection.gates is not None:
-        gates = load_gates(selection.gates)
-        gates.check_names([dataset.name for dataset in chosen], f"{selection.gates}")
-        chosen = [with_gates(dataset, gates) for dataset in chosen]
+        chosen = [*load_gates(selection.gates).put_into(chosen, f"{selection.gates}")]
     if selection.baseline_required:
         chosen = [replace(dataset, baseline_required=True) for dataset in chosen]
     items, samples = dict[str, PlannedItem](), dict[str, SliceSample]()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cases.gates_file import load_gates
+from cases.config import load_gates
 from cases.labels import Scale
 from evaluators.output import say
 from reports.commands.recorded_runs import OUT, Parser

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cases.gates_file import load_gates
+from cases.config import load_gates
 from cases.review.reviews import load_adjudications
 from evaluators import command_line
 from evaluators.core import UsageError

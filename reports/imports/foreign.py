@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from cases.config import GatesFile
 from cases.dataset import Dataset, Slice, Threshold
-from cases.gates_file import GatesFile, with_gates
 from cases.labels import BITS, WORDS, Scale
 from cases.tables import read_table
 from evaluators.answer_checks import MetricSpec
@@ -287,8 +287,7 @@ class ImportedRun:
         whole = {name: n + short[name.partition(":")[0]] for name, n in planned.items()}
         datasets = [self._dataset(task, records, bare=gates is not None) for task in self.tasks]
         if gates is not None:
-            gates.check_names([one.name for one in datasets], "--gates")
-            datasets = [with_gates(one, gates) for one in datasets]
+            datasets = [*gates.put_into(datasets, "--gates")]
         if labels is not None:
             datasets = [replace(one, judge_unmeasured=False) for one in datasets]
             extra = list(_labelled(labels, records))

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 
+from cases.config import GatesFile
 from cases.dataset import Dataset, Shards, Slice, Threshold
-from cases.gates_file import GatesFile, with_gates
 from evaluators.core import UsageError
 from reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
 from reports.gates.sequential import AuditedGate, audited_gates
@@ -54,9 +54,7 @@ def regated(
     report: Report, gates: GatesFile, baseline: Baseline | None, anchor: Baseline | None = None
 ) -> Report:
     """Return the report with these gates for its own. Raises UsageError for names it lacks."""
-    gates.check_names([dataset.name for dataset in report.datasets], "--gates")
-    datasets = tuple(with_gates(one, gates) for one in report.datasets)
-    return rebuilt(report, baseline, anchor, datasets)
+    return rebuilt(report, baseline, anchor, gates.put_into(report.datasets, "--gates"))
 
 
 def merged(

@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cases.config import load_gates, with_gates
 from cases.dataset import Dataset, Selection, Slice
-from cases.gates_file import load_gates, with_gates
 from cases.plan import make_plan
 from cases.tasks import make_tasks
 from evaluators.judges.forecast import known_outcome

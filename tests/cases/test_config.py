@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cases.config import load_dataset, with_items
+from cases.config import load_dataset, load_gates, with_gates, with_items
 from cases.dataset import Sampling, Selection, Slice, Threshold
-from cases.gates_file import load_gates, with_gates
 from cases.loading import load_cases
 from cases.plan import make_plan
 from evaluators.core import UsageError

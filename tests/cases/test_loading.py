@@ -15,8 +15,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cases.config import load_dataset
-from cases.gates_file import load_gates, with_gates
+from cases.config import load_dataset, load_gates, with_gates
 from cases.loading import GOOD_ID, case_digest, given_id, load_cases, unique
 from cases.plan import sample
 from cases.rows import check_gold, with_tolerance

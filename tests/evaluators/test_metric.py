@@ -21,8 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from cases.config import load_gates, with_gates
 from cases.dataset import Threshold
-from cases.gates_file import load_gates, with_gates
 from cases.tasks import PromptedAnswer, RecordedAnswer, metric_runners
 from evaluators import core
 from evaluators.answer_checks import METRICS, MetricSpec

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from cases.check.item_checks import LOOKED_AT, read_subject
-from cases.config import load_dataset
-from cases.gates_file import load_gates
+from cases.config import load_dataset, load_gates
 from cases.loading import load_cases
 from cases.review.reviews import load_adjudications, load_issued, read_sheets
 from cases.review.sheet import load_criteria

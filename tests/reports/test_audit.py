@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases.config import load_gates, with_gates
 from cases.dataset import AUDIT_SHARE as SHARE
 from cases.dataset import Threshold
-from cases.gates_file import load_gates, with_gates
 from evaluators.core import CORRECT, INCORRECT, UsageError, Vote
 from evaluators.judges.ensemble import Adjudication, Adjudications, answer_digest
 from evaluators.statistics.betting import ENOUGH

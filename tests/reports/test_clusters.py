@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cases.config import DatasetGates, GatesFile
 from cases.dataset import Sampling, Slice, SliceSample, Threshold, clusters_in
-from cases.gates_file import DatasetGates, GatesFile
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED, YES, UsageError, Verdict, Vote
 from evaluators.kinds import JUDGED, NOT_CORRECT, kind_of
 from reports.compare.comparison import compare

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases.config import DatasetGates, GatesFile, with_gates
 from cases.dataset import Dataset, Threshold
-from cases.gates_file import DatasetGates, GatesFile, with_gates
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import kind_of
 from reports.gates.decide import SessionFacts

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from cases.config import DatasetGates, GatesFile
 from cases.dataset import Plan, PlannedItem, Selection, Slice, Threshold
-from cases.gates_file import DatasetGates, GatesFile
 from evaluators.core import Outcome, UsageError, Vote
 from evaluators.statistics.intervals import UNDEFINED, Estimate
 from reports.gates.decide import SessionFacts
