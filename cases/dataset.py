@@ -21,8 +21,7 @@ Fail = Literal["", "margin", "zero"]
 PROOF: Mapping[Evidence, int] = {"estimate": 0, "confident": 1, "sequential": 1, "audited": 2}
 """Which evidence guarantees more: a wrong PASS in at most 2.5 % of runs, by a measured judge or (2)
 by people. What is ``corrected`` may pass where the estimate does not, and the other way round."""
-AUDIT_SHARE = 0.25
-"""The probability that people look at a pair, unless a gate says otherwise."""
+AUDIT_SHARE = 0.25  # the probability that people look at a pair, unless a gate says otherwise
 MAX_SHARDS = 100_000
 
 

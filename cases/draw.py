@@ -15,13 +15,11 @@ from evaluators.output import plural
 from evaluators.reading import NUMBER, Settings, load_settings
 from evaluators.text import hint, shown
 
-OFFERED = 4
-"""How many rows a question compares."""
+OFFERED = 4  # how many rows a question compares
 TRIES = 5000
 """How often four rows are tried for one question before the table is taken for exhausted."""
 LARGEST = 1e18
-BLIND = ("fact_id", "Question")
-"""The columns of a closed-book trial."""
+BLIND = ("fact_id", "Question")  # the columns of a closed-book trial
 _TOP_KEYS = ("as_of", "source", "row", "unique", "where", "words", "spell", "draw")
 _PART_KEYS = (
     *("id", "kind", "count", "name", "by", "first", "apart", "within", "same", "where"),
@@ -29,8 +27,7 @@ _PART_KEYS = (
 )
 _SLOT = re.compile(r"\{(\w+)\}")
 
-Drawn = dict[str, str]
-"""One question in one language: a row of the file that is written, by column."""
+Drawn = dict[str, str]  # one question in one language: a row of the file that is written, by column
 
 
 class DrawRecipe:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 MEGABYTE = 1024 * 1024
 MAX_BYTES = 64 * MEGABYTE
 MAX_YAML_BYTES = 4 * MEGABYTE
-MAX_CELL = MEGABYTE
-"""Characters of one value, those of a list's texts together."""
+MAX_CELL = MEGABYTE  # characters of one value, those of a list's texts together
 MAX_ROWS = 200_000
 MAX_DEPTH = 40
 TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
@@ -38,8 +37,7 @@ OTHER_SEPARATORS = (";", "\t")
 SUFFIXES = (".csv", ".jsonl", ".json", ".yaml", ".yml")
 SPACE = re.compile(r"[ \t\r\n]*")
 
-Entry = tuple[int, int, object]
-"""Row, line, value."""
+Entry = tuple[int, int, object]  # row, line, value
 
 
 class Number(str):

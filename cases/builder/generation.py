@@ -30,8 +30,7 @@ MAX_CHARS = 100_000  # of a reply that are read
 ECHO = 40  # characters by which a text is known if a model repeats only its beginning
 PARAMETERS: Mapping[str, object] = {"temperature": 0, "top_p": 1, "max_tokens": 800}
 TOOL = "submit"
-UNREAD = "unread"
-"""The reason of an item that is asked for again."""
+UNREAD = "unread"  # the reason of an item that is asked for again
 _START = re.compile(r"\[\s*\{|\{\s*\"")
 
 

@@ -14,8 +14,7 @@ from evaluators.core import YES, UsageError
 from evaluators.languages import Language, has, language_of, words
 from evaluators.statistics.intervals import wilson
 
-Fault = tuple[str, str]
-"""Why a text is refused: the reason that is counted, and a detail."""
+Fault = tuple[str, str]  # why a text is refused: the reason that is counted, and a detail
 
 SHORT = 40  # letters; in a shorter text the absence of a letter says nothing
 LEAD = 2  # frequent words by which another language must lead

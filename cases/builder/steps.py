@@ -21,12 +21,10 @@ from evaluators.runtime.caller import Caller, CallSettings
 from evaluators.runtime.session import CallSession, ask_each
 
 MANY_JOBS = 50  # from which progress is shown in tenths
-DISPUTED = ("conflict", "against_answer")
-"""Reasons of items that another person must look at."""
+DISPUTED = ("conflict", "against_answer")  # reasons of items that another person must look at
 STEPS = ("sample", "generate", "check", "validate", "probe", "review", "accept", "freeze")
 """All steps; each takes the kept items of the one before it."""
-BY_PEOPLE = ("review", "accept", "freeze")
-"""Steps that are done only if the user names them."""
+BY_PEOPLE = ("review", "accept", "freeze")  # steps that are done only if the user names them
 T = TypeVar("T")
 Job = Callable[[Ask], Awaitable[T]]
 """One piece of work that asks; its result must follow from the replies alone."""

@@ -27,8 +27,7 @@ from evaluators.replies.readers import Invalid, read_grade, read_reason, read_ye
 from evaluators.rubric import Prompt, Rubric, load_prompt, load_rubric
 from evaluators.text import digest
 
-NOT_CONFIRMED = "not_confirmed"
-"""The reason of an item whose answer no opinion supports."""
+NOT_CONFIRMED = "not_confirmed"  # the reason of an item whose answer no opinion supports
 CONTESTED = "contested"
 """The field of ``DraftItem.validator`` that says that opinions differ."""
 KNOWN = "closed_book"

@@ -22,10 +22,8 @@ FAILURES = (
 """Kinds of failure that may concern one call alone, unlike a wrong key or an empty budget."""
 
 State = Literal["kept", "dropped", "pending"]
-Values = Mapping[str, Any]
-"""A JSON object."""
-Say = Callable[[str], None]
-"""Shows the user a line."""
+Values = Mapping[str, Any]  # a JSON object
+Say = Callable[[str], None]  # shows the user a line
 
 
 class BuildError(QAError):

@@ -23,29 +23,22 @@ from evaluators.replies.readers import Invalid, read_yes_no
 from evaluators.statistics.paired import smallest_n
 from evaluators.text import hint, shown
 
-FEWEST = 10
-"""The balance of fewer items says nothing."""
+FEWEST = 10  # the balance of fewer items says nothing
 YES_SHARE = (0.4, 0.6)
 LEAST_GRADE = 0.1
-BAR = 0.58
-"""The highest share of answers that a rule without the passage may give."""
-FEWEST_FOR_CUES = 150
-"""Of fewer items the best of many words is above the bar by chance."""
+BAR = 0.58  # the highest share of answers that a rule without the passage may give
+FEWEST_FOR_CUES = 150  # of fewer items the best of many words is above the bar by chance
 SURE = 2.33
 """Standard errors above one half at which a predictor is right by more than luck, one in 100."""
 TWINS = ("twin", "twin_id")
-LINKS = (*TWINS, "story_id")
-"""Fields whose value says which items are about one story."""
-ONE_FACT = 0.7
-"""The least share of words in their order that twin passages have in common."""
+LINKS = (*TWINS, "story_id")  # fields whose value says which items are about one story
+ONE_FACT = 0.7  # the least share of words in their order that twin passages have in common
 DIFFICULTY = "difficulty"
 DIFFICULTY_DATE = "difficulty_date"
-A_YEAR = 366
-"""Days after which models are too old to tell what today's know."""
+A_YEAR = 366  # days after which models are too old to tell what today's know
 CEILING = 0.95
 """The highest share right of a reference model at which a slice can still show a loss."""
-FEWEST_KNOWN = 20
-"""Of fewer items the share right says nothing."""
+FEWEST_KNOWN = 20  # of fewer items the share right says nothing
 
 _Worded = tuple[Case, frozenset[str]]
 

@@ -23,22 +23,15 @@ from evaluators.languages import SCRIPTS, has, language_of, words
 from evaluators.text import INVISIBLE, listed, shown
 
 BUNDLED = Path(__file__).parents[1]
-LOOKED_AT = 10_000
-"""Characters of each text that are checked: what is odd in a text shows by then."""
-FEWEST_LETTERS = 4
-"""A gold of fewer letters stands in many questions by chance."""
-STEM = 5
-"""Letters by which two forms of a word are taken for one."""
+LOOKED_AT = 10_000  # characters of each text that are checked: what is odd in a text shows by then
+FEWEST_LETTERS = 4  # a gold of fewer letters stands in many questions by chance
+STEM = 5  # letters by which two forms of a word are taken for one
 SHARED = 0.4
 """The share of the shorter question's stems that make a second question about a gold the same."""
-FEWEST_STEMS = 2
-"""Stems that two questions about one fact share at least."""
-FEWEST_WORDS = 6
-"""The language of a text with fewer words is not guessed."""
-CLEAR = 4
-"""How many frequent words of another language settle it where there is none of the own."""
-AROUND = 12
-"""Characters shown on either side of an invisible one."""
+FEWEST_STEMS = 2  # stems that two questions about one fact share at least
+FEWEST_WORDS = 6  # the language of a text with fewer words is not guessed
+CLEAR = 4  # how many frequent words of another language settle it where there is none of the own
+AROUND = 12  # characters shown on either side of an invisible one
 
 # Small Greek letters stand in Latin words as symbols; only these cannot be told from Latin ones.
 _GREEK = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧο"

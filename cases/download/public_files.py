@@ -25,8 +25,7 @@ LABELLED_SETS = Path(__file__).with_name("labelled_sets.yaml")
 NO_LABEL = ("", "nan")
 Cells = Mapping[str, str | None]
 DATA_FOLDER = Path(".qa/data")
-HEAD = 1024 * 1024
-"""Bytes of the beginning in which the names of columns must stand."""
+HEAD = 1024 * 1024  # bytes of the beginning in which the names of columns must stand
 BEGINNINGS: Mapping[bytes, str] = {
     b"version https://git-lfs": "a Git LFS pointer, not the data "
     "(GitHub has that at https://media.githubusercontent.com/media/OWNER/REPO/…)",
@@ -34,8 +33,7 @@ BEGINNINGS: Mapping[bytes, str] = {
     **ARCHIVES,
 }
 CONNECT_S = 10.0
-READ_S = 30.0
-"""Seconds without a single byte after which a server is given up."""
+READ_S = 30.0  # seconds without a single byte after which a server is given up
 MAX_REDIRECTS = 5
 REDIRECTS: Mapping[str, str] = {
     "location header": "redirects to no address",

@@ -197,12 +197,9 @@ def only(path: Path, found: Iterable[str], what: str, choice: Choice) -> str:
     return given or "".join(known)
 
 
-LABELLED = "labels"
-"""The data set of the samples that a person labelled."""
-MARGIN = 0.05
-"""The largest drop of the main score that passes, where no gates file says otherwise."""
-FLOOR = 0.9
-"""The lowest agreement with the labels of a scorer that may decide."""
+LABELLED = "labels"  # the data set of the samples that a person labelled
+MARGIN = 0.05  # the largest drop of the main score that passes, where no gates file says otherwise
+FLOOR = 0.9  # the lowest agreement with the labels of a scorer that may decide
 PASSES_AT = 0.5
 """The lowest score of a sample that counts as right, where scores are not all 0 or 1."""
 _SAME = ("id", "repeat", "question", "expected", "answer", "reason", "metadata", "cost")

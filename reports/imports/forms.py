@@ -35,8 +35,7 @@ _SUFFIXES = (".eval", ".json", ".jsonl", ".csv")
 _HARNESS = re.compile(r"(samples|results)_(?:(?P<task>.+)_)?(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+)")
 _OWN = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter"})
 """The keys of the harness's rows that are no metric, with those that end in ``_hash``."""
-_BY_ERROR = 2
-"""The ``failureReason`` of promptfoo's tests that could not be run."""
+_BY_ERROR = 2  # the ``failureReason`` of promptfoo's tests that could not be run
 _DEEPEVAL_SETTINGS = ("threshold", "strictMode", "evaluationModel")
 """What changes a metric's verdict."""
 
