@@ -16,7 +16,15 @@ from cases.builder.steps import DISPUTED, BuildStep, ModelCalls, StepCalls
 from cases.builder.work_folder import DraftItem, Values
 from cases.config import RUBRICS
 from cases.review import sheet as sheets
-from cases.review.reviews import Agreement, Review, Settled, agreement, read_sheets, settle
+from cases.review.reviews import (
+    Agreement,
+    Review,
+    Settled,
+    agreement,
+    check_rows,
+    read_rows,
+    settle,
+)
 from cases.tasks import answer_messages
 from evaluators import core
 from evaluators.core import Ask, Case, JudgeError, Model, Reply, Request, UsageError
@@ -222,13 +230,23 @@ class ProbeStep(BuildStep):
         return await calls.ask_items("probe", items, one)
 
 
-def assigned(items: Sequence[DraftItem], share: float, duty: sheets.Duty | None) -> list[DraftItem]:
-    """Return the items with those who are to see them: a drawn ``share``, and contested ones."""
-    strata = {item.id: f"{item.origin.group}/{item.answer}" for item in items}
-    drawn = sheets.draw(strata, round(share * len(items)), duty.seed) if duty else frozenset[str]()
-    drawn |= {item.id for item in items if is_contested(item)}
-    strata = {id_: stratum for id_, stratum in strata.items() if id_ in drawn}
-    duties = sheets.assign(strata, duty) if duty else {}
+def assigned(items: Sequence[DraftItem], values: Values) -> list[DraftItem]:
+    """Return the items with those who are to see them: a drawn share, and contested ones.
+
+    ``values`` are the settings of the step. Raises UsageError if these reviewers cannot do it.
+    """
+    duties: dict[str, tuple[str, ...]] = {}
+    if share := values["share"]:
+        reviewers, overlap, seed = (values[one] for one in ("reviewers", "overlap", "seed"))
+        if not reviewers:
+            what = "build: name who reviews: --reviewer NAME, once for each; or give --unreviewed"
+            raise UsageError(what)
+        strata = {item.id: f"{item.origin.group}/{item.answer}" for item in items}
+        drawn = sheets.draw(strata, round(share * len(items)), seed)
+        drawn |= {item.id for item in items if is_contested(item)}
+        asked = {id_: stratum for id_, stratum in strata.items() if id_ in drawn}
+        overlap = OVERLAP * (len(reviewers) > 1) if overlap is None else overlap
+        duties = sheets.assign(asked, reviewers, overlap, seed)
     return [
         replace(item, review={"asked": [name for name, ids in duties.items() if item.id in ids]})
         for item in items
@@ -335,23 +353,12 @@ class ReviewStep(BuildStep):
             "overlap": asks.overlap,
             "seed": asks.seed,
         }
-        self._duty(values)
+        assigned((), values)  # refuses reviewers who cannot do it, before anything is written
         return values
-
-    @staticmethod
-    def _duty(values: Values) -> sheets.Duty | None:
-        reviewers, overlap = tuple(values["reviewers"]), values["overlap"]
-        if not values["share"]:
-            return None
-        if not reviewers:
-            what = "build: name who reviews: --reviewer NAME, once for each; or give --unreviewed"
-            raise UsageError(what)
-        overlap = OVERLAP * (len(reviewers) > 1) if overlap is None else overlap
-        return sheets.Duty(reviewers=reviewers, overlap=overlap, seed=values["seed"])
 
     def work(self, items: Sequence[DraftItem], _: ModelCalls) -> list[DraftItem]:
         """Return the items, each with those who are to see it."""
-        return assigned(items, self.values["share"], self._duty(self.values))
+        return assigned(items, self.values)
 
     def finish(self, _: Values) -> None:
         """Write a form and its CSV twin for every reviewer."""
@@ -389,7 +396,7 @@ class AcceptStep(BuildStep):
         if not paths and not unreviewed and any(map(reviewers_of, items)):
             what = "build: accept: name the files that reviewers sent back, or give --unreviewed"
             raise UsageError(f"{what} to go on without them")
-        reviews = read_sheets(paths, sheet_of("accept", items).allowed)
+        reviews = check_rows(read_rows(paths), sheet_of("accept", items).allowed)
         return check_questions(accepted(items, reviews, unreviewed=unreviewed), recipe)
 
     def finish(self, _: Values) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import yaml
 
 from cases.labels import grade_or_rating
-from cases.review.sheet import BETWEEN, RATE, Sheet, name_fault, write_sheet
+from cases.review.sheet import RATE, Sheet, name_fault, write_sheet
 from cases.tables import read_csv
 from evaluators.core import NO, UNANSWERED, YES, UsageError
 from evaluators.judges.ensemble import FILE, Adjudication, Adjudications
@@ -21,12 +21,14 @@ from evaluators.output import unguarded, write_texts
 from evaluators.reading import Map, Seq, Settings, load_yaml, parse_json, problem, read_text
 from evaluators.statistics.agreement import PairAgreement, kappas, krippendorff_alpha, raw_agreement
 from evaluators.statistics.intervals import Estimate
-from evaluators.text import encodable, hint, listed, shown
+from evaluators.text import encodable, listed, shown
 
 Allowed = Mapping[str, Sequence[str]]
 ISSUED = "sheet.json"
 """The file of what was asked; it stays with whoever gives the sheets out."""
 LONGEST_NAME = 100
+_TYPED = ("item", "verdict", "edited", "comment", "reviewer")
+"""What people may have changed in a row, in the order in which it is checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,8 @@ class Review:
     comment: str = ""
     source: str = ""
     """File and row."""
+    column: str = "verdict"
+    """Where the verdict stands in the row."""
     sheet: str = ""
     """The digest of the form's sheet; empty in a CSV."""
 
@@ -74,25 +78,6 @@ class Issued:
 
     sheets: tuple[str, ...] = ()
     items: Mapping[str, IssuedItem]
-    path: Path = Path(ISSUED)
-
-    def read(self, paths: Iterable[Path]) -> tuple[Review, ...]:
-        """Return the reviews in files. Raises UsageError, naming them, for what no sheet asked."""
-        reviews = read_sheets(paths)
-        what = ""
-        if others := dict.fromkeys(one.item for one in reviews if one.item not in self.items):
-            what = f"verdicts on items that no sheet asked: {listed(others)}"
-        if sheets := sorted({one.sheet for one in reviews} - {"", *self.sheets}):
-            what = f"made from sheets that were not issued: {listed(sheets)}"
-        if what:
-            advice = "nothing is taken; name the form's own sheet.json as --sheet"
-            raise UsageError(f"{self.path}: {what}; {advice}")
-        for one in reviews:
-            choices = self.items[one.item].choices
-            if one.verdict and one.verdict not in choices:
-                what = f"{shown(one.verdict)} is no choice; there are {', '.join(choices)}"
-                raise UsageError(f"{one.source}: {what}")
-        return reviews
 
 
 def issue(sheet: Sheet, asked: Mapping[str, IssuedItem], folder: Path) -> tuple[Path, ...]:
@@ -128,62 +113,63 @@ def load_issued(path: Path) -> Issued:
         what = "no sheet was issued there; name the form's own sheet.json as --sheet"
         raise UsageError(f"{path}: {what}")
     try:
-        return replace(msgspec.convert(parse_json(read_text(path)), Issued), path=path)
+        return msgspec.convert(parse_json(read_text(path)), Issued)
     except ValueError:
         raise UsageError(f"{path}: not what `qagate review` writes; write the form again") from None
 
 
-def read_sheets(paths: Iterable[Path], allowed: Allowed | None = None) -> tuple[Review, ...]:
-    """Return the reviews in these files, each once, without rows that were left empty.
+def read_issued(
+    path: Path, files: Iterable[Path]
+) -> tuple[Mapping[str, IssuedItem], tuple[Review, ...]]:
+    """Return what the sheets of ``path`` asked, and the reviews in files that came back.
 
-    ``allowed`` (``Sheet.allowed``) names the answers to each question; a CSV names its own. Raises
-    UsageError naming file, row and column, also for a reviewer who contradicts himself.
+    Raises UsageError as ``check_rows``, and naming everything that no sheet asked.
     """
+    issued, rows, what = load_issued(path), [*read_rows(files)], ""
+    if others := dict.fromkeys(one.item for one in rows if one.item not in issued.items):
+        what = f"verdicts on items that no sheet asked: {listed(others)}"
+    if sheets := sorted({one.sheet for one in rows} - {"", *issued.sheets}):
+        what = f"made from sheets that were not issued: {listed(sheets)}"
+    if what:
+        advice = "nothing is taken; name the form's own sheet.json as --sheet"
+        raise UsageError(f"{path}: {what}; {advice}")
+    return issued.items, check_rows(rows, {id_: one.choices for id_, one in issued.items.items()})
+
+
+def read_rows(paths: Iterable[Path]) -> Iterator[Review]:
+    """Yield what stands in files, unchecked, without rows that were left empty."""
     readers = {".json": _from_json, ".csv": _from_csv}
-    found: dict[tuple[str, str], Review] = {}
     for path in paths:
         read = readers.get(path.suffix.lower())
         if read is None:
             what = "a review ends in .json (saved by the form) or .csv; give one of these"
             raise UsageError(f"{path}: {what}")
-        for review in read(path, allowed):
-            before = found.setdefault((review.item, review.reviewer.casefold()), review)
-            if (before.verdict, before.edited) != (review.verdict, review.edited):
-                raise UsageError(
-                    f"{review.source}: {shown(review.reviewer)} said otherwise of item "
-                    f"{shown(review.item)} in {before.source}; keep one of the two"
-                )
-    return tuple(found.values())
+        for row in read(path):
+            said = {name: getattr(row, name).strip() for name in _TYPED}
+            if said["verdict"] or said["edited"] or said["comment"]:
+                yield replace(row, **said)
 
 
-def _from_csv(path: Path, allowed: Allowed | None) -> Iterator[Review]:
-    """Yield one review for each question that a row answers; the first has the row's comment."""
+def _from_csv(path: Path) -> Iterator[Review]:
+    """Yield one row for each question that a line answers; the first has the line's comment."""
     table, mark = read_csv(path, read_text(path)), RATE.strip()
     rated = {
-        column: unguarded(name.removeprefix(mark).strip())
+        column: f"#{unguarded(name.removeprefix(mark).strip())}"
         for column, name in table.names.items()
         if name.startswith(mark)
     }
-    verdict = () if rated and "verdict" not in table.names else ("verdict",)
-    for column in ("item", *verdict, "edited", "comment", "reviewer"):
+    asked = rated if rated and "verdict" not in table.names else {"verdict": "", **rated}
+    for column in ("item", *asked, "edited", "comment", "reviewer"):
         if column not in table.names:
             what = f"{path}:1: no column {column!r}; keep the columns of the sheet as they are"
             raise UsageError(what)
     for record in table.records:
-        cells = {name: unguarded(str(value)).strip() for name, value in record.values.items()}
-        said = {cells["item"]: cells["verdict"]} if verdict else {}
-        said |= {f"{cells['item']}#{name}": cells[column] for column, name in rated.items()}
-        if not any((*said.values(), cells["edited"], cells["comment"])):
-            continue
-        if not cells["reviewer"]:
-            raise table.problem(record, "reviewer", "empty; who gave this verdict?")
-        choices = cells.get("choices", "").split(BETWEEN.strip())
-        own = [choice.strip() for choice in choices if choice] if verdict else []
+        cells = {name: unguarded(str(value)) for name, value in record.values.items()}
         rest = {name: cells[name] for name in ("edited", "comment", "reviewer")}
         rest["source"] = f"{path}:{record.line}: row {record.row}"
-        for item in [item for item in said if said[item]] or [*said][:1]:
-            review = Review(item=item, verdict=said[item], **rest)
-            yield _checked(review, own if allowed is None else allowed)
+        for column in [one for one in asked if cells[one].strip()] or [*asked][:1]:
+            item, name = cells["item"].strip() + asked[column], table.names[column]
+            yield Review(item=item, verdict=cells[column], column=name, **rest)
             rest |= {"edited": "", "comment": ""}
 
 
@@ -193,7 +179,7 @@ class _Saved(TypedDict):
     rows: list[Review]
 
 
-def _from_json(path: Path, allowed: Allowed | None) -> Iterator[Review]:
+def _from_json(path: Path) -> Iterator[Review]:
     import msgspec  # noqa: PLC0415
 
     try:
@@ -202,37 +188,49 @@ def _from_json(path: Path, allowed: Allowed | None) -> Iterator[Review]:
         raise UsageError(f"{path}: {error}; give the file as the form saved it") from None
     same = {"reviewer": saved["reviewer"], "sheet": saved["sheet"]}
     for number, row in enumerate(saved["rows"], 1):
-        review = _checked(
-            replace(row, source=f"{path}: row {number}", **same), () if allowed is None else allowed
-        )
-        if any((review.verdict, review.edited, review.comment)):
-            yield review
+        yield replace(row, source=f"{path}: row {number}", **same)
 
 
-def _checked(review: Review, allowed: Allowed | Sequence[str] | None) -> Review:
-    """Return what a row says. ``allowed`` holds answers by question, those of this row, or none."""
-    names = ("item", "verdict", "edited", "comment", "reviewer")
-    said = {name: str(getattr(review, name)).strip() for name in names}
-    item, verdict, reviewer = said["item"], said["verdict"], said["reviewer"]
-    odd = (name for name, text in said.items() if not encodable(text) or "\0" in text)
-    faults = [(name, "holds half a character or a NUL; type it again") for name in odd]
-    if not 0 < len(reviewer) <= LONGEST_NAME:
-        faults.append(("reviewer", f"a name of 1 to {LONGEST_NAME} characters is needed"))
-    elif fault := name_fault(reviewer):
-        faults.append(("reviewer", fault))
-    if isinstance(allowed, Mapping):
-        if item not in allowed:
-            faults.append(("item", f"{shown(item)} is no item of the sheet; was it changed?"))
-        allowed = allowed.get(item)
-    spelled = {one.casefold(): one for one in allowed or ()}  # people write it in any letter case
-    if verdict and spelled and verdict.casefold() not in spelled:
-        faults.append(
-            ("verdict", f"{shown(verdict)} is no choice; {hint(verdict, spelled.values())}")
+def check_rows(rows: Iterable[Review], allowed: Allowed) -> tuple[Review, ...]:
+    """Return rows as reviews, each once; a verdict may be in any letter case.
+
+    ``allowed`` (``Sheet.allowed``) names the answers to each question. Raises UsageError naming
+    file, row and column, also for a reviewer who contradicts himself.
+    """
+    found: dict[tuple[str, str], Review] = {}
+    for row in rows:
+        choices = {one.casefold(): one for one in allowed.get(row.item, ())}
+        if fault := next(_faults(row, allowed, choices), None):
+            raise UsageError("{}, column {!r}: {}".format(row.source, *fault))
+        name = " ".join(unicodedata.normalize("NFC", row.reviewer).split())
+        verdict = choices.get(row.verdict.casefold(), "")
+        before = found.setdefault(
+            (row.item, name.casefold()), replace(row, reviewer=name, verdict=verdict)
         )
-    if faults:
-        raise UsageError("{}, column {!r}: {}".format(review.source, *faults[0]))
-    said["reviewer"] = " ".join(unicodedata.normalize("NFC", reviewer).split())
-    return replace(review, **said | {"verdict": spelled.get(verdict.casefold(), verdict)})
+        if (before.verdict, before.edited) != (verdict, row.edited):
+            raise UsageError(
+                f"{row.source}: {shown(name)} said otherwise of item {shown(row.item)} "
+                f"in {before.source}; keep one of the two"
+            )
+    return tuple(found.values())
+
+
+def _faults(row: Review, allowed: Allowed, choices: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the columns of a row that cannot be taken, each with the reason."""
+    for column in _TYPED:
+        if not encodable(text := getattr(row, column)) or "\0" in text:
+            yield column, "holds half a character or a NUL; type it again"
+    if not row.reviewer:
+        yield "reviewer", "empty; who gave this verdict?"
+    if len(row.reviewer) > LONGEST_NAME:
+        yield "reviewer", f"a name of 1 to {LONGEST_NAME} characters is needed"
+    if fault := name_fault(row.reviewer):
+        yield "reviewer", fault
+    if row.item not in allowed:
+        yield "item", f"{shown(row.item)} is no item of the sheet; was it changed?"
+    if row.verdict and row.verdict.casefold() not in choices:
+        there = ", ".join(choices.values())
+        yield row.column, f"{shown(row.verdict)} is no choice; there are {there}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,6 +322,7 @@ def agreement(
 
 _KEYS = ("item", "digest", "verdict", "name", "reason", "date")
 _AUDIT = ("picked", "probability", "pair")
+_TEXTS = ("item", "name", "reason", "date", "picked", "pair")
 _HEAD = """\
 # Verdicts by people. Each holds for one answer to one item, named by the digest of both; it takes
 # the judge's place wherever that answer is judged again. Written by `qagate review`.
@@ -364,15 +363,14 @@ def _adjudication(settings: Settings, about: tuple[str, ...]) -> Adjudication:
         label = label if label in (YES, NO, UNANSWERED) else grade_or_rating(given)
     except ValueError as error:
         raise problem(path, lines["verdict"], f"verdict: {error}") from None
-    texts: dict[str, Any] = {}
-    for key in ("reason", "date", "picked", "pair"):
-        texts[key] = settings.values.get(key) or ""
-        if not isinstance(texts[key], str):
-            raise settings.problem(key, f"text is needed, not {shown(texts[key])}")
-    item, name = settings.text("item"), settings.text("name")
-    share = settings.number("probability", 0, 1) or 0.0
-    given_: Any = {"item": item, "digest": digest, "label": label, "name": name, "about": about}
-    return Adjudication(**given_, **texts, probability=share)
+    keys = (one for one in _TEXTS if settings.values.get(one))  # a reason may be empty
+    return Adjudication(
+        digest=digest,
+        label=label,
+        probability=settings.number("probability", 0, 1) or 0.0,
+        about=about,
+        **{key: settings.text(key) for key in keys},
+    )
 
 
 def merged(

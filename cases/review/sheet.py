@@ -7,6 +7,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 
@@ -24,15 +25,12 @@ UNCLEAR = "UNCLEAR"
 LONGEST_NAME = 60  # characters of a criterion's name
 HIGHEST, MOST_POINTS = 10, 10
 """Each point of a scale is given by one digit, 10 by the 0."""
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}", re.ASCII)
 _SCALE = re.compile(r"(\d{1,2})\s*(?:\.\.|-|–)\s*(\d{1,2})", re.ASCII)
 _CRITERION_KEYS = ("name", "question", "scale", "low", "high")
 FOLDER = Path(__file__).parent
 FALLBACK = "en"
 CELL = 32_000
 """Characters; a spreadsheet's cell holds 32,767."""
-BETWEEN = " | "
-TO_EDIT = "to_edit"
 Texts = Mapping[str, Mapping[str, str]]
 """The form's words in one language: form, titles of fields, verdicts, reasons, rules by set."""
 RATE = "rate: "
@@ -80,10 +78,6 @@ class SheetItem:
     pair: str = ""
     """What it shares with the next item if the form shows both on one screen: two answers."""
 
-    def why(self, texts: Texts) -> str:
-        """Return in the language of ``texts`` why it is here."""
-        return "; ".join(texts["reasons"].get(reason, reason) for reason in self.reasons)
-
     @property
     def asked(self) -> Iterator[tuple[str, Question]]:
         """Yield each question with its id: the item's, or ``ITEM#CRITERION``."""
@@ -93,23 +87,13 @@ class SheetItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """Items for one or more reviewers. Raises UsageError if an id occurs twice."""
+    """Items for one or more reviewers."""
 
     name: str
     """The name of the sheet's files, without ending."""
     items: tuple[SheetItem, ...]
     reviewer: str = ""
     """Who it is made out to; empty if anyone may fill it in."""
-
-    def __post_init__(self) -> None:
-        what = ""
-        if not _NAME.fullmatch(self.name):
-            what = f"{self.name!r} cannot name a file; use letters, digits, '.', '_' and '-'"
-        ids = [item.id for item in self.items]
-        if twice := next((id_ for id_ in ids if ids.count(id_) > 1), None):
-            what = f"{self.name}: item {twice!r} stands twice; ids must differ"
-        if what:
-            raise UsageError(f"review sheet: {what}")
 
     @property
     def digest(self) -> str:
@@ -170,30 +154,6 @@ def name_fault(name: str) -> str:
     return f"{shown(word)} mixes scripts (U+{ord(odd[0]):04X}); type it on one keyboard"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Duty:
-    """How items are shared out; the same seed shares out the same items alike."""
-
-    reviewers: tuple[str, ...]
-    overlap: float = 0.2
-    """The share (0 to 1) of items that two people see; the others are seen by one."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        names, what = {name.casefold() for name in self.reviewers}, ""
-        if fault := next(filter(None, map(name_fault, self.reviewers)), ""):
-            what = f"reviewers: {fault}"
-        elif not names or len(names) < len(self.reviewers):
-            got = ", ".join(self.reviewers) or "none"
-            what = f"reviewers: different names are needed, got {got}"
-        elif not 0 <= self.overlap <= 1:
-            what = f"overlap: a share from 0 to 1 is needed, got {self.overlap:g}"
-        elif self.overlap and len(self.reviewers) < 2:
-            what = "overlap: one reviewer cannot see an item twice; name another, or no overlap"
-        if what:
-            raise UsageError(what)
-
-
 def draw(groups: Mapping[str, str], count: int, seed: int) -> frozenset[str]:
     """Return ``count`` items (all if fewer) in proportion from each group: largest remainders."""
     members: dict[str, list[str]] = defaultdict(list)
@@ -207,12 +167,29 @@ def draw(groups: Mapping[str, str], count: int, seed: int) -> frozenset[str]:
     return frozenset(item for name, some in members.items() for item in some[: whole[name]])
 
 
-def assign(groups: Mapping[str, str], duty: Duty) -> dict[str, tuple[str, ...]]:
-    """Return each reviewer's items, in order; the overlap is of each group, loads are even."""
-    shared = draw(groups, round(duty.overlap * len(groups)), duty.seed)
-    given: dict[str, set[str]] = {name: set() for name in duty.reviewers}
-    for item in sorted(groups, key=lambda item: (groups[item], _rank(duty.seed, "assign", item))):
-        by_load = sorted(given, key=lambda name: (len(given[name]), _rank(duty.seed, item, name)))
+def assign(
+    groups: Mapping[str, str], reviewers: Sequence[str], overlap: float, seed: int = 0
+) -> dict[str, tuple[str, ...]]:
+    """Return each reviewer's items, in order: loads are even, and the same seed gives the same.
+
+    Two people see the ``overlap``, a share (0 to 1) of each group; one sees the others. Raises
+    UsageError for names that look alike, and for an overlap that these reviewers cannot have.
+    """
+    what = ""
+    if fault := next(filter(None, map(name_fault, reviewers)), ""):
+        what = f"reviewers: {fault}"
+    elif not reviewers or len({name.casefold() for name in reviewers}) < len(reviewers):
+        what = f"reviewers: different names are needed, got {', '.join(reviewers) or 'none'}"
+    elif not 0 <= overlap <= 1:
+        what = f"overlap: a share from 0 to 1 is needed, got {overlap:g}"
+    elif overlap and len(reviewers) < 2:
+        what = "overlap: one reviewer cannot see an item twice; name another, or no overlap"
+    if what:
+        raise UsageError(what)
+    shared = draw(groups, round(overlap * len(groups)), seed)
+    given: dict[str, set[str]] = {name: set() for name in reviewers}
+    for item in sorted(groups, key=lambda item: (groups[item], _rank(seed, "assign", item))):
+        by_load = sorted(given, key=lambda name: (len(given[name]), _rank(seed, item, name)))
         for name in by_load[: 2 if item in shared else 1]:
             given[name].add(item)
     return {name: tuple(item for item in groups if item in given[name]) for name in given}
@@ -230,6 +207,7 @@ def write_sheet(sheet: Sheet, folder: Path) -> tuple[Path, Path]:
     return page, twin
 
 
+@cache
 def texts_in(language: str) -> Texts:
     """Return the texts of a language, or of English if it has no file."""
     known = {path.stem for path in (FOLDER / "texts").glob("*.yaml")}
@@ -242,23 +220,22 @@ def texts_in(language: str) -> Texts:
 
 def form_page(sheet: Sheet) -> str:
     """Return the form. Texts of items are in one JSON block, which nothing in them can end."""
-    texts = {item.language: texts_in(item.language) for item in sheet.items}
-    words = next(iter(texts.values()), texts_in(""))["form"]
+    texts = {item.language: texts_in(item.language)["form"] for item in sheet.items}
     script, style = ((FOLDER / name).read_text("utf-8") for name in ("form.js", "form.css"))
     rubrics = list(dict.fromkeys(visible(item.rubric) for item in sheet.items if item.rubric))
-    screens = (list(items) for _, items in groupby(sheet.items, lambda one: one.pair or one.id))
+    screens = groupby(sheet.items, lambda one: one.pair or one.id)
     data = {
         "rubrics": rubrics,
         "sheet": sheet.digest,
         "name": sheet.name,
         "reviewer": visible(sheet.reviewer),
-        "texts": {name: one["form"] for name, one in texts.items()},
-        "items": [_screen(items, texts[items[0].language], rubrics) for items in screens],
+        "texts": texts,
+        "items": [_screen(list(items), rubrics) for _, items in screens],
     }
     return filled_template(
         FOLDER / "form.html.j2",
         html=True,
-        words=words,
+        words=next(iter(texts.values()), texts_in(FALLBACK)["form"]),
         policy=Markup(content_policy(script, style)),  # base64 and fixed words
         script=Markup(script),  # our own file, no data in it
         style=Markup(style),
@@ -266,9 +243,9 @@ def form_page(sheet: Sheet) -> str:
     )
 
 
-def _screen(items: Sequence[SheetItem], texts: Texts, rubrics: list[str]) -> dict[str, object]:
+def _screen(items: Sequence[SheetItem], rubrics: list[str]) -> dict[str, object]:
     """Return an item, or both answers of a pair, as the form's script takes them."""
-    item = items[0]
+    item, texts = items[0], texts_in(items[0].language)
     fields = [(texts["titles"].get(one, visible(one)), text) for one, text in item.fields.items()]
     asked = [(id_, visible(one.text), one) for id_, one in item.asked]
     if items[1:]:  # the last field is the answer, the others are alike
@@ -279,7 +256,7 @@ def _screen(items: Sequence[SheetItem], texts: Texts, rubrics: list[str]) -> dic
     return {
         "id": asked[0][0],  # text and comment are kept with the first question
         "language": item.language,
-        "note": visible(item.why(texts)),
+        "note": visible("; ".join(texts["reasons"].get(one, one) for one in item.reasons)),
         "rules": "\n".join(texts["rules"][one.kind] for one in item.questions if one.kind),
         "edit": None if item.edit is None else visible(item.edit),
         "fields": [{"title": title, "text": visible(text)} for title, text in fields],
@@ -317,12 +294,11 @@ def csv_twin(sheet: Sheet) -> str:
     questions = [one for item in sheet.items for one in item.questions]
     asked = dict.fromkeys(f"{RATE}{one.name}" if one.name else "verdict" for one in questions)
     asked = asked or {"verdict": None}
-    edits = [TO_EDIT] if any(item.edit is not None for item in sheet.items) else []
-    words = {item.language: texts_in(item.language) for item in sheet.items}
+    edits = ["to_edit"] if any(item.edit is not None for item in sheet.items) else []
     header = ["item", "language", *(f"shown: {title}" for title in titles), "why", "rules"]
     rows = [[*header, *edits, "choices", *asked, "edited", "comment", "reviewer"]]
     for item in sheet.items:
-        own = words[item.language]
+        own = texts_in(item.language)
         rules = "\n".join(
             f"{one.name} ({one.values[0]} to {one.values[-1]}): {one.text}"
             if one.name
@@ -330,8 +306,9 @@ def csv_twin(sheet: Sheet) -> str:
             for one in item.questions
         )
         row = [item.id, item.language, *(item.fields.get(title, "") for title in titles)]
-        row += [item.why(own), rules, *([item.edit or ""] if edits else [])]
-        verdicts = (BETWEEN.join(one.values) for one in item.questions if not one.name)
+        why = "; ".join(own["reasons"].get(reason, reason) for reason in item.reasons)
+        row += [why, rules, *([item.edit or ""] if edits else [])]
+        verdicts = (" | ".join(one.values) for one in item.questions if not one.name)
         rows.append([*row, next(verdicts, ""), *[""] * (len(asked) + 2), sheet.reviewer])
     return spreadsheet_text(rows)
 

@@ -196,15 +196,11 @@ class Adjudication:
     """What was judged, in words, one line each; only for readers of the file."""
 
     @property
-    def rating(self) -> int | None:
-        """The rating, None where the label is a word."""
-        return int(self.label) if self.label.isdigit() else None
-
-    @property
-    def reason_line(self) -> str:
-        """Who decided, when and why, in one line."""
+    def verdict(self) -> core.Verdict:
+        """The verdict; its reason is who decided, when and why, in one line."""
         who = ", ".join(filter(None, (self.name, self.date)))
-        return f"adjudicated by {': '.join(filter(None, (who, self.reason)))}"
+        said = f"adjudicated by {': '.join(filter(None, (who, self.reason)))}"
+        return replace(core.Verdict.of(self.label), reason=said, adjudicated_by=self.name)
 
 
 Adjudications = Mapping[str, Adjudication]
@@ -242,16 +238,11 @@ class AdjudicatedJudge:
         if found.label not in self.labels:
             said = f"{found.name} gave {found.label!r} where {', '.join(sorted(self.labels))} fit"
             raise core.JudgeError(f"{said}; correct the adjudication {found.digest}", kind=UNFIT)
-        verdict = core.Verdict(
-            grade=found.label if found.rating is None else None,
-            rating=found.rating,
-            reason=found.reason_line,
-            adjudicated_by=found.name,
-        )
+        verdict = found.verdict
         with suppress(core.CallError, core.JudgeError):
             own = vote_of(self.behind, await self.behind.judge(case, answer, _refuse)).label
             if own:
-                return replace(verdict, reason=f"{found.reason_line}; {self.spec}: {own}")
+                return replace(verdict, reason=f"{verdict.reason}; {self.spec}: {own}")
         return verdict
 
 

@@ -99,18 +99,20 @@ def _ask(options: argparse.Namespace) -> int:
 
 
 def _accept(options: argparse.Namespace) -> int:
-    issued = files.load_issued(options.sheet or Path("reports", "out", files.ISSUED))
-    reviews = issued.read(options.accept)
-    rated = [one for one in reviews if issued.items[one.item].criterion]
-    verdicts = [one for one in reviews if not issued.items[one.item].criterion]
+    sheet = options.sheet or Path("reports", "out", files.ISSUED)
+    items, reviews = files.read_issued(sheet, options.accept)
+    rated = [one for one in reviews if items[one.item].criterion]
+    verdicts = [one for one in reviews if not items[one.item].criterion]
     if rated and verdicts and options.to:
         what = "verdicts and ratings by criteria go into two files; accept the two apart"
         raise UsageError(f"--to {options.to}: {what}")
-    code = _accept_ratings(rated, issued, options) if rated else 0
+    code = (
+        _accept_ratings(rated, items, options.to or sheet.with_name(ratings.FILE)) if rated else 0
+    )
     if verdicts or not rated:
         path = options.to or Path(FILE)
         old = files.load_adjudications(path) if path.exists() else {}
-        found, lines, is_open = _taken(verdicts, issued, old, options.min_reviewers)
+        found, lines, is_open = _taken(verdicts, items, old, options.min_reviewers)
         files.save_adjudications(found, path)
         counts = f"{plural(len(found) - len(old), 'new verdict')}, {len(found)} in {path}"
         # names and ids come from files others filled in
@@ -121,14 +123,14 @@ def _accept(options: argparse.Namespace) -> int:
 
 def _taken(
     reviews: Sequence[files.Review],
-    issued: files.Issued,
+    items: Mapping[str, files.IssuedItem],
     old: Adjudications,
     least: int | None,
     gates: Sequence[AuditedGate] = (),
 ) -> tuple[Adjudications, list[str], bool]:
     """Return all verdicts, lines about those not taken, and whether some need another person."""
     today = datetime.now(UTC).date().isoformat()
-    accepted, said = human.accept(reviews, today, issued.items, least)
+    accepted, said = human.accept(reviews, today, items, least)
     drawn = [one for gate in gates for one in gate.audit.pairs if one.drawn]
     sides = ((side, one) for one in drawn for side in (one.pair.old, one.pair.new))
     pairs = {answer_digest(side, side.answer or ""): one for side, one in sides}
@@ -144,11 +146,10 @@ def _taken(
 
 
 def _accept_ratings(
-    reviews: Sequence[files.Review], issued: files.Issued, options: argparse.Namespace
+    reviews: Sequence[files.Review], items: Mapping[str, files.IssuedItem], path: Path
 ) -> int:
-    path = options.to or issued.path.parent / ratings.FILE
     old, today = ratings.load_ratings(path), datetime.now(UTC).date().isoformat()
-    new, told, unrated = ratings.ratings_of(reviews, issued.items, today)
+    new, told, unrated = ratings.ratings_of(reviews, items, today)
     found, refused = ratings.merged_ratings(old, new)
     if len(names := {one.run for one in found}) > 1:
         what = f"ratings of two runs, {listed(sorted(names))}, would have one mean"
@@ -190,10 +191,9 @@ def _until_decided(options: argparse.Namespace) -> int:
     save_plan(plan, file)
     said: list[str] = []
     if options.accept:
-        issued = files.load_issued(options.sheet or folder / files.ISSUED)
-        reviews = issued.read(options.accept)
+        items, reviews = files.read_issued(options.sheet or folder / files.ISSUED, options.accept)
         # One reviewer is enough unless more are asked for: nobody sees which answer is whose.
-        people, lines, _ = _taken(reviews, issued, people, options.min_reviewers or 1, gates)
+        people, lines, _ = _taken(reviews, items, people, options.min_reviewers or 1, gates)
         said = [f"{plural(len(people), 'verdict')} in {file}", *_agreement_lines(reviews), *lines]
         files.save_adjudications(people, file)
         gates = audits()

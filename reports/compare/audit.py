@@ -14,7 +14,7 @@ from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
-from evaluators.core import UsageError, Verdict
+from evaluators.core import UsageError
 from evaluators.judges.ensemble import answer_digest
 from evaluators.output import plural, write_texts
 from evaluators.reading import parse_json, read_text
@@ -258,6 +258,5 @@ def _by_people(record: Record, side: PairedSlice) -> bool | None:
     if said is None:
         settled = record.adjudicated_by or not record.answer.strip()
         return record.passes(side.bar) if settled else None
-    verdict = Verdict(grade=None if said.rating else said.label, rating=said.rating)
     part = side.slice_
-    return part.kind.passes(record, verdict, part.passing, part.pass_bar)
+    return part.kind.passes(record, said.verdict, part.passing, part.pass_bar)

@@ -25,6 +25,7 @@ NEAR = 1  # a rating is near the bar if this step changes whether it passes
 SOURCE = "adjudicated by people"
 REASONS = ("no_verdict", "judges_differ", "audit_differs", "flipped", "near_bar", "sample")
 """Why an answer is picked, the most important reason first."""
+SAMPLED = REASONS[-1:]
 _SEARCHED = 50  # answers whose calls are searched for a rubric
 _COMMENT = 300  # characters of a question or an answer in a comment
 
@@ -37,7 +38,7 @@ class Pick:
     """The item, ``@``, and the digest of this answer to it."""
     record: Record
     part: Slice
-    reasons: tuple[str, ...] = ("sample",)
+    reasons: tuple[str, ...] = ()
     """Some of ``REASONS``."""
     probability: float = 1.0
     """That of being picked."""
@@ -52,15 +53,13 @@ class Pick:
     @property
     def upgrades(self) -> tuple[str, ...]:
         """The verdicts that would make it pass; none unless the judge failed it."""
-        if self.record.outcome != "failed":
-            return ()
-        found = []
-        for one in verdict_question(self.part.kind.choices).values:
-            grade, rating = (None, int(one)) if one.isdigit() else (one, None)
-            verdict, part = Verdict(grade=grade, rating=rating), self.part
-            if part.kind.passes(self.record, verdict, part.passing, part.pass_bar):
-                found.append(one)
-        return tuple(found)
+        part, choices = self.part, verdict_question(self.part.kind.choices).values
+        verdicts = map(Verdict.of, choices if self.record.outcome == "failed" else ())
+        return tuple(
+            verdict.label
+            for verdict in verdicts
+            if part.kind.passes(self.record, verdict, part.passing, part.pass_bar)
+        )
 
 
 def pick_id(record: Record) -> str:
@@ -78,28 +77,22 @@ def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...
     changes = report.comparison.changes if report.comparison else ()
     flips = {one.key for one in changes if one.flip in ("fixed", "broke")}
     found: dict[str, Pick] = {}
-    why: dict[str, list[str]] = defaultdict(list)
     for one in _answers(report):
         if not one.record.adjudicated_by:
-            found.setdefault(one.id, one)
-            flipped = one.record.key in flips
-            why[one.id] += _reasons(one.record, one.part, report.judge, flipped=flipped)
-    others = [id_ for id_ in found if not why[id_]]
+            known = found.setdefault(one.id, one)
+            more = _reasons(one.record, one.part, report.judge, flipped=one.record.key in flips)
+            found[one.id] = replace(known, reasons=tuple(dict.fromkeys((*known.reasons, *more))))
+    others = [one.id for one in found.values() if not one.reasons]
     others.sort(key=lambda id_: hashlib.sha256(f"review:{seed}:{id_}".encode()).digest())
-    drawn = frozenset(others[:sample])
+    drawn = others[:sample]
     share = len(drawn) / max(1, len(others))
-    return tuple(
-        replace(one, reasons=tuple(dict.fromkeys(why[id_])))
-        if why[id_]
-        else replace(one, probability=share)
-        for id_, one in found.items()
-        if why[id_] or id_ in drawn
-    )
+    found |= {id_: replace(found[id_], reasons=SAMPLED, probability=share) for id_ in drawn}
+    return tuple(one for one in found.values() if one.reasons)
 
 
 def pick_at_random(report: Report, sample: int, seed: int = 0) -> tuple[Pick, ...]:
     """Return ``sample`` answers by a hash of ``seed``, in proportion from each slice."""
-    found = {one.id: one for one in _answers(report)}
+    found = {one.id: replace(one, reasons=SAMPLED) for one in _answers(report)}
     drawn = draw({id_: one.part.name for id_, one in found.items()}, sample, seed)
     return tuple(one for id_, one in found.items() if id_ in drawn)
 
@@ -151,13 +144,13 @@ def issue_picks(
         rubric = rubrics.get(one.part.rubric.version, "") if one.part.rubric else ""
         questions = criteria or (verdict_question(one.part.kind.choices),)
         items.append(item := sheet_item(one, questions, rubric))
-        said = zip(ABOUT, (one.record.question, one.record.answer or ""), strict=True)
-        about = tuple(f"{key}: {clean.cut(clean.line(text), _COMMENT)}" for key, text in said)
-        verdict: Any = {"judged": one.record.result, "upgrades": one.upgrades, "about": about}
+        texts = ((name, getattr(one.record, name) or "") for name in ABOUT)
+        about = tuple(f"{name}: {clean.cut(clean.line(text), _COMMENT)}" for name, text in texts)
+        judged = {"judged": one.record.result, "upgrades": one.upgrades, "about": about}
         for id_, asks in item.asked:
-            rating = {"criterion": asks.name, "question": asks.text, "part": one.part.name}
-            said_of: Any = {**rating, "run": run} if criteria else verdict
-            asked[id_] = IssuedItem(choices=asks.values, **said_of)
+            by = {"criterion": asks.name, "question": asks.text, "part": one.part.name, "run": run}
+            facts: Any = by if criteria else judged
+            asked[id_] = IssuedItem(choices=asks.values, **facts)
     name = "criteria" if criteria else "audit" if any(one.pair for one in picks) else "review"
     return issue(Sheet(name=name, items=tuple(items)), asked, folder)
 
@@ -227,8 +220,8 @@ def accept(
         else:
             told[OVERRULED] += [change] if asked.judged not in ("", one.verdict) else []
             reason = " / ".join(" ".join(comment.split()) for comment in one.comments)
-            own: Any = {"item": item, "digest": digest, "label": one.verdict, "name": names}
-            found.append(Adjudication(**own, reason=reason, date=date, about=asked.about))
+            said_by: Any = {"name": names, "reason": reason, "date": date, "about": asked.about}
+            found.append(Adjudication(item=item, digest=digest, label=one.verdict, **said_by))
     return found, told
 
 
@@ -258,7 +251,7 @@ def labelled(
             one = replace(one, picked=", ".join(picked.reasons), probability=picked.probability)
         if one.picked:
             row |= {"picked_because": one.picked, "picked_probability": f"{one.probability:.4g}"}
-        found[record.language, one.rating is not None][digest] = row
+        found[record.language, one.label.isdigit()][digest] = row
     return {place: list(rows.values()) for place, rows in found.items()}
 
 

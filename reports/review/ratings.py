@@ -66,27 +66,24 @@ def ratings_of(
         given[one.reviewer][answer].append(one)
     found, told, unrated = list[Rating](), list[str](), list[str]()
     for name, answers in given.items():
-        missing: dict[str, set[str]] = {}
+        full, incomplete = 0, list[str]()
         for answer, said in answers.items():
             item, _, digest = answer.rpartition("@")
             comment = clean.mask(" / ".join(one.comment for one in said if one.comment))
-            for one in said:
-                if one.verdict:
-                    of = items[one.item]
-                    low, *_, high, rating = (int(text) for text in (*of.choices, one.verdict))
-                    place = (of.run, item, digest, of.part, of.criterion, of.question)
-                    found.append(Rating(*place, low, high, rating, name, comment, date))
-                    missing.setdefault(answer, set(asked[answer])).discard(of.criterion)
-                    comment = ""
+            rated = [(items[one.item], int(one.verdict)) for one in said if one.verdict]
+            for of, rating in rated:
+                place = (of.run, item, digest, of.part, of.criterion, of.question)
+                ends = int(of.choices[0]), int(of.choices[-1])
+                found.append(Rating(*place, *ends, rating, name, comment, date))
+                comment = ""
             unrated += [f"{item}, {name}: {comment}"] if comment else []
-        full = sum(not left for left in missing.values())
-        told.append(
-            f"{name} rated {full} of {plural(len(asked), 'answer')} in full, "
-            f"{len(missing) - full} in part, {len(asked) - len(missing)} not at all"
-        )
-        for answer, left in missing.items():
-            what = f"no rating by {name} for {', '.join(sorted(left))}"
-            told += [f"incomplete: {answer.rpartition('@')[0]}: {what}"] if left else []
+            left = ", ".join(sorted(asked[answer] - {of.criterion for of, _ in rated}))
+            full += not left
+            if rated and left:
+                incomplete.append(f"incomplete: {item}: no rating by {name} for {left}")
+        some, none = len(incomplete), len(asked) - full - len(incomplete)
+        count = f"{name} rated {full} of {plural(len(asked), 'answer')} in full"
+        told += [f"{count}, {some} in part, {none} not at all", *incomplete]
     return found, told, unrated
 
 
@@ -139,14 +136,14 @@ def summaries(ratings: Iterable[Rating]) -> list[CriterionSummary]:
     """Return the figures of each criterion: of all answers, then of each slice if several."""
     by_criterion: dict[tuple[object, ...], dict[str, list[Rating]]] = defaultdict(dict)
     for one in ratings:
-        question = (one.criterion, one.question, one.lowest, one.highest)
+        parts = by_criterion[one.criterion, one.question, one.lowest, one.highest]
         for part in (WHOLE, one.part):
-            by_criterion[question].setdefault(part, []).append(one)
+            parts.setdefault(part, []).append(one)
     found = []
     for parts in by_criterion.values():
-        whole = [(WHOLE, parts.pop(WHOLE))]
-        named = [*(whole if len(parts) > 1 else []), *sorted(parts.items())]
-        found += [_summary(part, some) for part, some in named]
+        names = sorted(parts.keys() - {WHOLE})
+        names = [WHOLE, *names] if len(names) > 1 else names
+        found += [_summary(name, parts[name]) for name in names]
     return found
 
 

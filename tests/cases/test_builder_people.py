@@ -17,7 +17,6 @@ from cases.builder.recipe import load_recipe
 from cases.builder.steps import ModelCalls, StepCalls
 from cases.builder.validation import (
     CONTESTED,
-    ReviewStep,
     accepted,
     agreed,
     assigned,
@@ -36,7 +35,6 @@ from cases.builder.work_folder import (
 from cases.config import load_dataset
 from cases.loading import load_cases
 from cases.review.reviews import Review, agreement
-from cases.review.sheet import Duty
 from evaluators.core import Model, Reply, StoppedError, UsageError
 from evaluators.models.spec import Prices, build
 from evaluators.output import write_texts
@@ -201,24 +199,24 @@ def test_an_edit_takes_the_place_of_the_question() -> None:
 def test_a_share_is_drawn_from_every_source_and_answer() -> None:
     """Half of the items are asked about, a quarter of those of two people."""
     items = [make_item(number, answer=("YES", "NO")[number % 2]) for number in range(40)]
-    duty = Duty(reviewers=("a", "b", "c"), overlap=0.25, seed=3)
-    asked = assigned(items, 0.5, duty)
+    values = {"share": 0.5, "reviewers": ["a", "b", "c"], "overlap": 0.25, "seed": 3}
+    asked = assigned(items, values)
     seen = [item for item in asked if reviewers_of(item)]
     assert len(seen) == 20
     assert sum(len(reviewers_of(item)) == 2 for item in seen) == 5
     assert sum(item.answer == "YES" for item in seen) == 10
-    assert assigned(items, 0.5, duty) == asked
-    assert not any(reviewers_of(item) for item in assigned(items, 1.0, None))
+    assert assigned(items, values) == asked
+    assert not any(reviewers_of(item) for item in assigned(items, {"share": 0.0}))
 
 
 def test_what_models_disagree_on_goes_to_people() -> None:
     """All of it, however small the share, and the sheet says so; what nobody sees is dropped."""
     items = [make_item(n, answer="NO", validator={CONTESTED: n < 3}) for n in range(20)]
     values = {"share": 0.1, "reviewers": ["Ганна"], "overlap": None, "seed": 0}
-    duty = ReviewStep._duty(values)
-    assert duty == Duty(reviewers=("Ганна",), overlap=0), "one alone sees no item twice"
-    asked = assigned(items, 0.1, duty)
-    assert all(map(reviewers_of, asked[:3]))
+    asked = assigned(items, values)
+    seen = [reviewers_of(one) for one in asked]
+    assert all(seen[:3])
+    assert max(map(len, seen)) == 1, "one alone sees no item twice"
     assert [one.reasons for one in sheet_of("be", asked[2:4]).items] == [(CONTESTED,), ()]
     left = accepted(asked, [], unreviewed=True)
     assert [item.reason for item in left] == [CONTESTED] * 3 + [""] * 17

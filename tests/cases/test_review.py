@@ -22,7 +22,6 @@ from cases.review.reviews import (
     load_adjudications,
     load_folders,
     merged,
-    read_sheets,
     save_adjudications,
     settle,
 )
@@ -37,7 +36,7 @@ from evaluators.output import unguarded
 from tests.support.figures import some
 from tests.support.hostile import HOSTILE, needs_kit
 from tests.support.judging import judges
-from tests.support.reviewing import filled_in, review, saved, sheet, sheet_item
+from tests.support.reviewing import filled_in, read_sheets, review, saved, sheet, sheet_item
 from tests.support.scripted import Scripted, make_case, make_rubric
 from tests.support.tables import tabled
 
@@ -98,11 +97,7 @@ def test_the_rules_name_verdicts_as_the_form_does(language: str) -> None:
 
 
 def test_a_sheet_is_known_by_its_items() -> None:
-    """Two equal ids or an odd name are refused; items and the text to edit make the digest."""
-    with pytest.raises(UsageError, match="item 'a' stands twice"):
-        sheet(sheet_item("a"), sheet_item("a"))
-    with pytest.raises(UsageError, match="cannot name a file"):
-        sheet(name="../up")
+    """Items and the text to edit make the digest."""
     made = {sheet(*some).digest for some in ([sheet_item("a")], [sheet_item("a", edit="x")], [])}
     assert len(made) == 3
     assert sheet(sheet_item("a")).allowed == {"a": ("YES", "NO", "UNCLEAR", "BAD_LANGUAGE")}
@@ -211,8 +206,7 @@ def test_the_twin_comes_back_as_it_was_filled_in(tmp_path: Path) -> None:
     }
     path = filled(tmp_path / "sheet.csv", rows)
     expected = [("a", "Ана Петрова", "YES", "", ""), ("b", "Іван", "BAD_LANGUAGE", "=Ці?", "so")]
-    assert rows_of(read_sheets([path])) == expected
-    assert rows_of(read_sheets([path], SHEET.allowed)) == expected
+    assert rows_of(read_sheets([path], SHEET)) == expected
 
 
 def test_form_and_twin_of_one_person_count_once(tmp_path: Path) -> None:
@@ -220,10 +214,10 @@ def test_form_and_twin_of_one_person_count_once(tmp_path: Path) -> None:
     twin = filled(tmp_path / "a.csv", {"a": {"verdict": "NO", "reviewer": "ана"}})
     form = saved(tmp_path / "a.json", "Ана", {"a": "NO", "b": "YES"})
     expected = [("a", "Ана", "NO", "", ""), ("b", "Ана", "YES", "", "")]
-    assert rows_of(read_sheets([form, twin], SHEET.allowed)) == expected
+    assert rows_of(read_sheets([form, twin], SHEET)) == expected
     other = saved(tmp_path / "b.json", "Ана", {"a": "YES"})
     with pytest.raises(UsageError, match=r"a\.csv:2: row 1: 'ана' said otherwise .*b\.json"):
-        read_sheets([other, twin])
+        read_sheets([other, twin], SHEET)
 
 
 @tabled("cells", "message")
@@ -231,7 +225,7 @@ def test_a_wrong_cell_is_named(cells: dict[str, str], message: str, tmp_path: Pa
     """By file, row and column."""
     path = filled(tmp_path / "sheet.csv", {"a": cells})
     with pytest.raises(UsageError, match=message):
-        read_sheets([path], SHEET.allowed)
+        read_sheets([path], SHEET)
 
 
 @tabled("form", "message")
@@ -244,16 +238,16 @@ def test_a_broken_export_is_refused(form: object, message: str, tmp_path: Path) 
     path = tmp_path / "x.json"
     path.write_text(form if isinstance(form, str) else json.dumps(form), encoding="utf-8")
     with pytest.raises(UsageError, match=re.escape(message)):
-        read_sheets([path])
+        read_sheets([path], SHEET)
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     """Another suffix, and a table that lacks a column."""
     with pytest.raises(UsageError, match=r"ends in \.json"):
-        read_sheets([tmp_path / "x.xlsx"])
+        read_sheets([tmp_path / "x.xlsx"], SHEET)
     (tmp_path / "x.csv").write_text("item,verdict\na,YES\n", encoding="utf-8")
     with pytest.raises(UsageError, match=r"x\.csv:1: no column 'edited'"):
-        read_sheets([tmp_path / "x.csv"])
+        read_sheets([tmp_path / "x.csv"], SHEET)
 
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=30)
@@ -277,7 +271,8 @@ def test_both_ways_back_say_the_same(
         for item, verdict in given.items()
     }
     form = saved(folder / "x.json", "A", given, plain)
-    assert rows_of(read_sheets([form])) == rows_of(read_sheets([filled(folder / "x.csv", rows)]))
+    twin = filled(folder / "x.csv", rows)
+    assert rows_of(read_sheets([form], SHEET)) == rows_of(read_sheets([twin], SHEET))
 
 
 NAMES = ("Ана", "Boris", "Csilla")
@@ -374,13 +369,13 @@ def test_the_overlap_is_drawn_from_every_group_in_proportion() -> None:
     """A fifth of forty items: eight are seen by two, six news and two others; or all there are."""
     assert sheets.draw(GROUPS, 99, 0) == set(GROUPS)
     assert sheets.draw({}, 3, 0) == set()
-    given = sheets.assign(GROUPS, sheets.Duty(reviewers=NAMES))
+    given = sheets.assign(GROUPS, NAMES, 0.2)
     times = {item: sum(item in some for some in given.values()) for item in GROUPS}
     shared = [item for item, count in times.items() if count == 2]
     assert sorted(GROUPS[item] for item in shared) == ["encyclopaedia"] * 2 + ["news"] * 6
     assert set(times.values()) == {1, 2}
-    assert given == sheets.assign(GROUPS, sheets.Duty(reviewers=NAMES))
-    assert given != sheets.assign(GROUPS, sheets.Duty(reviewers=NAMES, seed=1))
+    assert given == sheets.assign(GROUPS, NAMES, 0.2)
+    assert given != sheets.assign(GROUPS, NAMES, 0.2, 1)
 
 
 @given(
@@ -393,7 +388,7 @@ def test_items_are_shared_out_evenly(size: int, people: int, overlap: float, see
     """Whatever the numbers are."""
     groups = {f"q{n}": str(n % 3) for n in range(size)}
     names = tuple("abcde"[:people])
-    given = sheets.assign(groups, sheets.Duty(reviewers=names, overlap=overlap, seed=seed))
+    given = sheets.assign(groups, names, overlap, seed)
     loads = [len(items) for items in given.values()]
     assert max(loads) - min(loads) <= 1
     assert sum(loads) == size + round(overlap * size)
@@ -404,7 +399,7 @@ def test_items_are_shared_out_evenly(size: int, people: int, overlap: float, see
 def test_a_duty_that_nobody_could_do_is_refused(values: dict[str, object], message: str) -> None:
     """In one line."""
     with pytest.raises(UsageError, match=message):
-        sheets.Duty(**values)  # type: ignore[arg-type]
+        sheets.assign({}, **{"overlap": 0.2, **values})  # type: ignore[arg-type]
 
 
 CASE = make_case()

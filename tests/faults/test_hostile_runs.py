@@ -16,7 +16,7 @@ import pytest
 from cases.check.item_checks import LOOKED_AT, read_subject
 from cases.config import load_dataset, load_gates
 from cases.loading import load_cases
-from cases.review.reviews import load_adjudications, load_issued, read_sheets
+from cases.review.reviews import check_rows, load_adjudications, load_issued, read_rows
 from cases.review.sheet import load_criteria
 from cases.tables import MAX_BYTES, MAX_YAML_BYTES, read_table
 from evaluators.core import Ask, Case, UsageError, Verdict
@@ -205,6 +205,7 @@ def every_case(path: Path) -> object:
 
 
 OWN = Path(__file__).with_name("files")
+ASKED = {"a": ("YES", "NO")}
 FILES: Mapping[str, tuple[Path, Load]] = {
     "gates.yaml": (OWN, load_gates),
     "criteria.yaml": (OWN, load_criteria),
@@ -212,8 +213,8 @@ FILES: Mapping[str, tuple[Path, Load]] = {
     "ratings.jsonl": (OWN, load_ratings),
     "adjudications.yaml": (OWN, load_adjudications),
     "sheet.json": (OWN, load_issued),
-    "review.csv": (OWN, lambda path: read_sheets([path])),
-    "review.json": (OWN, lambda path: read_sheets([path])),
+    "review.csv": (OWN, lambda path: check_rows(read_rows([path]), ASKED)),
+    "review.json": (OWN, lambda path: check_rows(read_rows([path]), ASKED)),
     "answer.en.yaml": (HERE / "smoke", load_prompt),
     "simpleqa.en.yaml": (HERE.parent / "evaluators" / "rubrics", load_rubric),
     "dataset.yaml": (HERE / "smoke", load_dataset),

@@ -10,7 +10,6 @@ pytest.importorskip("playwright.sync_api")
 
 from playwright.sync_api import Page, expect
 
-from cases.review.reviews import read_sheets
 from cases.review.sheet import SheetItem, write_sheet
 from reports.__main__ import main
 from reports.review.ratings import load_ratings
@@ -19,7 +18,7 @@ from tests.support.figures import some
 from tests.support.fixtures import Captured
 from tests.support.hostile import HOSTILE
 from tests.support.made_runs import answered, run_of, written
-from tests.support.reviewing import sheet, sheet_item
+from tests.support.reviewing import read_sheets, sheet, sheet_item
 from tests.support.tables import kept
 
 __all__ = ["browser"]
@@ -97,13 +96,14 @@ def test_verdicts_by_the_keyboard_come_back_as_reviews(tab: Tab, tmp_path: Path)
     press(tab, "n", "c")
     expect(page.locator("#progress")).to_have_text(f"Праверана: 3 з {len(items())}")
     file = save(page, tmp_path / "sheet.json")
-    found = [(r.item, r.verdict, r.edited, r.comment) for r in read_sheets([file])]
+    reviews = read_sheets([file], sheet(*items()))
+    found = [(r.item, r.verdict, r.edited, r.comment) for r in reviews]
     assert found == [
         ("a", "YES", "Ці a? (y)", "n = не"),
         ("b", "NO", "", ""),
         ("c", "CORRECT", "", ""),
     ]
-    assert read_sheets([file], sheet(*items()).allowed)[0].reviewer == "Ана Петрова"
+    assert reviews[0].reviewer == "Ана Петрова"
     expect(page.locator("#status")).to_have_text("Файл захаваны. Адпраўце яго назад.")
 
 

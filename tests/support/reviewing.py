@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cases.review.reviews import Review, load_adjudications
+from cases.review.reviews import Review, check_rows, load_adjudications, read_rows
 from cases.review.sheet import Sheet, SheetItem, verdict_question
 from evaluators.judges.ensemble import Adjudication
 from reports.__main__ import main
@@ -53,6 +53,11 @@ def sheet(*items: SheetItem, name: str = "sheet", reviewer: str = "") -> Sheet:
 
 def review(item: str, reviewer: str, verdict: str, edited: str = "", comment: str = "") -> Review:
     return Review(item=item, reviewer=reviewer, verdict=verdict, edited=edited, comment=comment)
+
+
+def read_sheets(paths: Iterable[Path], asked: Sheet) -> tuple[Review, ...]:
+    """Return what came back of a sheet."""
+    return check_rows(read_rows(paths), asked.allowed)
 
 
 def saved(
