@@ -161,7 +161,7 @@ def _accept_ratings(
         *(f"refused: {line}" for line in refused),
         *(f"comment without a rating: {line}" for line in unrated),
     ]
-    table = ratings.table_of(ratings.summaries(found), padded=True) if found else []
+    table = ratings.table_of(found, padded=True) if found else []
     said = "ratings by criteria change no grade and no gate"
     say(sys.stdout, *map(clean.line, lines), *table, said, *map(str, paths))
     return INCONCLUSIVE if refused else 0

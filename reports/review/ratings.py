@@ -114,81 +114,52 @@ def merged_ratings(old: Iterable[Rating], new: Iterable[Rating]) -> tuple[list[R
     return list(found.values()), refused
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CriterionSummary:
-    """The ratings by one criterion, of one slice or of all (``WHOLE``)."""
+def table_of(ratings: Iterable[Rating], *, padded: bool = False) -> list[str]:
+    """Return the lines of a Markdown table, ``padded`` for a terminal.
 
-    part: str
-    first: Rating
-    answers: int
-    raters: int
-    mean: Estimate
-    """Of all ratings; the interval counts answers to one item together."""
-    counts: tuple[int, ...]
-    """How often each point of the scale was given."""
-    alpha: Estimate
-    """Krippendorff's for numbers, over answers with two ratings or more."""
-    kappa: Estimate | None
-    """Cohen's with quadratic weights; None unless there are two raters."""
-
-
-def summaries(ratings: Iterable[Rating]) -> list[CriterionSummary]:
-    """Return the figures of each criterion: of all answers, then of each slice if several."""
-    by_criterion: dict[tuple[object, ...], dict[str, list[Rating]]] = defaultdict(dict)
+    Each criterion has a row of all answers, if they are of several slices, then one of each slice.
+    """
+    show = clean.line if padded else clean.prose
+    by_criterion: dict[tuple[str, str, int, int], dict[str, list[Rating]]] = defaultdict(dict)
     for one in ratings:
         parts = by_criterion[one.criterion, one.question, one.lowest, one.highest]
         for part in (WHOLE, one.part):
             parts.setdefault(part, []).append(one)
-    found = []
-    for parts in by_criterion.values():
-        names = sorted(parts.keys() - {WHOLE})
-        names = [WHOLE, *names] if len(names) > 1 else names
-        found += [_summary(name, parts[name]) for name in names]
-    return found
+    rows = []
+    for (name, _, lowest, highest), parts in by_criterion.items():
+        slices = sorted(parts.keys() - {WHOLE})
+        for part in [WHOLE, *slices] if len(slices) > 1 else slices:
+            scale = f"{lowest}-{highest}"
+            rows.append((show(name), show(part), scale, *_figures(parts[part])))
+    return markdown_table(_HEADER, rows, padded=padded)
 
 
-def _summary(part: str, ratings: Sequence[Rating]) -> CriterionSummary:
+def _figures(ratings: Sequence[Rating]) -> tuple[str, ...]:
+    """Return the figures of ratings by one criterion, in the order of the table's columns.
+
+    The mean's interval counts answers to one item together. Alpha is Krippendorff's for numbers,
+    over answers with two ratings or more; kappa is Cohen's with quadratic weights.
+    """
     given: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     cells: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    first, scores = ratings[0], [one.rating for one in ratings]
+    lowest, scores = ratings[0].lowest, [one.rating for one in ratings]
     for one in ratings:
         given[one.item, one.digest][one.rater.casefold()] = str(one.rating)
-        cells[one.item].append((0, one.rating - first.lowest))
+        cells[one.item].append((0, one.rating - lowest))
     clusters = [item for item, _ in given]
     raters = sorted({name for said in given.values() for name in said})
     rows = [[said.get(name, "") for name in raters] for said in given.values()]
-    points = range(first.lowest, first.highest + 1)
+    points = range(lowest, ratings[0].highest + 1)
     patterns, items = count_patterns(cells.values(), (1, len(points)))
     table = CountTable(counts=patterns, golds=("",), outcomes=tuple(map(str, points)))
     interval = mean_interval(mean_rating, table, items)
-    return CriterionSummary(
-        part=part,
-        first=first,
-        answers=len(given),
-        raters=len(raters),
-        mean=Estimate.of(sum(scores) / len(scores), interval, len(scores)),
-        counts=tuple(scores.count(point) for point in points),
-        alpha=krippendorff_alpha([list(said.values()) for said in given.values()], clusters),
-        kappa=kappas(raters, rows, clusters)[0].kappa if len(raters) == 2 else None,
+    return (
+        *(str(len(some)) for some in (given, scores, raters)),
+        Estimate.of(sum(scores) / len(scores), interval, len(scores)).text(),
+        " ".join(str(scores.count(point)) for point in points),
+        krippendorff_alpha([list(said.values()) for said in given.values()], clusters).text(),
+        kappas(raters, rows, clusters)[0].kappa.text() if len(raters) == 2 else "-",
     )
-
-
-def table_of(found: Iterable[CriterionSummary], *, padded: bool = False) -> list[str]:
-    """Return the lines of the Markdown table of these figures; ``padded`` for a terminal."""
-    show = clean.line if padded else clean.prose
-    rows = [
-        (
-            *(show(one.first.criterion), show(one.part)),
-            f"{one.first.lowest}-{one.first.highest}",
-            *(str(number) for number in (one.answers, one.mean.n, one.raters)),
-            one.mean.text(),
-            " ".join(map(str, one.counts)),
-            one.alpha.text(),
-            one.kappa.text() if one.kappa else "-",
-        )
-        for one in found
-    ]
-    return markdown_table(_HEADER, rows, padded=padded)
 
 
 def save_ratings(ratings: Sequence[Rating], path: Path) -> tuple[Path, ...]:
@@ -196,9 +167,8 @@ def save_ratings(ratings: Sequence[Rating], path: Path) -> tuple[Path, ...]:
     if path.suffix != ".jsonl":
         what = "ratings are written as JSON lines; name a file that ends in .jsonl"
         raise UsageError(f"{path}: {what}")
-    found = summaries(ratings)
-    lines = [*table_of(found), ""]
-    for name, question in {one.first.criterion: one.first.question for one in found}.items():
+    lines = [*table_of(ratings), ""]
+    for name, question in {one.criterion: one.question for one in ratings}.items():
         text = clean.prose(question.replace("\n", " · "), _QUESTION)
         lines.append(f"- {clean.prose(name)}: {text}")
     texts = {
