@@ -106,43 +106,46 @@ def _accept(options: argparse.Namespace) -> int:
     if rated and verdicts and options.to:
         what = "verdicts and ratings by criteria go into two files; accept the two apart"
         raise UsageError(f"--to {options.to}: {what}")
-    code = (
-        _accept_ratings(rated, items, options.to or sheet.with_name(ratings.FILE)) if rated else 0
-    )
+    code = 0
+    if rated:
+        code = _accept_ratings(rated, items, options.to or sheet.with_name(ratings.FILE))
     if verdicts or not rated:
-        path = options.to or Path(FILE)
-        old = files.load_adjudications(path) if path.exists() else {}
-        found, lines, is_open = _taken(verdicts, items, old, options.min_reviewers)
-        files.save_adjudications(found, path)
-        counts = f"{plural(len(found) - len(old), 'new verdict')}, {len(found)} in {path}"
-        # names and ids come from files others filled in
-        say(sys.stdout, *map(clean.line, (*_agreement_lines(verdicts), counts, *lines)))
+        lines, is_open = _take(verdicts, items, options.to or Path(FILE), options.min_reviewers)
+        say(sys.stdout, *map(clean.line, lines))  # names and ids come from files others filled in
         code = max(code, INCONCLUSIVE if is_open else 0)
     return code
 
 
-def _taken(
+def _known(file: Path) -> Adjudications:
+    return files.load_adjudications(file) if file.exists() else {}
+
+
+def _take(
     reviews: Sequence[files.Review],
     items: Mapping[str, files.IssuedItem],
-    old: Adjudications,
+    file: Path,
     least: int | None,
     gates: Sequence[AuditedGate] = (),
-) -> tuple[Adjudications, list[str], bool]:
-    """Return all verdicts, lines about those not taken, and whether some need another person."""
-    today = datetime.now(UTC).date().isoformat()
+) -> tuple[list[str], bool]:
+    """Put agreed verdicts into a file; return lines that say so, and whether some are open."""
+    old, today = _known(file), datetime.now(UTC).date().isoformat()
     accepted, said = human.accept(reviews, today, items, least)
-    drawn = [one for gate in gates for one in gate.audit.pairs if one.drawn]
-    sides = ((side, one) for one in drawn for side in (one.pair.old, one.pair.new))
-    pairs = {answer_digest(side, side.answer or ""): one for side, one in sides}
+    pairs = (one for gate in gates for one in gate.audit.pairs if one.drawn)
+    drawn = {answer_digest(side, side.answer or ""): one for one in pairs for side in one.pair}
     for place, one in enumerate(accepted):  # a pair that a gate drew keeps how
-        if asked := pairs.get(one.digest):
+        if asked := drawn.get(one.digest):
             how: Any = {"picked": asked.plan.why, "pair": asked.key}
             accepted[place] = replace(one, **how, probability=asked.plan.probability)
     said |= {human.OVERRULED: []} if gates else {}  # there the judge only says where to look
     found, refused = files.merged(old, accepted)
-    lines = [f"{what}: {line}" for what, some in said.items() for line in some]
-    is_open = bool(said[human.CONFLICTING] or said[human.WAITING] or refused)
-    return found, [*lines, *(f"refused: {line}" for line in refused)], is_open
+    files.save_adjudications(found, file)
+    lines = [
+        *_agreement_lines(reviews),
+        f"{plural(len(found) - len(old), 'new verdict')}, {len(found)} in {file}",
+        *(f"{what}: {line}" for what, some in said.items() for line in some),
+        *(f"refused: {line}" for line in refused),
+    ]
+    return lines, bool(said[human.CONFLICTING] or said[human.WAITING] or refused)
 
 
 def _accept_ratings(
@@ -171,16 +174,15 @@ def _until_decided(options: argparse.Namespace) -> int:
     """Accept verdicts, say how the gates stand, write the next form; return 0, 1 or 6."""
     run, file = options.paths[0], options.adjudications or Path(FILE)
     report, folder = load_report(run), options.to or runs.home(run)
-    people: Adjudications = files.load_adjudications(file) if file.exists() else {}
     baseline = runs.read_baseline(options.baseline, [report])
     anchor = runs.read_baseline(options.anchor, [report], "anchor")
     if not (earlier := [one for one in (baseline, anchor) if one]):
         raise UsageError(f"{run}: people compare it with a baseline; say which with --baseline=OLD")
     plan = load_plan(file)
 
-    def audits() -> Sequence[AuditedGate]:
-        known = (replace(one, people=people, plan=plan) for one in earlier)
-        return list(audits_of(report, *known))
+    def audits() -> list[AuditedGate]:
+        people = _known(file)
+        return [*audits_of(report, *(replace(one, people=people, plan=plan) for one in earlier))]
 
     if not (gates := audits()):
         how = "declare `drop: {max: 0.05, evidence: audited}`"
@@ -193,9 +195,7 @@ def _until_decided(options: argparse.Namespace) -> int:
     if options.accept:
         items, reviews = files.read_issued(options.sheet or folder / files.ISSUED, options.accept)
         # One reviewer is enough unless more are asked for: nobody sees which answer is whose.
-        people, lines, _ = _taken(reviews, items, people, options.min_reviewers or 1, gates)
-        said = [f"{plural(len(people), 'verdict')} in {file}", *_agreement_lines(reviews), *lines]
-        files.save_adjudications(people, file)
+        said, _ = _take(reviews, items, file, options.min_reviewers or 1, gates)
         gates = audits()
     results = [gate.result() for gate in gates]
     said += (f"{one.state} {one.slice}, {one.name} {one.bar}: {one.reason}" for one in results)
@@ -214,14 +214,14 @@ def _next_form(
     for gate in gates:
         slices = {one.slice_.name: one.slice_ for one in gate.sides}
         for one in gate.next_pairs[: options.pairs]:
-            pair = {human.pick_id(one.pair.old): (one.pair.old, one.old)}
-            pair[human.pick_id(one.pair.new)] = one.pair.new, one.new
-            for id_ in sorted(pair, key=lambda id_: id_.rpartition("@")[2]):
-                record, known = pair[id_]
-                if known is None and id_ not in picks:
-                    part = slices[f"{record.dataset}:{record.language}"]
-                    how: Any = {"reasons": (), "pair": one.key}
-                    picks[id_] = human.Pick(id=id_, record=record, part=part, **how)
+            sides = zip(one.pair, (one.old, one.new), strict=True)
+            unread = [record for record, known in sides if known is None]
+            for record in sorted(
+                unread, key=lambda record: answer_digest(record, record.answer or "")
+            ):
+                part = slices[f"{record.dataset}:{record.language}"]
+                pick = human.Pick(record=record, part=part, pair=one.key)
+                picks.setdefault(pick.id, pick)
     (run,) = options.paths
     if picks:
         paths = human.issue_picks(folder, list(picks.values()), runs.transcripts_of(run))
@@ -235,15 +235,13 @@ def _next_form(
 
 def _agreement_lines(reviews: Sequence[files.Review]) -> Iterator[str]:
     (found,) = files.agreement(reviews)
-    raw, alpha, *kappas = (
-        one.text("{value} [{low}, {high}] (n={n})", "{value} [interval undefined] (n={n})")
-        for one in (found.raw, found.alpha, *(pair.kappa for pair in found.pairs))
-    )
+    forms = "{value} [{low}, {high}] (n={n})", "{value} [interval undefined] (n={n})"
     if found.items:
+        raw, alpha = found.raw.text(*forms), found.alpha.text(*forms)
         seen = f"{plural(found.items, 'answer')} seen by more than one"
         yield f"{seen}: agreement {raw}, alpha {alpha}"
-    for pair, kappa in zip(found.pairs, kappas, strict=True):
-        yield f"  {pair.first} and {pair.second}: kappa {kappa}"
+    for pair in found.pairs:
+        yield f"  {pair.first} and {pair.second}: kappa {pair.kappa.text(*forms)}"
 
 
 def _export(options: argparse.Namespace) -> int:

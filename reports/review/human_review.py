@@ -34,8 +34,6 @@ _COMMENT = 300  # characters of a question or an answer in a comment
 class Pick:
     """An answer that a person should judge."""
 
-    id: str
-    """The item, ``@``, and the digest of this answer to it."""
     record: Record
     part: Slice
     reasons: tuple[str, ...] = ()
@@ -48,7 +46,13 @@ class Pick:
     @property
     def digest(self) -> str:
         """The digest of the answer (``answer_digest``)."""
-        return self.id.rpartition("@")[2]
+        return answer_digest(self.record, self.record.answer or "")
+
+    @property
+    def id(self) -> str:
+        """The item, ``@``, and the digest of this answer to it."""
+        one = self.record
+        return f"{one.dataset}-{one.language}-{one.id}@{self.digest}"
 
     @property
     def upgrades(self) -> tuple[str, ...]:
@@ -60,12 +64,6 @@ class Pick:
             for verdict in verdicts
             if part.kind.passes(self.record, verdict, part.passing, part.pass_bar)
         )
-
-
-def pick_id(record: Record) -> str:
-    """Return the id of a record's answer on sheets."""
-    name = f"{record.dataset}-{record.language}-{record.id}"
-    return f"{name}@{answer_digest(record, record.answer or '')}"
 
 
 def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...]:
@@ -103,7 +101,7 @@ def _answers(report: Report) -> Iterator[Pick]:
         part = slices[f"{record.dataset}:{record.language}"]
         # A masked answer cannot be told from another masked one.
         if part.kind.choices and record.answer is not None and clean.MASK not in record.answer:
-            yield Pick(id=pick_id(record), record=record, part=part)
+            yield Pick(record=record, part=part)
 
 
 def _reasons(record: Record, part: Slice, judge: str, *, flipped: bool) -> Iterator[str]:
@@ -174,18 +172,16 @@ def sheet_item(one: Pick, questions: tuple[Question, ...], rubric: str = "") -> 
 
 def rubric_texts(picks: Sequence[Pick], transcripts: Source | None) -> dict[str, str]:
     """Return what judges were told, by rubric version: a file still of it, or what was sent."""
-    records = [one.record for one in picks[:_SEARCHED]]
-    calls = calls_of(transcripts, keys_of(records)).values() if transcripts else ()
+    keys = keys_of(one.record for one in picks[:_SEARCHED])
+    calls = calls_of(transcripts, keys).values() if transcripts else ()
     asked = [call.request for call in calls if call.request and call.request.messages]
-    sent = {one.version: one.messages[0].content for one in asked}
+    found = {one.version: one.messages[0].content for one in asked}
     versions = {one.part.rubric.version for one in picks if one.part.rubric}
-    known = {version: sent[version] for version in versions if sent.get(version)}
-    for version in versions:
-        path = RUBRICS / f"{version.partition('@')[0]}.yaml"
-        if path.parent == RUBRICS and path.is_file():
+    for path in RUBRICS.glob("*.yaml"):
+        if any(version.startswith(f"{path.stem}@") for version in versions):
             rubric = load_rubric(path)
-            known |= {version: rubric.system or rubric.user} if rubric.version == version else {}
-    return known
+            found[rubric.version] = rubric.system or rubric.user
+    return {version: found[version] for version in versions if found.get(version)}
 
 
 OVERRULED, WAITING = "overrules the judge", "waits for another reviewer"

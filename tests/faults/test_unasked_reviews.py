@@ -111,7 +111,7 @@ def test_what_would_let_a_miss_pass_is_known_of_every_kind(
     """A grade, a rating from the pass bar on, the reading that the gold has."""
     part = graded_slice(kind=kind_of(kind), pass_bar=6, thresholds=())
     record = make_record(0, answer="x", outcome="failed", **fields)
-    issue_picks(tmp_path, [Pick(id="a", record=record, part=part, reasons=())])
+    issue_picks(tmp_path, [Pick(record=record, part=part)])
     (item,) = json.loads((tmp_path / "sheet.json").read_text("utf-8"))["items"].values()
     assert (item["upgrades"], item["judged"]) == (expected, record.result)
 
