@@ -260,11 +260,6 @@ class Verdict:
         """The grade, or the rating in digits; empty if there is neither."""
         return self.grade or "" if self.rating is None else str(self.rating)
 
-    @classmethod
-    def of(cls, label: str) -> "Verdict":
-        """Return the verdict with this label."""
-        return cls(rating=int(label)) if label.isdigit() else cls(grade=label)
-
 
 class JudgeError(QAError):
     """The judge gave no verdict."""

@@ -173,6 +173,11 @@ FILE = "adjudications.yaml"
 UNFIT = "adjudication"
 
 
+def verdict_of(label: str) -> core.Verdict:
+    """Return the verdict with this label: a rating if it is digits."""
+    return core.Verdict(rating=int(label)) if label.isdigit() else core.Verdict(grade=label)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjudication:
     """What a person decided about one answer to one item."""
@@ -200,7 +205,7 @@ class Adjudication:
         """The verdict; its reason is who decided, when and why, in one line."""
         who = ", ".join(filter(None, (self.name, self.date)))
         said = f"adjudicated by {': '.join(filter(None, (who, self.reason)))}"
-        return replace(core.Verdict.of(self.label), reason=said, adjudicated_by=self.name)
+        return replace(verdict_of(self.label), reason=said, adjudicated_by=self.name)
 
 
 Adjudications = Mapping[str, Adjudication]

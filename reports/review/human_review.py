@@ -10,8 +10,8 @@ from typing import Any
 from cases.dataset import Slice
 from cases.review.reviews import ABOUT, IssuedItem, Review, issue, settle
 from cases.review.sheet import UNCLEAR, Question, Sheet, SheetItem, draw, verdict_question
-from evaluators.core import NO, UNANSWERED, YES, Verdict, parse_judges
-from evaluators.judges.ensemble import Adjudication, Adjudications, answer_digest
+from evaluators.core import NO, UNANSWERED, YES, parse_judges
+from evaluators.judges.ensemble import Adjudication, Adjudications, answer_digest, verdict_of
 from evaluators.judges.factory import RUBRICS
 from evaluators.output import plural
 from evaluators.rubric import load_rubric
@@ -58,7 +58,7 @@ class Pick:
     def upgrades(self) -> tuple[str, ...]:
         """The verdicts that would make it pass; none unless the judge failed it."""
         part, choices = self.part, verdict_question(self.part.kind.choices).values
-        verdicts = map(Verdict.of, choices if self.record.outcome == "failed" else ())
+        verdicts = map(verdict_of, choices if self.record.outcome == "failed" else ())
         return tuple(
             verdict.label
             for verdict in verdicts
