@@ -7,7 +7,7 @@ open. Hidden characters are written out, never dropped: odd text should look as 
 import re
 from collections.abc import Mapping
 from dataclasses import is_dataclass, replace
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from evaluators.output import guarded
 from evaluators.text import flat, no_command
@@ -39,24 +39,21 @@ def mask(text: str) -> str:
 
 def masked(value: T) -> T:
     """Return a value with every text in it masked, at any depth; itself where nothing is."""
-    return cast("T", _masked(value))
-
-
-def _masked(value: object) -> object:
-    if isinstance(value, str):
-        return mask(value) if type(value) is str else value  # a Kind is no user's text
-    if isinstance(value, Mapping):
-        parts: object = {_masked(key): _masked(part) for key, part in value.items()}
-    elif type(value) in (list, tuple):
-        parts = type(value)(map(_masked, cast("list[object]", value)))  # type: ignore[call-arg]
-    elif is_dataclass(value) and not isinstance(value, type):
-        fields = flat(value)
-        found = {name: _masked(part) for name, part in fields.items()}
-        changed = {name: part for name, part in found.items() if part is not fields[name]}
-        return replace(value, **changed) if changed else value
+    given: Any = value
+    if type(given) is str:  # a Kind is no user's text
+        safe: Any = mask(given)
+    elif isinstance(given, Mapping):
+        safe = {masked(key): masked(part) for key, part in given.items()}
+    elif type(given) in (list, tuple):
+        safe = type(given)(map(masked, given))
+    elif is_dataclass(given) and not isinstance(given, type):
+        parts = flat(given)
+        found = {name: masked(part) for name, part in parts.items()}
+        changed = {name: part for name, part in found.items() if part is not parts[name]}
+        safe = replace(given, **changed) if changed else given
     else:
         return value
-    return value if parts == value else parts
+    return value if safe == given else cast("T", safe)
 
 
 def visible(text: str) -> str:

@@ -11,7 +11,7 @@ from cases.dataset import PlannedItem
 from evaluators.core import ItemView, Outcome, State, Verdict, Vote
 from evaluators.kinds import DatasetName, LanguageName, MetricName
 from evaluators.output import plural
-from evaluators.text import may_hold_key
+from evaluators.text import flat, may_hold_key
 from reports.run.clean import masked
 
 
@@ -153,23 +153,15 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
     return None if None in known else sum(cost for cost in known if cost is not None)
 
 
-_OF_CASE = (
-    *("id", "row", "dataset", "language", "question", "context", "expected"),
-    *("label", "digest", "metadata"),
-)
-_OF_VERDICT = ("grade", "rating", "reason", "votes", "adjudicated_by", "parts")
-_OF_OUTCOME = ("answer", "model", "judge", "measures", "calls")
-
-
 def make_record(item: PlannedItem, outcome: Outcome) -> Record:
     """Return the record of a planned item that ended in this outcome."""
     verdict, usage, own = outcome.verdict or Verdict(), outcome.usage, outcome.answering
     counted = own.input_tokens or own.output_tokens  # if no server counts, no cost is known either
     scores = item.slice.rubric.scores if item.slice.rubric else {}
-    parts = (item.case, _OF_CASE), (verdict, _OF_VERDICT), (outcome, _OF_OUTCOME)
-    shared: Any = {name: getattr(part, name) for part, names in parts for name in names}
+    known = {**flat(item.case), **flat(verdict), **flat(outcome), "key": item.key}
+    shared: Any = {name: known[name] for name in COLUMNS if name in known}
     record = Record(
-        key=item.key,
+        expected=item.case.expected,
         repeat=item.repeat,
         outcome=outcome.state,
         score=scores.get(verdict.grade) if verdict.grade else None,
