@@ -33,6 +33,7 @@ _PAGE = 16_000_000  # characters that all answers together may take, so that the
 _PROMPT = 40_000  # characters of one prompt or reply
 _SHOWN = 600  # characters of a text in a table above the list of items
 _MOST = 100  # rows of a list above the list of items
+Filters = Mapping[str, Callable[..., object]]
 
 
 def render(report: Report, transcripts: Source | None = None) -> str:
@@ -69,27 +70,36 @@ def prepare() -> None:
 
 @cache
 def _environment() -> Environment:
-    def shown(value: object) -> object:  # the template's own markup passes
-        text = isinstance(value, str) and not isinstance(value, Markup)
-        return clean.visible(str(value)) if text else value
+    return environment("page", clean.visible, _FILTERS)
 
-    environment = Environment(
-        loader=PackageLoader("reports.render", "page"),
+
+def environment(folder: str, shown: Callable[[str], str], filters: Filters) -> Environment:
+    """Return what fills the templates of a folder; ``shown`` makes any text safe but our markup."""
+
+    def safe(value: object) -> object:  # the template's own markup passes
+        return shown(value) if isinstance(value, str) and type(value) is not Markup else value
+
+    made = Environment(
+        loader=PackageLoader("reports.render", folder),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=shown,
+        finalize=safe,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(_FILTERS)
-    return environment
+    made.filters.update({**_SHARED, **filters})
+    return made
 
 
-_FILTERS: Mapping[str, Callable[..., object]] = {
-    "bounds": lambda gate: words.bounds(gate, views.shown_as(gate)),
+_SHARED: Filters = {
     "count": "{:,}".format,
+    "plural": plural,
+    "short": lambda path: PurePath(path.removesuffix("/run.json")).name or path,
+}
+_FILTERS: Filters = {
+    "bounds": lambda gate: words.bounds(gate, views.shown_as(gate)),
     "cut": lambda text: clean.cut(clean.visible(text or ""), _SHOWN),
-    "grade": lambda one: mark(one.grade, one.rating),
+    "grade": words.mark,
     "interval": partial(words.interval, shown=views.fixed),
     "figure": lambda gate: views.shown_as(gate)(gate.estimate.value),
     "span": lambda gate: words.interval(gate.estimate, views.shown_as(gate)),
@@ -97,8 +107,6 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "link": lambda key: f"#item-{quote(clean.visible(key), safe='')}",
     "number": views.fixed,
     "outlook": views.outlook,
-    "plural": plural,
-    "short": lambda path: PurePath(path.removesuffix("/run.json")).name or path,
     "share": lambda part, whole: f" ({100 * part / whole:.0f} %)" if whole else "",
     "signed": partial(words.signed, shown=views.fixed),
     "words": lambda name: name.replace("_", " "),
@@ -145,7 +153,7 @@ def block(report: Report, records: Iterable[Record], limit: int) -> str:
     for record in records:
         change = changes.get(record.key)
         coded = (
-            *(record.dataset, record.language, record.outcome, mark(record.grade, record.rating)),
+            *(record.dataset, record.language, record.outcome, words.mark(record)),
             change.flip if change else "same" if compared else "",
             *(record.error_kind, record.model, record.judge),
             *(record.label or "", record.adjudicated_by),
@@ -161,11 +169,6 @@ def inert(data: object) -> str:
     """Return data as JSON in which no character means anything to HTML."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return re.sub("[<>&]", lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def mark(grade: str | None, rating: int | None) -> str:
-    """Return what the page shows and filters by: a grade, a rating, or ``not graded``."""
-    return f"rating {rating}" if rating is not None else grade or "not graded"
 
 
 def _rest(record: Record, change: Change | None, show: Show) -> Iterable[object]:
@@ -184,7 +187,7 @@ def _rest(record: Record, change: Change | None, show: Show) -> Iterable[object]
         yield None
     else:
         answer = None if change.answer is None else show(change.answer)
-        yield [answer, show(mark(change.grade, change.rating)), show(change.reason)]
+        yield [answer, show(words.mark(change)), show(change.reason)]
 
 
 def _finite(number: float | None) -> float | None:

@@ -10,7 +10,6 @@ from evaluators.output import plural
 from evaluators.runtime.budget import part_of_cost
 from evaluators.statistics.intervals import UNDEFINED, Estimate, number
 from evaluators.statistics.metrics import DROP, RISE, USAGE, floor_ends, headlines
-from reports.run import clean
 from reports.run.baseline import named_model
 from reports.run.evidence import Change, UsageShift
 from reports.run.record import Record
@@ -107,9 +106,9 @@ def ungraded(report: Report) -> list[tuple[str, str, int]]:
     return [(*pair, count) for pair, count in sorted(kinds.items(), key=lambda e: (-e[1], e[0]))]
 
 
-def mark(grade: str | None, rating: int | None) -> str:
-    """Return a grade, or ``rating 7``."""
-    return clean.prose(grade or "no grade") if rating is None else f"rating {rating}"
+def mark(one: Record | Change, without: str = "not graded") -> str:
+    """Return a grade, ``rating 7``, or what to say ``without`` either."""
+    return f"rating {one.rating}" if one.rating is not None else one.grade or without
 
 
 def urgent(report: Report) -> list[Record]:
