@@ -138,7 +138,7 @@ def test_figures_have_words() -> None:
     changes = tuple(Change(key=one.key, flip="broke", rating=7 + n) for n, one in enumerate(new))
     made = report(tuple(new), comparison=Comparison(model="m", judge="j", changes=changes))
     assert [record.rating for record, _ in words.broke(made)] == [2, 4, 5]
-    assert [words.mark(None, 7), words.mark(None, None)] == ["rating 7", "no grade"]
+    assert [words.mark(new[0]), words.mark(make_record(1))] == ["rating 5", "not graded"]
 
 
 def regressed() -> Report:
