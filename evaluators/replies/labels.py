@@ -8,14 +8,15 @@ so a label inside a word, a negation or a sentence is never read.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from string import ascii_uppercase
+from typing import cast
 
 from evaluators.core import GRADES, UsageError
-from evaluators.reading import Map, load_yaml
+from evaluators.reading import load_yaml
 from evaluators.text import without_invisible
 
 LABELS_FILE = Path(__file__).with_name("labels.yaml")
@@ -79,54 +80,43 @@ def folded(entry: str) -> str:
 
 
 @cache
-def lexicon(labels: tuple[str, ...] = GRADES, path: Path = LABELS_FILE) -> Lexicon:
+def lexicon(labels: tuple[str, ...] = GRADES) -> Lexicon:
     """Return the words of all languages, for verdicts with these labels.
 
     A label is read by its own words and by its letter, A for the first; the three grades by their
-    words in every language too. Raises UsageError for a wrong file, or a word with two meanings.
+    words in every language too. Raises UsageError for a word with two meanings.
     """
-    data = load_yaml(path)
-    if not isinstance(data, Map) or not {"letters", "hints"} <= data.keys():
-        raise UsageError(f"{path}:1: want a mapping with 'letters', 'hints' and one key a language")
-    languages = [data[key] for key in data if key not in ("letters", "hints")]
+    data = cast("Mapping[str, Mapping[str, list[str]]]", load_yaml(LABELS_FILE))
+    languages = [words for key, words in data.items() if key not in ("letters", "hints")]
     keys = Counter(map(folded, labels))
     names, letters, hints = (dict[str, list[str]]() for _ in range(3))
     for place, label in enumerate(labels):
         letter, grade = ascii_uppercase[place], "".join(GRADES[place : place + 1])
         alone = [label] if keys[folded(label)] == 1 else []  # others differ from it in signs only
-        names[label] = [*_words(path, languages, label)] if label in GRADES else alone
+        names[label] = _words(languages, label) if label in GRADES else alone
         own = [letter, letter.lower()]
-        letters[label] = [*_words(path, [data["letters"]], grade)] if grade else own
-        hints[label] = [*_words(path, [data["hints"]], label)] if label == grade else []
+        letters[label] = data["letters"].get(grade, []) if grade else own
+        hints[label] = data["hints"].get(label, []) if label == grade else []
     return Lexicon(
         exact={label.casefold(): label for label in labels},
-        labels=_by_label(path, names, folded),
-        letters=_by_label(path, letters, str),
-        hints=_by_label(path, hints, str),
-        **{kind: frozenset(map(folded, _words(path, languages, kind))) for kind in _KINDS},
+        labels=_by_label(names, folded),
+        letters=_by_label(letters, str),
+        hints=_by_label(hints, str),
+        **{kind: frozenset(map(folded, _words(languages, kind))) for kind in _KINDS},
     )
 
 
-def _words(path: Path, blocks: Iterable[object], kind: str) -> Iterator[str]:
-    for block in blocks:
-        words = block.get(kind, []) if isinstance(block, Map) else None
-        if not isinstance(words, list):
-            raise UsageError(
-                f"{path}: key {kind!r}: want a list of words in each block, got {words!r:.60}"
-            )
-        yield from map(str, words)
+def _words(languages: Iterable[Mapping[str, list[str]]], kind: str) -> list[str]:
+    return [word for one in languages for word in one.get(kind, [])]
 
 
-def _by_label(
-    path: Path, words: Mapping[str, list[str]], key: Callable[[str], str]
-) -> Mapping[str, str]:
+def _by_label(words: Mapping[str, list[str]], key: Callable[[str], str]) -> Mapping[str, str]:
     table: dict[str, str] = {}
     for label in words:
         for word in words[label]:
             if table.setdefault(key(word), label) != label:
-                raise UsageError(
-                    f"{path}: {word!r} stands for {table[key(word)]} and for {label}; keep one"
-                )
+                both = f"stands for {table[key(word)]} and for {label}"
+                raise UsageError(f"{LABELS_FILE}: {word!r} {both}; keep one")
     return table
 
 
