@@ -371,11 +371,6 @@ class PanelSpec:
     members: tuple[JudgeSpec, ...]
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The members' SPECs."""
-        return tuple(member.name for member in self.members)
-
-    @property
     def is_panel(self) -> bool:
         """Whether several judges vote."""
         return len(self.members) > 1

@@ -54,11 +54,6 @@ class JudgeFactory:
     """Of a cascade's audits."""
 
     @property
-    def name(self) -> str:
-        """The SPECs of the judges, with a space between them."""
-        return " ".join(self.spec.names)
-
-    @property
     def first_model(self) -> Model | None:
         """The first model that may judge; None if only rules judge."""
         return next((self.models[one.model] for one in self.spec.members if one.model), None)

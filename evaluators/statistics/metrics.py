@@ -72,8 +72,6 @@ class Metric:
     """Its place among the columns of the report page; 0 is below the columns."""
     compared: bool = True
     """Whether its difference to a baseline is shown with that of the passing share."""
-    spread: float = 0.0
-    """The standard deviation of items that a forecast assumes, if they are no successes."""
     better: Better = "more"
     """Which end of its range is the better one."""
     two_sided: bool = False
@@ -165,7 +163,7 @@ METRICS: Mapping[str, Mapping[str, Metric]] = {
     ),
     "rated": _rows(
         _mean("mean_rating", "Mean rating", counts.mean_rating, range=(1.0, 10.0), headline=True,
-              column=1, spread=2.5),
+              column=1),
         _leading("pass_rate", "Pass rate", counts.pass_rate, column=2),
         _mean("normalised", "Normalised rating",
               lambda t: (counts.mean_rating(t)[0] - t.total, 9 * t.total), compared=False),

@@ -145,7 +145,7 @@ def panels(
     records: Sequence[tuple[Slice, Sequence[Record]]], judge: str
 ) -> tuple[PanelAgreement, ...]:
     """Return a panel's agreement on each slice, of which ``records`` has the records."""
-    members = parse_judges(judge.split(" ")).names
+    members = tuple(judge.split(" "))
     if len(members) < 2:
         return ()
     found = []

@@ -173,7 +173,7 @@ def test_who_judges_is_connected_once() -> None:
     assert chosen(*judges(f"lexical+{A}"), "--seed", "7").judges.seed == 7
     found = chosen(*judges(A, "lexical", B))
     assert list(found.specs) == [A, B]
-    assert found.judges.spec.names == (A, "lexical", B)
+    assert [one.name for one in found.judges.spec.members] == [A, "lexical", B]
     assert list(found.judges.models.values()) == list(found.models.values())
     assert list(chosen("--model", A, *judges(A, B), "--allow-self-judge").specs) == [A, B]
 
