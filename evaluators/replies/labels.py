@@ -37,26 +37,6 @@ _ANNOUNCING = re.compile(r"[:=\n]|\s[-–—→]")
 _SEGMENT_END = re.compile(r"[.:;!?\n…*#_`\"|]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lexicon:
-    """The words of ``labels.yaml``, all languages at once, as ``folded`` writes them."""
-
-    exact: Mapping[str, str]
-    """Labels as they are written, but for case."""
-    labels: Mapping[str, str]
-    letters: Mapping[str, str]
-    """By the exact character."""
-    hints: Mapping[str, str]
-    """Signs that may only agree with a label; by the exact character."""
-    markers: frozenset[str]
-    colon_markers: frozenset[str]
-    leads: frozenset[str]
-    copulas: frozenset[str]
-    fillers: frozenset[str]
-    fields: frozenset[str]
-    empty_answers: frozenset[str]
-
-
 @dataclass(frozen=True, slots=True)
 class Expression:
     """Labels and nothing else."""
@@ -77,6 +57,143 @@ def folded(entry: str) -> str:
     """Return a phrase's key: its words' keys, joined by spaces."""
     spaced = "".join(character if character.isalnum() else " " for character in entry)
     return " ".join(map(word_key, spaced.split()))
+
+
+class Words:
+    """A short text cut into words (letters and digits, ticks, crosses) and the gaps around them."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.found = [*_WORD.finditer(text)]
+
+    def gap(self, index: int) -> str:
+        """Return the text before word ``index``; for ``len(found)`` the text after the last one."""
+        start = self.found[index - 1].end() if index else 0
+        end = self.found[index].start() if index < len(self.found) else len(self.text)
+        return self.text[start:end]
+
+    def phrase(self, index: int, table: Collection[str]) -> int:
+        """Return how many words from ``index`` on form the table's longest phrase; 0 for none."""
+        count = 0
+        while count < _LONGEST_PHRASE and index + count < len(self.found):
+            if count and not _JOINER.fullmatch(self.gap(index + count)):
+                break
+            count += 1
+        while count and self.key(index, count) not in table:
+            count -= 1
+        return count
+
+    def key(self, index: int, count: int) -> str:
+        """Return the phrase key of ``count`` words from ``index`` on."""
+        return " ".join(word_key(match[0]) for match in self.found[index : index + count])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lexicon:
+    """The words of ``labels.yaml``, all languages at once, as ``folded`` writes them."""
+
+    exact: Mapping[str, str]
+    """Labels as they are written, but for case."""
+    labels: Mapping[str, str]
+    letters: Mapping[str, str]
+    """By the exact character."""
+    hints: Mapping[str, str]
+    """Signs that may only agree with a label; by the exact character."""
+    markers: frozenset[str]
+    colon_markers: frozenset[str]
+    leads: frozenset[str]
+    copulas: frozenset[str]
+    fillers: frozenset[str]
+    fields: frozenset[str]
+    empty_answers: frozenset[str]
+
+    def expression(self, text: str) -> Expression | None:
+        """Return the expression that a whole text is, or None."""
+        if len(text) > MAX_EXPRESSION:
+            return None
+        if label := self.exact.get(text.strip().casefold()):
+            return Expression(label, marked=False)
+        words = Words(text)
+        start = index = self._skip_markers(words)
+        grades, hints = set[str](), set[str]()
+        while index < len(words.found):
+            word = words.found[index][0]
+            if count := words.phrase(index, self.labels):
+                grades.add(self.labels[words.key(index, count)])
+            elif word in self.hints:
+                hints.add(self.hints[word])
+            elif word in self.letters:
+                grades.add(self.letters[word])
+            else:
+                return None
+            index += count or 1
+        if index == start or not all(_is_plain(words.gap(place)) for place in range(index)):
+            return None
+        tail = words.gap(index).rstrip("!")  # "A-" and "A/" are other labels
+        if not _is_plain(tail) or tail.startswith(("-", "/", "=", "→")):
+            return None
+        every = grades | hints
+        return Expression(every.pop() if grades and len(every) == 1 else None, marked=start > 0)
+
+    def _skip_markers(self, words: Words) -> int:
+        """Return the index of the first word behind ``Therefore, my grade is``; 0 for no marker."""
+        start = 0
+        while True:
+            index = start
+            while (count := words.phrase(index, self.leads)) and _SOFT.fullmatch(
+                words.gap(index + count)
+            ):
+                index += count
+            count = words.phrase(index, self.markers)
+            needs_sign = not count
+            count = count or words.phrase(index, self.colon_markers)
+            index += count
+            if not count or (needs_sign and not _ANNOUNCING.search(words.gap(index))):
+                return start
+            start = index + words.phrase(index, self.copulas)
+
+    def announces(self, text: str) -> bool:
+        """Return whether a text only announces a verdict: ``Here is the evaluation:``."""
+        words = Words(text[:MAX_EXPRESSION])
+        return bool(words.found) and self._skip_markers(words) == len(words.found)
+
+    def unannounced(self, text: str) -> str:
+        """Return the text behind the words that announce an answer: ``yes`` for ``Answer: yes``."""
+        words = Words(text[:MAX_EXPRESSION])
+        start = self._skip_markers(words)
+        if not start or start == len(words.found) or not _is_plain(words.gap(0)):
+            return text
+        return text[words.found[start].start() :]
+
+    def names_other(self, grade: str, text: str, *, strict: bool = False) -> bool:
+        """Return whether a text names another grade, by a label word or a capital letter.
+
+        An attribute is no verdict ("the correct year") unless ``strict``, nor is a letter that
+        opens a sentence ("A year is missing").
+        """
+        words = Words(text)
+        index = 0
+        while index < len(words.found):
+            count = words.phrase(index, self.labels)
+            word, after = words.found[index][0], words.gap(index + (count or 1))
+            if count:
+                named = self.labels[words.key(index, count)]
+                last = words.found[index + count - 1][0]
+                meant = strict or last.isupper() or not after.isspace() or "\n" in after
+            else:
+                named = self.letters.get(word, grade)
+                opens = not index or any(end in words.gap(index) for end in ".!?:\n")
+                article = opens and after == " " and not words.phrase(index + 1, self.copulas)
+                meant = word.isupper() and not article
+            if named != grade and meant:
+                return True
+            index += count or 1
+        return False
+
+
+def _is_plain(gap: str) -> bool:
+    """Return whether a gap only separates; two dots trail off, and ``!A`` negates."""
+    return bool(_PLAIN.fullmatch(gap)) and ".." not in gap and not gap.endswith("!")
 
 
 @cache
@@ -118,128 +235,6 @@ def _by_label(words: Mapping[str, list[str]], key: Callable[[str], str]) -> Mapp
                 both = f"stands for {table[key(word)]} and for {label}"
                 raise UsageError(f"{LABELS_FILE}: {word!r} {both}; keep one")
     return table
-
-
-class Words:
-    """A short text cut into words (letters and digits, ticks, crosses) and the gaps around them."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.found = [*_WORD.finditer(text)]
-
-    def gap(self, index: int) -> str:
-        """Return the text before word ``index``; for ``len(found)`` the text after the last one."""
-        start = self.found[index - 1].end() if index else 0
-        end = self.found[index].start() if index < len(self.found) else len(self.text)
-        return self.text[start:end]
-
-    def phrase(self, index: int, table: Collection[str]) -> int:
-        """Return how many words from ``index`` on form the table's longest phrase; 0 for none."""
-        count = 0
-        while count < _LONGEST_PHRASE and index + count < len(self.found):
-            if count and not _JOINER.fullmatch(self.gap(index + count)):
-                break
-            count += 1
-        while count and self.key(index, count) not in table:
-            count -= 1
-        return count
-
-    def key(self, index: int, count: int) -> str:
-        """Return the phrase key of ``count`` words from ``index`` on."""
-        return " ".join(word_key(match[0]) for match in self.found[index : index + count])
-
-
-def expression(text: str, known: Lexicon) -> Expression | None:
-    """Return the expression that a whole text is, or None."""
-    if len(text) > MAX_EXPRESSION:
-        return None
-    if label := known.exact.get(text.strip().casefold()):
-        return Expression(label, marked=False)
-    words = Words(text)
-    start = index = _skip_markers(words, known)
-    grades, hints = set[str](), set[str]()
-    while index < len(words.found):
-        word = words.found[index][0]
-        if count := words.phrase(index, known.labels):
-            grades.add(known.labels[words.key(index, count)])
-        elif word in known.hints:
-            hints.add(known.hints[word])
-        elif word in known.letters:
-            grades.add(known.letters[word])
-        else:
-            return None
-        index += count or 1
-    if index == start or not all(_is_plain(words.gap(place)) for place in range(index)):
-        return None
-    tail = words.gap(index).rstrip("!")  # "A-" and "A/" are other labels
-    if not _is_plain(tail) or tail.startswith(("-", "/", "=", "→")):
-        return None
-    every = grades | hints
-    return Expression(every.pop() if grades and len(every) == 1 else None, marked=start > 0)
-
-
-def _is_plain(gap: str) -> bool:
-    """Return whether a gap only separates; two dots trail off, and ``!A`` negates."""
-    return bool(_PLAIN.fullmatch(gap)) and ".." not in gap and not gap.endswith("!")
-
-
-def _skip_markers(words: Words, known: Lexicon) -> int:
-    """Return the index of the first word behind ``Therefore, my grade is``; 0 for no marker."""
-    start = 0
-    while True:
-        index = start
-        while (count := words.phrase(index, known.leads)) and _SOFT.fullmatch(
-            words.gap(index + count)
-        ):
-            index += count
-        count = words.phrase(index, known.markers)
-        needs_sign = not count
-        count = count or words.phrase(index, known.colon_markers)
-        index += count
-        if not count or (needs_sign and not _ANNOUNCING.search(words.gap(index))):
-            return start
-        start = index + words.phrase(index, known.copulas)
-
-
-def announces(text: str, known: Lexicon) -> bool:
-    """Return whether a text only announces a verdict: ``Here is the evaluation:``."""
-    words = Words(text[:MAX_EXPRESSION])
-    return bool(words.found) and _skip_markers(words, known) == len(words.found)
-
-
-def unannounced(text: str, known: Lexicon) -> str:
-    """Return the text behind the words that announce an answer: ``yes`` for ``Answer: yes``."""
-    words = Words(text[:MAX_EXPRESSION])
-    start = _skip_markers(words, known)
-    if not start or start == len(words.found) or not _is_plain(words.gap(0)):
-        return text
-    return text[words.found[start].start() :]
-
-
-def names_other(grade: str, text: str, known: Lexicon, *, strict: bool = False) -> bool:
-    """Return whether a text names another grade, by a label word or a capital letter.
-
-    An attribute is no verdict ("the correct year") unless ``strict``, nor is a letter that opens a
-    sentence ("A year is missing").
-    """
-    words = Words(text)
-    index = 0
-    while index < len(words.found):
-        count = words.phrase(index, known.labels)
-        word, after = words.found[index][0], words.gap(index + (count or 1))
-        if count:
-            named = known.labels[words.key(index, count)]
-            last = words.found[index + count - 1][0]
-            meant = strict or last.isupper() or not after.isspace() or "\n" in after
-        else:
-            named = known.letters.get(word, grade)
-            opens = not index or any(end in words.gap(index) for end in ".!?:\n")
-            article = opens and after == " " and not words.phrase(index + 1, known.copulas)
-            meant = word.isupper() and not article
-        if named != grade and meant:
-            return True
-        index += count or 1
-    return False
 
 
 def blank(answer: str) -> bool:

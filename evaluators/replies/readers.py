@@ -14,15 +14,7 @@ from typing import TypeVar
 
 from evaluators.core import GRADES, NO, YES, Reply
 from evaluators.reading import parse_json
-from evaluators.replies.labels import (
-    Lexicon,
-    announces,
-    expression,
-    folded,
-    lexicon,
-    names_other,
-    unannounced,
-)
+from evaluators.replies.labels import Lexicon, folded, lexicon
 from evaluators.text import without_invisible
 
 COMPLETE = frozenset(
@@ -106,7 +98,7 @@ def read_grade(reply: Reply, labels: tuple[str, ...] = GRADES) -> str | Invalid:
         return _read_text(reply.text.strip(), words)
     names = frozenset({folded("grade")})
     grade = _agreed(reply, "grade", lambda value: _verdict_field(value, names, words))
-    if isinstance(grade, str) and names_other(grade, plain(reply.text[:MAX_SPOKEN]), words):
+    if isinstance(grade, str) and words.names_other(grade, plain(reply.text[:MAX_SPOKEN])):
         return Invalid("the text next to the call names another grade")
     return grade
 
@@ -163,7 +155,7 @@ def read_yes_no(text: str, finish: str, yes: tuple[str, ...], no: tuple[str, ...
     said = spoken(text) if len(text) <= MAX_RAW else text
     if said is None:
         return Invalid("no answer outside of thoughts")
-    said = unannounced(without_markup(plain(said[:MAX_ANSWER])), lexicon())
+    said = lexicon().unannounced(without_markup(plain(said[:MAX_ANSWER])))
     table = {_key(word): YES for word in yes} | {_key(word): NO for word in no}
     found = _LABEL.match(said)
     answer = table.get(_key(found["label"])) if found else None
@@ -252,7 +244,7 @@ def _verdict_field(value: object, names: frozenset[str], words: Lexicon) -> str 
         grade = grade[0]
     if not isinstance(grade, str):
         return Invalid(f"the verdict must be a word, got {grade!r:.60}")
-    label = expression(without_markup(plain(grade)), words)
+    label = words.expression(without_markup(plain(grade)))
     if label is None or label.marked or label.grade is None:
         return Invalid(f"{grade[:60]!r} is not on the menu")
     return label.grade
@@ -269,7 +261,7 @@ def _read_text(text: str, words: Lexicon) -> str | Invalid:
     said = without_markup(plain(said))
     if not said:
         return Invalid("an empty reply")
-    verdict = expression(said, words)
+    verdict = words.expression(said)
     if verdict is None:
         return _read_sentences(said, words)
     return verdict.grade or Invalid("no single grade among the labels")
@@ -279,12 +271,12 @@ def _read_sentences(text: str, words: Lexicon) -> str | Invalid:
     """Return the label of a text whose verdict is marked, or alone on its last line."""
     grades, said, added, before = set[str | None](), list[str](), list[str](), ""
     for sentence, closing in _sentences(text):
-        found = expression(sentence, words)
+        found = words.expression(sentence)
         if found is None:
             (added if grades else said).append(sentence)
-        elif before.endswith(":") and not announces(before, words):
+        elif before.endswith(":") and not words.announces(before):
             return Invalid("the verdict is quoted, or not announced as the judge's own")
-        elif found.marked or closing or announces(before, words):
+        elif found.marked or closing or words.announces(before):
             grades.add(found.grade)
         else:
             said.append(sentence)
@@ -306,8 +298,8 @@ def _sentences(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _unless_contradicted(grade: str, before: str, after: str, words: Lexicon) -> str | Invalid:
-    alone = (expression(line, words) for line in before.split("\n"))
-    doubted = names_other(grade, before, words) or names_other(grade, after, words, strict=True)
+    alone = (words.expression(line) for line in before.split("\n"))
+    doubted = words.names_other(grade, before) or words.names_other(grade, after, strict=True)
     if doubted or any(one and one.grade != grade for one in alone):
         return Invalid("two different grades")
     return grade
@@ -329,6 +321,6 @@ def _read_json(text: str, start: int, words: Lexicon) -> str | Invalid:
     before, after = (without_markup(plain(side)) for side in (text[:start], text[end:]))
     last = before.rpartition("\n")[2]
     own_line = not before or text[:start].rstrip(" \t`").endswith("\n")
-    if not announces(last, words) and (not own_line or last.endswith(":")):
+    if not words.announces(last) and (not own_line or last.endswith(":")):
         return Invalid("the verdict is quoted, or not announced as the judge's own")
     return _unless_contradicted(grade, before, after, words)
