@@ -222,7 +222,7 @@ def _find_rubric(settings: Settings, kind: Kind, rubrics: Path, language: str) -
             raise settings.problem("rubric", f"{what}; add {wanted} or set rubric_language")
         rubric = rubric_files.load_rubric(path)
         rubric_files.check_language(rubric, language, f"{path}")
-    if not kind.accepts(rubric.protocol):
+    if kind.by_rubric and (rubric.style == "rated") != kind.rated:
         what = f"{rubric.name!r} has protocol {rubric.protocol!r}, which a {kind} dataset"
         raise settings.problem(key="rubric", what=f"{what} cannot use; name another rubric")
     return rubric

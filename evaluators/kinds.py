@@ -8,7 +8,6 @@ from typing import Annotated, Self
 from msgspec import Meta
 
 from evaluators.core import CORRECT, GRADES, NO, NOT_ATTEMPTED, UNANSWERED, YES, ItemView, Verdict
-from evaluators.rubric import Protocol
 from evaluators.statistics.count_table import PREMISE, RATINGS
 from evaluators.statistics.metrics import ANSWERS, CHECK_RESULTS, PASSED, Range, gate_ranges
 
@@ -100,10 +99,6 @@ class Kind(str):
         if case.label == NOT_CORRECT or (case.label == CORRECT and verdict.rating is not None):
             return is_right(verdict.label, passing, pass_bar) == (case.label == CORRECT)
         return verdict.label == case.label
-
-    def accepts(self, protocol: Protocol) -> bool:
-        """Return whether a rubric with this protocol gives verdicts of this kind."""
-        return not self.by_rubric or (protocol == "rate") == self.rated
 
     def axes(
         self, grades: tuple[str, ...], labels: Collection[str], results: Collection[str]

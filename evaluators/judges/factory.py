@@ -88,24 +88,22 @@ class JudgeFactory:
         return CascadeJudge(rules=rules, model=model, audit=audit, seed=self.seed)
 
 
-def connect_judges(
-    spec: PanelSpec, key_of: KeyOf, catalogue: Mapping[str, Spec] | None = None
-) -> JudgeFactory:
-    """Return the judges, each model connected once.
+def connect_judges(spec: PanelSpec, key_of: KeyOf) -> JudgeFactory:
+    """Return the judges, each model connected once; only bundled models have names of their own.
 
-    ``catalogue`` has models by their own names; None means the bundled ones. Raises UsageError for
-    an unknown SPEC, a panel that cannot vote, or a missing key.
+    Raises UsageError for an unknown SPEC, a panel that cannot vote, or a missing key.
     """
-    specs = resolve_judges(spec, catalogue)
+    specs = resolve_judges(spec, load_catalogue() if spec.models() else {})
     check_panel(spec, specs)
     models = {text: connect(one, key_of(one)) for text, one in specs.items()}
     return JudgeFactory(spec=spec, models=models, specs=specs)
 
 
-def resolve_judges(spec: PanelSpec, catalogue: Mapping[str, Spec] | None = None) -> dict[str, Spec]:
-    """Return the models' specs by SPEC. Raises UsageError for an unknown model or rules."""
-    if catalogue is None:
-        catalogue = load_catalogue() if spec.models() else {}
+def resolve_judges(spec: PanelSpec, catalogue: Mapping[str, Spec]) -> dict[str, Spec]:
+    """Return the models' specs by SPEC. Raises UsageError for an unknown model or rules.
+
+    ``catalogue`` has models by their own names.
+    """
     found = {}
     for one in spec.members:
         if one.rules.startswith(PYTHON):
