@@ -90,9 +90,8 @@ class Threshold:
     @property
     def bar(self) -> str:
         """The bar in words, for instance ``<= 0.35 and >= 0.1``."""
-        parts = [("<=", self.max), (">=", self.min)]
-        texts = ((sign, self.amount(value)) for sign, value in parts if value is not None)
-        return " and ".join(f"{sign} {text}" for sign, text in texts)
+        parts = (("<=", self.max), (">=", self.min))
+        return " and ".join(f"{sign} {self.amount(one)}" for sign, one in parts if one is not None)
 
     def amount(self, value: float) -> str:
         """Return a number of its unit in words, such as ``0.35`` or ``20%``."""

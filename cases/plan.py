@@ -115,10 +115,8 @@ def _checked(
             raise UsageError(f"--languages: no dataset has {language!r}; there are {there}")
         parts = [one.slices[language] for one in datasets if language in one.slices]
         if split and not any(_split(one, split) for one in parts):
-            what = (
-                f"no dataset has a split {given!r}; it is a file such as {language}.{split}.jsonl"
-            )
-            raise UsageError(f"--languages: {what} next to the dataset's own")
+            file = f"a file such as {language}.{split}.jsonl next to the dataset's own"
+            raise UsageError(f"--languages: no dataset has a split {given!r}; it is {file}")
     return selection
 
 

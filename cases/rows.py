@@ -119,10 +119,9 @@ def _check_script(table: Table, column: str, name: str, layout: Layout) -> None:
     if meant not in layout.used:
         return
     odd = next(char for char in name if not char.isascii())
-    what = (
-        f"column {shown(name)} is not {SPELLINGS.get(meant, meant)!r}: it holds U+{ord(odd):04X} "
-    )
-    what += f"({unicodedata.name(odd, 'no name')}); retype the name in Latin letters"
+    letter = f"U+{ord(odd):04X} ({unicodedata.name(odd, 'no name')})"
+    what = f"column {shown(name)} is not {SPELLINGS.get(meant, meant)!r}: it holds {letter}"
+    what += "; retype the name in Latin letters"
     if table.has_header:
         raise problem(table.path, 1, what)
     raise table.problem(next(r for r in table.records if column in r.values), column, what)
@@ -320,10 +319,8 @@ def with_tolerance(gold: str, tolerance: str, language: str) -> str:
     reach = _reach(tolerance, quantity, language)
     before = gold[: figure.start()][: -1 if value < 0 else None]
     mark = tables(language).decimal
-    low, high = (
-        f"{end.normalize():f}".replace(".", mark) for end in (value - reach, value + reach)
-    )
-    return f"{before}{low}..{high}{gold[figure.end() :]}"
+    ends = (f"{end.normalize():f}".replace(".", mark) for end in (value - reach, value + reach))
+    return f"{before}{'..'.join(ends)}{gold[figure.end() :]}"
 
 
 def _reach(tolerance: str, gold: Quantity, language: str) -> Decimal:

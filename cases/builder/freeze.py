@@ -3,7 +3,7 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 from cases.builder.recipe import COUNT, Recipe
 from cases.builder.steps import STEPS, BuildStep, ModelCalls
 from cases.builder.validation import BUNDLED, INTERVAL, KNOWN, agreed, is_contested, verdicts_on
-from cases.builder.work_folder import BuildError, DraftItem, Values, kept
+from cases.builder.work_folder import BuildError, DraftItem, Items, Values, kept
 from cases.config import FILE, NAME, load_dataset
 from cases.review.reviews import Agreement
 from cases.review.sheet import filled_template, visible
@@ -28,7 +28,7 @@ Row = tuple[str, ...]
 
 
 def balanced(
-    items: Sequence[DraftItem], sizes: Mapping[str, int], shares: Mapping[str, float], seed: int
+    items: Items, sizes: Mapping[str, int], shares: Mapping[str, float], seed: int
 ) -> list[DraftItem]:
     """Return the items; those that are not chosen are dropped with the reason.
 
@@ -143,9 +143,7 @@ def readme(folder: Path, text: str, language: str) -> Path:
     return folder / f"README.{language}.md" if theirs else path
 
 
-def datasheet(
-    items: Sequence[DraftItem], options: Mapping[str, Values], report: Values, **facts: Any
-) -> str:
+def datasheet(items: Items, options: Mapping[str, Values], report: Values, **facts: Any) -> str:
     """Return the datasheet as Markdown, from the ``options`` of each step and its report.
 
     ``facts`` are name, language, labels, agreement, and the SHA-256 of each of its ``files``.
@@ -219,7 +217,7 @@ class FreezeStep(BuildStep):
         dataset_name(Path(to))
         return {"to": to, "splits": dict(asks.splits), "seed": asks.seed}
 
-    def work(self, items: Sequence[DraftItem], _: ModelCalls) -> list[DraftItem]:
+    def work(self, items: Items, _: ModelCalls) -> list[DraftItem]:
         """Return the final set's items. Raises UsageError over other data, BuildError if none."""
         build, values = self.build, self.values
         sample = build.folder.options("sample")

@@ -15,7 +15,7 @@ from typing import Any
 from cases.builder.recipe import OWN_PLACE, PARAGRAPHS, Recipe
 from cases.builder.rules import check_questions
 from cases.builder.steps import BuildStep, ModelCalls, StepCalls
-from cases.builder.work_folder import BuildError, DraftItem, Values, drop_failed, kept
+from cases.builder.work_folder import BuildError, DraftItem, Items, Values, drop_failed, kept
 from evaluators import core
 from evaluators.core import Ask, CallError, Message, Model, RefusedError, Reply, Request, Tool
 from evaluators.reading import parse_json
@@ -43,7 +43,7 @@ class Generator:
     leave_out: bool = False
     """Drop what failed, so that later waves can be asked."""
 
-    async def generate(self, items: Sequence[DraftItem], calls: StepCalls) -> list[DraftItem]:
+    async def generate(self, items: Items, calls: StepCalls) -> list[DraftItem]:
         """Return the items with question and answer; a wave with a failed call is the last.
 
         What the rules of the step ``check`` refuse does not count for the balance.
@@ -72,9 +72,7 @@ class Generator:
                 raise BuildError(f"generate: {why}{done[-1].detail}); {advice} key 'build'")
         return done
 
-    async def _batch(
-        self, items: Sequence[DraftItem], ask: Ask, attempt: int = 0
-    ) -> list[DraftItem]:
+    async def _batch(self, items: Items, ask: Ask, attempt: int = 0) -> list[DraftItem]:
         """Request these items together; unread ones again by halves, one alone ``ALONE`` times."""
         results = {item.id: item for item in await self._once(items, ask, attempt)}
         unread = [item for item in items if results[item.id].reason == UNREAD]
@@ -87,7 +85,7 @@ class Generator:
             results |= {item.id: item for item in again}
         return [results[item.id] for item in items]
 
-    async def _once(self, items: Sequence[DraftItem], ask: Ask, attempt: int) -> list[DraftItem]:
+    async def _once(self, items: Items, ask: Ask, attempt: int) -> list[DraftItem]:
         request = self.request(items, attempt)
         try:
             reply = await ask(self.model, request)
@@ -110,7 +108,7 @@ class Generator:
             for item, read in zip(items, (listing[at] for at in sorted(listing)), strict=True)
         ]
 
-    def request(self, items: Sequence[DraftItem], attempt: int) -> Request:
+    def request(self, items: Items, attempt: int) -> Request:
         """Return the request for these items, numbered from 1; a user's own template as it is."""
         tool, labels = None, self.recipe.labels
         if self.recipe.generation:
@@ -244,7 +242,7 @@ class GenerateStep(BuildStep):
             "rules": recipe.check_version,
         }
 
-    def work(self, items: Sequence[DraftItem], calls: ModelCalls) -> list[DraftItem]:
+    def work(self, items: Items, calls: ModelCalls) -> list[DraftItem]:
         """Return the items with their questions."""
         recipe, leave_out = self.build.recipe, self.build.options.leave_out_failed
         make = partial(Generator, recipe=recipe, leave_out=leave_out)
@@ -262,6 +260,6 @@ class CheckStep(BuildStep):
         """Return the version of the rules."""
         return {"recipe": self.build.recipe.check_version}
 
-    def work(self, items: Sequence[DraftItem], _: ModelCalls) -> list[DraftItem]:
+    def work(self, items: Items, _: ModelCalls) -> list[DraftItem]:
         """Return the items, dropped if a rule refuses them."""
         return check_questions(items, self.build.recipe)

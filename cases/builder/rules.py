@@ -9,7 +9,7 @@ from hashlib import sha256
 from rapidfuzz import fuzz, process, utils
 
 from cases.builder.recipe import QuestionRules, Recipe, SpellingRules
-from cases.builder.work_folder import DraftItem, Values
+from cases.builder.work_folder import DraftItem, Items, Values
 from evaluators.core import YES, UsageError
 from evaluators.languages import Language, has, language_of, words
 from evaluators.statistics.intervals import wilson
@@ -78,7 +78,7 @@ def nearest(text: str, others: Sequence[str], least: float) -> int | None:
     return None if found is None else int(found[2])
 
 
-def check_questions(items: Sequence[DraftItem], recipe: Recipe) -> list[DraftItem]:
+def check_questions(items: Items, recipe: Recipe) -> list[DraftItem]:
     """Return the items; a kept one is dropped by the first rule that it breaks."""
     language, rules = known_language(recipe.language), recipe.question
     # In a short text one respelt word counts, and a Latin name does not.
@@ -146,7 +146,7 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(word.casefold()[:STEM] for word in words(text) if len(word) >= STEM)
 
 
-def question_only(items: Sequence[DraftItem], negations: Collection[str]) -> Values:
+def question_only(items: Items, negations: Collection[str]) -> Values:
     """Return how often rules that see only the question find the answer, and the best of them.
 
     Each rule learns the more frequent answer for each value of one feature on four fifths of the
@@ -159,9 +159,7 @@ def question_only(items: Sequence[DraftItem], negations: Collection[str]) -> Val
     features: Mapping[str, Callable[[str], object]] = {
         "first word": lambda asked: words(asked.casefold())[:1],
         "first two words": lambda asked: words(asked.casefold())[:2],
-        "word of denial": lambda asked: (
-            not denials.isdisjoint(asked.casefold().rstrip("?").split())
-        ),
+        "word of denial": lambda asked: bool(denials & {*asked.casefold().rstrip("?").split()}),
         "length": lambda asked: len(asked) // 20,
         "figure": lambda asked: any(letter.isdigit() for letter in asked),
     }

@@ -7,7 +7,7 @@ import heapq
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -20,7 +20,7 @@ from xml.etree.ElementTree import Element, iterparse
 from cases.builder.recipe import ParagraphRules, Recipe, SourceGroup
 from cases.builder.rules import comparable, known_language, language_fault, nearest, sentences
 from cases.builder.steps import BuildStep, ModelCalls
-from cases.builder.work_folder import DraftItem, Origin, Say, Values, sha256
+from cases.builder.work_folder import DraftItem, Items, Origin, Say, Values, sha256
 from cases.tables import read_table
 from evaluators.core import UsageError
 from evaluators.reading import file_hash, read_text
@@ -314,7 +314,7 @@ class SampleStep(BuildStep):
             "recipe": recipe.sample_version,
         }
 
-    def work(self, _: Sequence[DraftItem], __: ModelCalls) -> list[DraftItem]:
+    def work(self, _: Items, __: ModelCalls) -> list[DraftItem]:
         """Return the items of all groups."""
         build, groups = self.build, self.build.recipe.sources
 

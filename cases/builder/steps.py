@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 from cases.builder import work_folder
 from cases.builder.recipe import Recipe
 from cases.builder.rules import question_only
-from cases.builder.work_folder import BuildError, DraftItem, Say, Values, WorkFolder, kept
+from cases.builder.work_folder import BuildError, DraftItem, Items, Say, Values, WorkFolder, kept
 from evaluators.core import Ask, CallError, Model, RefusedError, Usage, UsageError
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
@@ -73,7 +73,7 @@ class StepCalls:
         return await ask_each(self.caller, jobs, ended)
 
     async def ask_items(
-        self, name: str, items: Sequence[DraftItem], job: Callable[..., Awaitable[DraftItem]]
+        self, name: str, items: Items, job: Callable[..., Awaitable[DraftItem]]
     ) -> list[DraftItem]:
         """Return each item as ``job`` leaves it: refused ones dropped, failed ones pending."""
         done, jobs = [], [partial(job, item) for item in items]
@@ -94,10 +94,9 @@ class ModelCalls:
         self._say = say
         by_text = {spec.text: spec for spec in specs}
         names = read_key_names(options.key_env)
-        models = {
-            text: connect(spec, None if options.replay else require_key(spec, names))
-            for text, spec in by_text.items()
-        }
+        models = {}
+        for text, spec in by_text.items():
+            models[text] = connect(spec, None if options.replay else require_key(spec, names))
         asked = ("ledger", "concurrency", "rpm", "deadline", "max_cost", "replay")
         settings = CallSettings(**{name: getattr(options, name) for name in asked})
         self._session = CallSession(models, by_text, settings)
@@ -150,7 +149,7 @@ class BuildStep(ABC):
         """Return the settings of the step. Raises UsageError if one is missing or wrong."""
 
     @abstractmethod
-    def work(self, items: Sequence[DraftItem], calls: ModelCalls) -> list[DraftItem]:
+    def work(self, items: Items, calls: ModelCalls) -> list[DraftItem]:
         """Return the items as the step leaves them. Raises BuildError if it cannot be done."""
 
     def finish(self, report: Values) -> None:  # noqa: B027  # most steps have nothing to add
@@ -220,7 +219,7 @@ def made_steps(folder: WorkFolder) -> list[str]:
     return found
 
 
-def check_finished(step: str, items: Sequence[DraftItem]) -> None:
+def check_finished(step: str, items: Items) -> None:
     """Raise BuildError, with what to do next, if items of a step are pending."""
     pending = [item for item in items if item.state == "pending"]
     if not pending:
@@ -259,7 +258,7 @@ def write_report(build: Build) -> Values:
     return found
 
 
-def _counts(items: Sequence[DraftItem]) -> dict[str, Any]:
+def _counts(items: Items) -> dict[str, Any]:
     found: dict[str, Any] = {"in": len(items)}
     for state in ("kept", "dropped", "pending"):
         reasons = Counter(item.reason for item in items if item.state == state)
@@ -269,7 +268,7 @@ def _counts(items: Sequence[DraftItem]) -> dict[str, Any]:
     return found
 
 
-def summary(step: str, items: Sequence[DraftItem]) -> str:
+def summary(step: str, items: Items) -> str:
     """Return one line about a step."""
     counts = _counts(items)
     parts = [f"{counts['in']} in, {counts['kept']} kept"]

@@ -13,7 +13,7 @@ from cases.builder.generation import own_message
 from cases.builder.recipe import DATASET, PROPOSED, Recipe
 from cases.builder.rules import check_questions
 from cases.builder.steps import DISPUTED, BuildStep, ModelCalls, StepCalls
-from cases.builder.work_folder import DraftItem, Values
+from cases.builder.work_folder import DraftItem, Items, Values
 from cases.config import RUBRICS
 from cases.review import sheet as sheets
 from cases.review.reviews import (
@@ -158,7 +158,7 @@ class ValidateStep(BuildStep):
             **({"prompt": self._prompt.version} if recipe.build.blind else {}),
         }
 
-    def work(self, items: Sequence[DraftItem], calls: ModelCalls) -> list[DraftItem]:
+    def work(self, items: Items, calls: ModelCalls) -> list[DraftItem]:
         """Return the items, dropped if the validator does not confirm them."""
         blind = self._prompt if self.values["blind"] else None
         make = partial(Validator, recipe=self.build.recipe, rubric=self._rubric, blind=blind)
@@ -196,7 +196,7 @@ class ProbeStep(BuildStep):
         models = {role: self.named(role, step) for role, step in steps}
         return {"probe": True, **models, "recipe": recipe.probe_version}
 
-    def work(self, items: Sequence[DraftItem], calls: ModelCalls) -> list[DraftItem]:
+    def work(self, items: Items, calls: ModelCalls) -> list[DraftItem]:
         """Return the items, dropped if both know them; the second gets what the first knew."""
         found = {item.id: item for item in items}
         for role in self.models if self.values["probe"] else ():
@@ -210,9 +210,7 @@ class ProbeStep(BuildStep):
                 found[item.id] = item.dropped(KNOWN, f"answered right without its text by {names}")
         return list(found.values())
 
-    async def _probed(
-        self, items: Sequence[DraftItem], model: Model, calls: StepCalls
-    ) -> list[DraftItem]:
+    async def _probed(self, items: Items, model: Model, calls: StepCalls) -> list[DraftItem]:
         recipe, labels = self.build.recipe, self.build.recipe.labels
         language, version = recipe.language, f"probe#{recipe.probe_version[:12]}"
         prompt = Prompt(
@@ -230,7 +228,7 @@ class ProbeStep(BuildStep):
         return await calls.ask_items("probe", items, one)
 
 
-def assigned(items: Sequence[DraftItem], values: Values) -> list[DraftItem]:
+def assigned(items: Items, values: Values) -> list[DraftItem]:
     """Return the items with those who are to see them: a drawn share, and contested ones.
 
     ``values`` are the settings of the step. Raises UsageError if these reviewers cannot do it.
@@ -286,9 +284,7 @@ def sheet_of(name: str, items: Iterable[DraftItem], reviewer: str = "") -> sheet
     return sheets.Sheet(name=name, items=rows, reviewer=reviewer)
 
 
-def accepted(
-    items: Sequence[DraftItem], reviews: Sequence[Review], *, unreviewed: bool
-) -> list[DraftItem]:
+def accepted(items: Items, reviews: Sequence[Review], *, unreviewed: bool) -> list[DraftItem]:
     """Return what the verdicts make of the items; with ``unreviewed`` those at hand suffice.
 
     Kept: confirmed or corrected. Dropped: unclear, bad language, disputed after three verdicts, or
@@ -324,7 +320,7 @@ def _accepted(item: DraftItem, outcome: Settled, *, unreviewed: bool) -> DraftIt
     return replace(item, answer=outcome.verdict, question=question, review=review)
 
 
-def agreed(items: Sequence[DraftItem], recipe: Recipe) -> tuple[Agreement, ...]:
+def agreed(items: Items, recipe: Recipe) -> tuple[Agreement, ...]:
     """Return the agreement of those assigned at first, on all items and each type of question."""
     types, found = dict[str, str](), list[Review]()
     for item in items:
@@ -356,7 +352,7 @@ class ReviewStep(BuildStep):
         assigned((), values)  # refuses reviewers who cannot do it, before anything is written
         return values
 
-    def work(self, items: Sequence[DraftItem], _: ModelCalls) -> list[DraftItem]:
+    def work(self, items: Items, _: ModelCalls) -> list[DraftItem]:
         """Return the items, each with those who are to see it."""
         return assigned(items, self.values)
 
@@ -389,7 +385,7 @@ class AcceptStep(BuildStep):
         unreviewed = options.unreviewed or before.get("unreviewed", False)
         return {"unreviewed": unreviewed, "files": hashes}
 
-    def work(self, items: Sequence[DraftItem], _: ModelCalls) -> list[DraftItem]:
+    def work(self, items: Items, _: ModelCalls) -> list[DraftItem]:
         """Return the items as the verdicts leave them; edited questions are checked again."""
         recipe, unreviewed = self.build.recipe, self.values["unreviewed"]
         paths = [Path(name) for name in self.values["files"]]
@@ -417,7 +413,6 @@ class AcceptStep(BuildStep):
         if disputed:
             sheet = sheet_of(f"{build.recipe.language}-disputes", disputed)
             page, twin = sheets.write_sheet(sheet, build.folder.path / SHEETS)
-            what = (
-                f"{len(disputed)} items are in dispute; let somebody who has not seen them decide"
-            )
-            build.say(f"accept: {what}: {page}, {twin.name}; then run accept with that file")
+            what = f"{len(disputed)} items are in dispute; let somebody who has not seen them"
+            where = f"{page}, {twin.name}; then run accept with that file"
+            build.say(f"accept: {what} decide: {where}")

@@ -94,12 +94,15 @@ class DraftItem:
         return replace(self, state="pending", reason=reason, detail=detail)
 
 
-def kept(items: Sequence[DraftItem]) -> list[DraftItem]:
+Items = Sequence[DraftItem]
+
+
+def kept(items: Items) -> list[DraftItem]:
     """Return the items that are still in."""
     return [item for item in items if item.state == "kept"]
 
 
-def drop_failed(items: Sequence[DraftItem]) -> list[DraftItem]:
+def drop_failed(items: Items) -> list[DraftItem]:
     """Return the items; those whose own call failed are dropped as ``failed_KIND``.
 
     They stay pending when no call succeeded at all, and where budget, time or user ended the work.
@@ -169,7 +172,7 @@ class WorkFolder:
                 ) from None
         return items
 
-    def publish(self, step: str, items: Sequence[DraftItem], options: Values, source: str) -> None:
+    def publish(self, step: str, items: Items, options: Values, source: str) -> None:
         """Put a step's rows in place; ``source`` is the hash of the rows they were made from."""
         rows = "".join(f"{json.dumps(to_row(item), ensure_ascii=False)}\n" for item in items)
         record = {"options": dict(options), "input": source, "output": sha256(rows)}

@@ -76,10 +76,9 @@ def cue_words(subject: Subject) -> Iterator[Finding]:
     if share > BAR:
         said = "yes" if gaps[best] > 0 else "no"
         what = f"the word {shown(best)} in a question means {said}: that rule alone answers "
-        what += (
-            f"{share:.0%} right, above {BAR:.0%} ({counts[best, YES]} yes, {counts[best, NO]} no)"
-        )
-        yield warning(0, f"{what}; reword questions or add twins with the other answer")
+        what += f"{share:.0%} right, above {BAR:.0%}"
+        seen = f"({counts[best, YES]} yes, {counts[best, NO]} no)"
+        yield warning(0, f"{what} {seen}; reword questions or add twins with the other answer")
 
 
 def closed_book(subject: Subject) -> Iterator[Finding]:

@@ -77,10 +77,9 @@ class PublicFile:
             there, source = target.exists(), without_query(url)
             body = target.read_bytes() if there else fetch(url, self.hint)
             if wrong := self.fault_of(body, sha256):
+                came = f"{source}: what came is {wrong}; {self.hint}"
                 own = f"{target}: {wrong}; delete it, or choose another --to"
-                raise DownloadError(
-                    own if there else f"{source}: what came is {wrong}; {self.hint}"
-                )
+                raise DownloadError(own if there else came)
             if not there:
                 target.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
                 write_whole(target, [body])
@@ -277,10 +276,8 @@ def labelled_rows(one: LabelledSet, table: Table, golds: Table | None = None) ->
     for row, cells in _cells(table, columns if golds else (*columns, one.gold)):
         question = cells[one.question] or ""
         forms = elsewhere.get(question, []) if golds else _forms(one, cells)
-        gone = (
-            f"{name} {cells[name]}" for name, some in one.leave_out.items() if cells[name] in some
-        )
-        out = next(gone, "")
+        gone = [name for name, some in one.leave_out.items() if cells[name] in some]
+        out = f"{gone[0]} {cells[gone[0]]}" if gone else ""
         for column, label_column in one.answers.items():
             answer = cells[column]
             label = "" if out or answer is None else _label(one, table, row, cells, label_column)

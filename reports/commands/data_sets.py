@@ -10,10 +10,9 @@ from typing import Any, cast
 
 from cases.check.checks import check_datasets, check_files
 from cases.check.item_checks import BUNDLED
-from cases.config import FILE, LANGUAGE
+from cases.config import FILE, LANGUAGE, RUBRICS
 from cases.download import public_files
 from cases.draw import DrawRecipe, file_text
-from evaluators import command_line
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
 from evaluators.output import plural, say, write_texts
@@ -26,7 +25,6 @@ TEXTS = Path(__file__).with_name("new.yaml")
 IGNORED = (".qa/", *(f"**/reports/{name}/" for name in ("out", "out.previous", "rejudged")))
 """What runs write, as ``.gitignore`` names it; promoted runs are to be committed."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
-_RUBRICS = Path(command_line.__file__).parent / "rubrics"
 _CHECK_CODES = """\
 exit codes: 0 no errors (warnings are allowed unless --strict), 1 errors found,
 4 wrong arguments, or a file that cannot be loaded at all"""
@@ -146,10 +144,8 @@ def draw(argv: Sequence[str]) -> int:
     paths = {language: options.to / f"{language}{ending}" for language in drawn}
     if there := next((path for path in paths.values() if path.exists()), None):
         raise UsageError(f"{there}: is there already; name another folder with --to")
-    write_texts(
-        (path, file_text(drawn[language], blind=options.blind)) for language, path in paths.items()
-    )
     for language, path in paths.items():
+        write_texts([(path, file_text(drawn[language], blind=options.blind))])
         say(sys.stdout, f"{path}: {plural(len(drawn[language]), 'question')}, seed {options.seed}")
     for language, path in () if options.blind else paths.items():
         result = check_files([path], f"{options.dataset}:{language}")
@@ -173,7 +169,7 @@ def new(argv: Sequence[str]) -> int:
         raise UsageError(what)
     kind, languages = known["kinds"][options.kind], known["languages"]
     own, rubric = languages.get(language, languages["en"]), kind["rubric"]
-    in_english = rubric and not (_RUBRICS / f"{rubric}.{language}.yaml").is_file()
+    in_english = rubric and not (RUBRICS / f"{rubric}.{language}.yaml").is_file()
     names = {"name": options.name, "language": language}
     names["rubric_language"] = ", rubric_language: en" if in_english else ""
     words = [own[key] for key in ("question", "context", "expected", "wrong", "claim")] + ["yes: "]
