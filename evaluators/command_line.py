@@ -180,11 +180,9 @@ PROGRAMS: Mapping[str, Program] = {
             merge="put the runs of CI shards together",
             list="list the runs that are kept",
             promote="keep a run by name",
-        )
-        | _own(
             decide="decide over two results of another tool",
-            review="hand answers to people, and take their verdicts back",
-        ),
+        )
+        | _own(review="hand answers to people, and take their verdicts back"),
         note="exit codes: 0 done, or every gate passed; 1 a gate failed, or the report could not "
         "be written;\n4 wrong arguments or an unreadable run; 6 INCONCLUSIVE; 130 interrupted",
     ),

@@ -16,7 +16,7 @@ from cases.labels import Scale, read_grade
 from cases.tables import MAX_BYTES, Table, TableRow, normal, read_csv, read_json
 from evaluators.core import QAError, UsageError
 from evaluators.models.spec import is_loopback, normalise_url
-from evaluators.output import PRIVATE_FOLDER, plural, write_whole
+from evaluators.output import PRIVATE_FOLDER, write_whole
 from evaluators.reading import ARCHIVES, load_yaml, problem, read_text
 from evaluators.text import listed, mask, one_line, shown, without_invisible
 
@@ -223,21 +223,8 @@ class LabelledSet(PublicFile):
         return folder / f"{self.name}.labelled.jsonl"
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledRows:
-    """The labelled answers of a set in the one form."""
-
-    rows: tuple[Mapping[str, object], ...]
-    left_out: Mapping[str, int]
-    """How many were not used, by the reason."""
-
-    @property
-    def summary(self) -> str:
-        """How many answers there are, to how many questions, and what was left out and why."""
-        questions = len({row["question"] for row in self.rows})
-        left_out = ", ".join(f"{count:,} for {why}" for why, count in self.left_out.items())
-        used = f"{plural(len(self.rows), 'answer')} to {plural(questions, 'question')}"
-        return f"{used}; left out: {left_out or 'none'}"
+LabelledRows = tuple[list[Mapping[str, object]], Mapping[str, int]]
+"""Labelled answers in the one form, and how many were not used, by the reason."""
 
 
 def load_labelled_sets() -> Mapping[str, LabelledSet]:
@@ -251,7 +238,7 @@ def load_labelled_sets() -> Mapping[str, LabelledSet]:
 
 
 def bring_to_form(one: LabelledSet, folder: Path) -> LabelledRows:
-    """Write a set's one form from its files, and return its rows. Raises UsageError, OSError."""
+    """Write a set's one form from its files, and return it. Raises UsageError, OSError."""
 
     def read(path: Path, *, literal: bool = False) -> Table:
         text, separator = read_text(path), "\t" if path.suffix == ".tsv" else ","
@@ -261,7 +248,7 @@ def bring_to_form(one: LabelledSet, folder: Path) -> LabelledRows:
 
     table = read(folder / one.file, literal=bool(one.literal_quotes))
     found = labelled_rows(one, table, read(folder / one.golds.file) if one.golds else None)
-    write_whole(one.path(folder), (f"{json.dumps(row)}\n".encode() for row in found.rows))
+    write_whole(one.path(folder), (f"{json.dumps(row)}\n".encode() for row in found[0]))
     return found
 
 
@@ -298,7 +285,7 @@ def labelled_rows(one: LabelledSet, table: Table, golds: Table | None = None) ->
             rows.append(made)
     if not rows:
         raise UsageError(f"{table.path}: no labelled answer in it; left out: {dict(left_out)}")
-    return LabelledRows(tuple(rows), left_out)
+    return rows, left_out
 
 
 def _cells(table: Table, columns: Iterable[str]) -> Iterator[tuple[TableRow, Cells]]:

@@ -25,9 +25,6 @@ TEXTS = Path(__file__).with_name("new.yaml")
 IGNORED = (".qa/", *(f"**/reports/{name}/" for name in ("out", "out.previous", "rejudged")))
 """What runs write, as ``.gitignore`` names it; promoted runs are to be committed."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
-_CHECK_CODES = """\
-exit codes: 0 no errors (warnings are allowed unless --strict), 1 errors found,
-4 wrong arguments, or a file that cannot be loaded at all"""
 _DOWNLOAD_CODES = """\
 exit codes: 0 the file is there and right, 1 it could not be fetched or is not right,
 4 wrong arguments, or a file that is not as the set says, 130 interrupted"""
@@ -39,8 +36,8 @@ def check(argv: Sequence[str]) -> int:
     parser = CommandParser(
         prog="qagate check",
         description="Find repeated items, leaks, wrong letters, and gates that can show nothing.",
-        epilog=_CHECK_CODES,
-        formatter_class=RawDescriptionHelpFormatter,
+        epilog="exit codes: 0 no errors (warnings are allowed unless --strict), 1 errors found, 4 "
+        "wrong arguments, or a file that cannot be loaded at all",
     )
     add = parser.add_argument
     text = (
@@ -109,12 +106,15 @@ def _next_steps(one: public_files.Benchmark | public_files.LabelledSet, folder: 
     lines = [one.golds.obtain(folder)] if one.golds else []
     path = one.path(folder)
     with public_files.file_errors(path):
-        found = public_files.bring_to_form(one, folder)
+        rows, left_out = public_files.bring_to_form(one, folder)
+    questions = plural(len({row["question"] for row in rows}), "question")
+    unused = ", ".join(f"{count:,} for {why}" for why, count in left_out.items()) or "none"
+    found = f"{plural(len(rows), 'answer')} to {questions}; left out: {unused}"
     by_hand = [quote(f"{path}"), *(["--scale", one.scale] if one.scale else [])]
     words = [one.name] if folder == public_files.DATA_FOLDER else by_hand
     return [
         *lines,
-        f"{path}: {found.summary}; labelled by people ({one.citation})",
+        f"{path}: {found}; labelled by people ({one.citation})",
         f"qagate calibrate --judge PROVIDER:NAME {' '.join(words)}",
     ]
 

@@ -1,4 +1,4 @@
-"""The commands of ``qagate`` on recorded runs, which call no model."""
+"""The commands of ``qagate`` on recorded runs and other tools' results, which call no model."""
 
 import argparse
 import glob
@@ -9,28 +9,41 @@ from pathlib import Path
 from typing import Any
 
 from cases.config import load_gates
+from cases.labels import Scale
 from cases.review.reviews import load_adjudications
 from evaluators import command_line
 from evaluators.core import UsageError
 from evaluators.output import plural, say
 from evaluators.text import hint, shown
 from reports.compare.audit import load_plan
+from reports.imports import forms
+from reports.imports.foreign import MARGIN, Choice, ImportedRun, slug, tasks_of
 from reports.render import console
 from reports.render.views import date
 from reports.render.writer import FORMATS, Files, WriteError, write, write_files
 from reports.run.baseline import Baseline, load_baseline
 from reports.run.clean import line, visible
 from reports.run.json_data import inner
-from reports.run.report import Report, Role
+from reports.run.report import Report, Role, safe_report
 from reports.run.report_folder import PREVIOUS, RUN, TRANSCRIPTS, check_apart, keep, previous
 from reports.run.run_json import load_report, load_run, load_summaries
 from reports.run.transcripts import Source, calls_of, of_files, parts, title
+from reports.verdict.assemble import account
 from reports.verdict.promoted import BASELINES, check_name, find_run, promoted
 from reports.verdict.recount import merged, rebuilt, regated
 
 OUT = Path("reports", "out")
 RUN_HELP = "a report folder, its run.json, or the name of a promoted run"
 LAST: Any = {"metavar": "RUN", "nargs": "?", "default": OUT, "help": f"{RUN_HELP} ({OUT})"}
+OLD = "-baseline"  # what the name of the folder ends with that holds the baseline as a run of ours
+_DECIDE_TEXTS = {
+    "metric": ("NAME", "the score that decides (default: the tool's own first)"),
+    "slice": ("FIELD", "a metadata field or column; each of its values is a slice"),
+    "cluster": ("FIELD", "a metadata field or column that dependent samples share"),
+    "new": ("MODEL", "the provider or model of the new run, where a file has several"),
+    "old": ("MODEL", "the provider or model of the old run, where a file has several"),
+}
+"""The options that take a word: what it stands for, and its help."""
 
 
 class Parser(command_line.CommandParser):
@@ -338,3 +351,78 @@ def show(argv: Sequence[str]) -> int:
 
 def _part(name: str, text: str) -> list[str]:
     return [f"  {name}:", *(f"    {one}" for one in visible(text).split("\n"))]
+
+
+def decide(argv: Sequence[str]) -> int:
+    """Decide over two results of another tool; write the report and return the exit code."""
+    options = _decide_parser().parse_args(argv)
+    told: Any = {name: getattr(options, name) for name in ("metric", "slice", "cluster", "scale")}
+    told["columns"] = dict(options.column)
+    choices = [Choice(provider=one, **told) for one in (options.new, options.old)]
+    paths = options.result, options.baseline
+    runs = [forms.load(path, options.form, one) for path, one in zip(paths, choices, strict=True)]
+    tasks = tasks_of(runs, choices[0])
+    shared = {name: task for name, task in tasks.items() if name in runs[1].scorers}
+    each = zip(paths, runs, (tasks, shared), choices, strict=True)
+    new, old = (ImportedRun(path=p, run=r, tasks=t, choice=c) for p, r, t, c in each)
+    gates = None
+    if options.gates is not None:
+        scorers = (one for some in new.run.scorers.values() for one in some)
+        gates = load_gates(options.gates, [slug(one.name) for one in scorers])
+    before, inputs = old.inputs(None), new.inputs(gates, options.labels)
+    home = options.to.with_name(options.to.name + OLD)
+    write_files(Files(safe_report(account(before, old.facts(before), None)), ["json"]), home)
+    report = safe_report(account(inputs, new.facts(inputs), load_baseline(home)))
+    page = next(path for path in write(report, options.to) if path.suffix == ".html")
+    said = f"no --gates: the main score may drop by {MARGIN:g} in each slice, and in all together"
+    default = [] if options.gates else [said]
+    ends = f"report: {page}", *console.next_step(report, options.to), report.decision.line
+    say(sys.stdout, *map(line, (*default, *console.gates(report), *ends)))
+    return report.decision.code
+
+
+def _decide_parser() -> Parser:
+    parser = Parser(
+        "decide",
+        "Decide over two results of another tool: inspect_ai logs, samples of "
+        "lm-evaluation-harness, results.json of promptfoo, test runs of deepeval, or any CSV or "
+        "JSONL with an id and a score. No model is asked.",
+        "0 every gate passed, 1 a gate failed, 3 the report could not be written, 4 wrong "
+        "arguments or no readable result, 6 INCONCLUSIVE",
+    )
+    text = "the new result: a file, or the folder that the tool wrote"
+    parser.add_argument("result", metavar="NEW", type=Path, help=text)
+    text = "the result to compare with, of the same tool and the same items"
+    parser.add_argument("--baseline", metavar="OLD", type=Path, required=True, help=text)
+    text = f"what the results are, of {', '.join(forms.FORMS)} (default: found by their content)"
+    parser.add_argument("--from", dest="form", choices=list(forms.FORMS), metavar="FORM", help=text)
+    for name, (metavar, text) in _DECIDE_TEXTS.items():
+        parser.add_argument(f"--{name}", metavar=metavar, default="", help=text)
+    text = f"thresholds (default: the main score may drop by {MARGIN:g}, in each slice and in all)"
+    parser.add_argument("--gates", metavar="FILE", type=Path, help=text)
+    text = "a CSV with id and verdict: what a person says of answers of NEW; measures the scorer"
+    parser.add_argument("--labels", metavar="FILE", type=Path, help=text)
+    text = "the scale of a score that is not from 0 to 1, such as 1:5"
+    parser.add_argument("--scale", metavar="LOWEST:HIGHEST", type=_scale, help=text)
+    roles = "; ".join(f"{role}: {what}" for role, what in forms.ROLES.items())
+    text = f"a table's column for a role; may be repeated. {roles}"
+    columns: dict[str, Any] = {"type": _column, "action": "append", "default": []}
+    parser.add_argument("--column", metavar="ROLE=NAME", **columns, help=text)
+    parser.add_to(f"a folder for the report; the baseline's goes to DIR{OLD} (default: {OUT})")
+    parser.set_defaults(to=OUT, form="")
+    return parser
+
+
+def _scale(text: str) -> Scale:
+    try:
+        return Scale.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _column(text: str) -> tuple[str, str]:
+    role, _, name = text.partition("=")
+    if role not in forms.ROLES or not name:
+        what = f"want ROLE=NAME, ROLE one of {', '.join(forms.ROLES)}; got {text!r}"
+        raise argparse.ArgumentTypeError(what)
+    return role, name

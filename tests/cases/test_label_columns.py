@@ -165,10 +165,8 @@ def test_each_system_of_evouna_is_an_answer(tmp_path: Path) -> None:
     assert [row["label"] for row in rows] == ["true", "false", "true"]
     assert rows[0]["gold"] == ["Oslo", "Kristiania"]
     assert rows[0]["label_source"] == "people (evouna-nq)"
-    found = public_files.bring_to_form(SETS["evouna-nq"], tmp_path)
-    assert found.left_out == {"no answer": 1, "no label": 1, "improper true": 5}
-    said = "3 answers to 1 question; left out: 1 for no answer, 1 for no label, 5 for improper true"
-    assert found.summary == said
+    _, left_out = public_files.bring_to_form(SETS["evouna-nq"], tmp_path)
+    assert left_out == {"no answer": 1, "no label": 1, "improper true": 5}
 
 
 def test_golds_of_nq301_come_from_the_other_file(tmp_path: Path) -> None:
@@ -178,16 +176,15 @@ def test_golds_of_nq301_come_from_the_other_file(tmp_path: Path) -> None:
     assert rows[0]["gold"] == ["Lone Pine, California", "California"]
     assert [(row["label"], row["label_1"], row["label_2"]) for row in rows] == [
         ("Yes", "Yes", "No"), ("No", "No", "No"), ("No", "No", "")]  # fmt: skip
-    assert public_files.bring_to_form(SETS["nq301"], tmp_path).left_out == {"no gold": 1}
+    assert public_files.bring_to_form(SETS["nq301"], tmp_path)[1] == {"no gold": 1}
 
 
 def test_ratings_of_mohler_keep_their_scale(tmp_path: Path) -> None:
     """Two people's scores and their mean; answers that a spreadsheet broke are left out."""
     rows = formed("mohler", put(tmp_path, mohler=MOHLER))
     assert [(row["label"], row["label_1"], row["label_2"]) for row in rows] == [("3.5", "4", "3")]
-    assert public_files.bring_to_form(SETS["mohler"], tmp_path).left_out == {
-        "student_answer #NAME?": 1
-    }
+    left_out = {"student_answer #NAME?": 1}
+    assert public_files.bring_to_form(SETS["mohler"], tmp_path)[1] == left_out
     reading = LabelReading(scale=Scale.parse(SETS["mohler"].scale), language="en")
     slice_ = replace(RATINGS, path=SETS["mohler"].path(tmp_path), label_reading=reading)
     (case,) = load_cases(slice_)
@@ -229,14 +226,12 @@ FIRST: Mapping[str, object] = {
 def test_every_answer_is_used_or_counted(tmp_path: Path, items: Sequence[object]) -> None:
     """No answer vanishes, none lacks label or gold, and ``calibrate`` reads the same labels."""
     folder = put(tmp_path, evouna_nq=json.dumps([FIRST, *items]).encode())
-    found = public_files.bring_to_form(SETS["evouna-nq"], folder)
-    assert len(found.rows) + sum(found.left_out.values()) == len(SYSTEMS) * (1 + len(items))
-    assert all(row["gold"] and row["label"] in ("true", "false") for row in found.rows)
+    rows, left_out = public_files.bring_to_form(SETS["evouna-nq"], folder)
+    assert len(rows) + sum(left_out.values()) == len(SYSTEMS) * (1 + len(items))
+    assert all(row["gold"] and row["label"] in ("true", "false") for row in rows)
     read = load_cases(replace(GRADES, path=SETS["evouna-nq"].path(folder)))
-    assert [case.label == "CORRECT" for case in read] == [
-        row["label"] == "true" for row in found.rows
-    ]
-    assert [case.recorded for case in read] == [row["predicted_answer"] for row in found.rows]
+    assert [case.label == "CORRECT" for case in read] == [row["label"] == "true" for row in rows]
+    assert [case.recorded for case in read] == [row["predicted_answer"] for row in rows]
 
 
 @given(st.text(st.characters(blacklist_characters="\t\n\r\0", blacklist_categories=["Cs"])))
@@ -253,5 +248,5 @@ def test_a_set_of_ones_own_is_an_entry() -> None:
         answers={"A": "L"}, leave_out={}, raters=(),
     )  # fmt: skip
     table = read_json(Path("own.json"), '[{"Q": "q?", "G": "x; y", "A": "x", "L": "right"}]')
-    (row,) = public_files.labelled_rows(one, table).rows
+    ((row,), _) = public_files.labelled_rows(one, table)
     assert (row["gold"], row["label"]) == (["x", "y"], "right")
