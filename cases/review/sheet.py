@@ -235,6 +235,8 @@ def form_page(sheet: Sheet) -> str:
     return filled_template(
         FOLDER / "form.html.j2",
         html=True,
+        languages=texts,
+        reviewer=visible(sheet.reviewer),
         words=next(iter(texts.values()), texts_in(FALLBACK)["form"]),
         policy=Markup(content_policy(script, style)),  # base64 and fixed words
         script=Markup(script),  # our own file, no data in it
