@@ -413,6 +413,24 @@ def load_settings(path: Path, *, may_be_empty: bool = False) -> Settings:
     return Settings(path, "", document)
 
 
+def load_entries(
+    path: Path, what: str, known: Sequence[str], required: Collection[str]
+) -> list[Settings]:
+    """Return the mappings in a YAML list of ``what``, none if the file is empty.
+
+    Raises UsageError if it holds anything else, an unknown key, or lacks a required one.
+    """
+    document, found = load_yaml(path) or Seq(1), []
+    if not isinstance(document, Seq):
+        raise problem(path, 1, f"a YAML list of {what} is needed: each begins with '- '")
+    for entry, line in zip(document, document.lines, strict=True):
+        if not isinstance(entry, Map):
+            raise problem(path, line, f"a mapping of {', '.join(known)} is needed")
+        found.append(Settings(path, "", entry))
+        found[-1].check_keys(known, required)
+    return found
+
+
 def project_settings(here: Path) -> Settings:
     """Return ``[tool.qagate]`` of the nearest pyproject.toml upwards. Raises UsageError."""
     import tomllib  # the controller's, and of no use to most workers

@@ -18,7 +18,7 @@ from cases.tables import read_csv
 from evaluators.core import NO, UNANSWERED, YES, UsageError
 from evaluators.judges.ensemble import FILE, Adjudication, Adjudications
 from evaluators.output import unguarded, write_texts
-from evaluators.reading import Map, Seq, Settings, load_yaml, parse_json, problem, read_text
+from evaluators.reading import load_entries, parse_json, problem, read_text
 from evaluators.statistics.agreement import PairAgreement, kappas, krippendorff_alpha, raw_agreement
 from evaluators.statistics.intervals import Estimate
 from evaluators.text import encodable, listed, shown
@@ -334,43 +334,30 @@ _ABOUT = re.compile(rf"# ((?:{'|'.join(ABOUT)}): .*)")
 
 def load_adjudications(path: Path) -> dict[str, Adjudication]:
     """Return the verdicts of a file by digest. Raises UsageError naming file and line."""
-    document = load_yaml(path)
-    if document == "":
-        return {}
-    if not isinstance(document, Seq):
-        raise problem(path, 1, "a YAML list of verdicts is needed: each begins with '- '")
     found: dict[str, Adjudication] = {}
     text = read_text(path).split("\n")
-    for entry, line in zip(document, document.lines, strict=True):
-        if not isinstance(entry, Map):
-            raise problem(path, line, f"a mapping of {', '.join(_KEYS)} is needed")
+    for settings in load_entries(path, "verdicts", (*_KEYS, *_AUDIT), _KEYS[:4]):
+        lines, line, given = settings.values.lines, settings.values.line, settings.text("verdict")
+        digest, label = settings.text("digest"), given.strip().upper()
+        if not re.fullmatch(r"[0-9a-f]{32}", digest):
+            what = f"digest: 32 hexadecimal digits are needed, not {shown(digest)}"
+            raise problem(path, lines["digest"], what)
+        try:
+            label = label if label in (YES, NO, UNANSWERED) else grade_or_rating(given)
+        except ValueError as error:
+            raise problem(path, lines["verdict"], f"verdict: {error}") from None
         above = takewhile(bool, map(_ABOUT.fullmatch, reversed(text[: line - 1])))
-        about = tuple(match[1] for match in above if match)[::-1]
-        one = _adjudication(Settings(path, "", entry), about)
-        if found.setdefault(one.digest, one) is not one:
-            raise problem(path, line, f"digest {one.digest} stands twice; keep one verdict")
+        texts = (one for one in _TEXTS if settings.values.get(one))  # a reason may be empty
+        one = Adjudication(
+            digest=digest,
+            label=label,
+            probability=settings.number("probability", 0, 1) or 0.0,
+            about=tuple(match[1] for match in above if match)[::-1],
+            **{key: settings.text(key) for key in texts},
+        )
+        if found.setdefault(digest, one) is not one:
+            raise problem(path, line, f"digest {digest} stands twice; keep one verdict")
     return found
-
-
-def _adjudication(settings: Settings, about: tuple[str, ...]) -> Adjudication:
-    settings.check_keys((*_KEYS, *_AUDIT), ("item", "digest", "verdict", "name"))
-    path, lines, given = settings.path, settings.values.lines, settings.text("verdict")
-    digest, label = settings.text("digest"), given.strip().upper()
-    if not re.fullmatch(r"[0-9a-f]{32}", digest):
-        what = f"digest: 32 hexadecimal digits are needed, not {shown(digest)}"
-        raise problem(path, lines["digest"], what)
-    try:
-        label = label if label in (YES, NO, UNANSWERED) else grade_or_rating(given)
-    except ValueError as error:
-        raise problem(path, lines["verdict"], f"verdict: {error}") from None
-    keys = (one for one in _TEXTS if settings.values.get(one))  # a reason may be empty
-    return Adjudication(
-        digest=digest,
-        label=label,
-        probability=settings.number("probability", 0, 1) or 0.0,
-        about=about,
-        **{key: settings.text(key) for key in keys},
-    )
 
 
 def merged(

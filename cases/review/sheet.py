@@ -17,7 +17,7 @@ from markupsafe import Markup
 from cases.check.item_checks import mixed_words
 from evaluators.core import UsageError
 from evaluators.output import BOM, content_policy, guarded, sheet_lines, write_texts
-from evaluators.reading import Map, Seq, Settings, load_settings, load_yaml, problem
+from evaluators.reading import load_entries, load_settings, problem
 from evaluators.text import INVISIBLE, digest, escaped, mask, shown
 
 UNCLEAR = "UNCLEAR"
@@ -116,14 +116,8 @@ def verdict_question(kind: str) -> Question:
 
 def load_criteria(path: Path) -> tuple[Question, ...]:
     """Return a file's criteria as questions. Raises UsageError naming file, line and key."""
-    document, found = load_yaml(path), dict[str, Question]()
-    if not isinstance(document, Seq) or not document:
-        raise problem(path, 1, "a YAML list of criteria is needed: each begins with '- name: '")
-    for entry, line in zip(document, document.lines, strict=True):
-        if not isinstance(entry, Map):
-            raise problem(path, line, f"a mapping of {', '.join(_CRITERION_KEYS)} is needed")
-        settings = Settings(path, "", entry)
-        settings.check_keys(_CRITERION_KEYS, ("name", "question"))
+    found = dict[str, Question]()
+    for settings in load_entries(path, "criteria", _CRITERION_KEYS, _CRITERION_KEYS[:2]):
         name, scale = settings.text("name"), settings.text("scale", "1..7")
         if not name.isprintable() or name != name.strip() or len(name) > LONGEST_NAME:
             what = f"one line of 1 to {LONGEST_NAME} characters is needed, not {shown(name)}"
@@ -139,7 +133,10 @@ def load_criteria(path: Path) -> tuple[Question, ...]:
         keys = {str(point): str(point % 10) for point in range(low, high + 1)}
         one = Question(name=name, text=text, keys=keys)
         if found.setdefault(name.casefold(), one) is not one:
-            raise problem(path, line, f"name {shown(name)} stands twice; names must differ")
+            what = f"name {shown(name)} stands twice; names must differ"
+            raise problem(path, settings.values.line, what)
+    if not found:
+        raise problem(path, 1, "a YAML list of criteria is needed: each begins with '- name: '")
     return tuple(found.values())
 
 

@@ -21,7 +21,6 @@ from reports.compare.audit import load_plan, save_plan
 from reports.gates.decide import FAILED, INCONCLUSIVE, OK
 from reports.gates.sequential import REVIEW, AuditedGate
 from reports.review import human_review as human
-from reports.review import ratings
 from reports.run import clean
 from reports.run.report import Report
 from reports.run.run_json import load_report
@@ -108,7 +107,7 @@ def _accept(options: argparse.Namespace) -> int:
         raise UsageError(f"--to {options.to}: {what}")
     code = 0
     if rated:
-        code = _accept_ratings(rated, items, options.to or sheet.with_name(ratings.FILE))
+        code = _accept_ratings(rated, items, options.to or sheet.with_name(human.RATINGS))
     if verdicts or not rated:
         lines, is_open = _take(verdicts, items, options.to or Path(FILE), options.min_reviewers)
         say(sys.stdout, *map(clean.line, lines))  # names and ids come from files others filled in
@@ -151,20 +150,20 @@ def _take(
 def _accept_ratings(
     reviews: Sequence[files.Review], items: Mapping[str, files.IssuedItem], path: Path
 ) -> int:
-    old, today = ratings.load_ratings(path), datetime.now(UTC).date().isoformat()
-    new, told, unrated = ratings.ratings_of(reviews, items, today)
-    found, refused = ratings.merged_ratings(old, new)
+    old, today = human.load_ratings(path), datetime.now(UTC).date().isoformat()
+    new, told, unrated = human.ratings_of(reviews, items, today)
+    found, refused = human.merged_ratings(old, new)
     if len(names := {one.run for one in found}) > 1:
         what = f"ratings of two runs, {listed(sorted(names))}, would have one mean"
         raise UsageError(f"{path}: {what}; name another file with --to")
-    paths = ratings.save_ratings(found, path) if found else ()
+    paths = human.save_ratings(found, path) if found else ()
     lines = [
         *told,
         f"{plural(len(found) - len(old), 'new rating')}, {len(found)} in {path}",
         *(f"refused: {line}" for line in refused),
         *(f"comment without a rating: {line}" for line in unrated),
     ]
-    table = ratings.table_of(found, padded=True) if found else []
+    table = human.table_of(found, padded=True) if found else []
     said = "ratings by criteria change no grade and no gate"
     say(sys.stdout, *map(clean.line, lines), *table, said, *map(str, paths))
     return INCONCLUSIVE if refused else 0

@@ -20,7 +20,6 @@ from reports.judge.judging import corrected_gates, drift_notes, judging, judging
 from reports.judge.measured import distrust, measured_among
 from reports.metrics.gate import slice_gates
 from reports.metrics.summary import count, summarise, tabulate
-from reports.review.human_review import adjudication_notes
 from reports.run.baseline import Baseline, changed_judge, changed_origin, changed_requests
 from reports.run.evidence import Calibration, Comparison
 from reports.run.record import Record, by_slice, causes, in_order, make_record, total_cost, versions
@@ -314,8 +313,11 @@ def _people_notes(
     inputs: ReportInputs, facts: Facts, compared: Sequence[Baseline | None], decision: Decision
 ) -> Iterator[str]:
     """Yield people's verdicts, and the gates, but audited ones, that fail with these ungraded."""
-    yield from adjudication_notes(inputs.records)
-    given = Counter(f"{r.dataset}:{r.language}" for r in inputs.records if r.adjudicated_by)
+    judged = [record for record in inputs.records if record.adjudicated_by]
+    given = Counter(f"{record.dataset}:{record.language}" for record in judged)
+    if judged:
+        people = ", ".join(sorted({record.adjudicated_by for record in judged}))
+        yield f"{plural(len(judged), 'verdict')} by people ({people})"
     passed = [gate for gate in decision.gates if gate.state == "PASS" and gate.audit is None]
     if not given or not passed:
         return

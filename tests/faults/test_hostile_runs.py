@@ -25,7 +25,7 @@ from evaluators.rubric import load_prompt, load_rubric
 from evaluators.runtime.engine import Task
 from evaluators.text import MAX_ANSWER_BYTES, harmless, travelling
 from reports.__main__ import main
-from reports.review.ratings import load_ratings
+from reports.review.human_review import load_ratings
 from tests.support.declaring import made
 from tests.support.engine_bench import Bench
 from tests.support.fixtures import Captured

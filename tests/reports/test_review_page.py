@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from cases.review.sheet import SheetItem, write_sheet
 from reports.__main__ import main
-from reports.review.ratings import load_ratings
+from reports.review.human_review import load_ratings
 from tests.support.browsing import Browser, Tab, browser, needs_browser
 from tests.support.figures import some
 from tests.support.fixtures import Captured
