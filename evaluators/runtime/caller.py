@@ -184,7 +184,7 @@ class Sender:
             until = min(item.until, self.end)
             if until <= asyncio.get_running_loop().time():
                 raise TimeoutError
-            size = 0.0 if queue.tpm is None else queue.tpm.estimate(call.request)
+            size = queue.tokens.estimate(call.request)
             first = 0 < call.refused <= PROBES
             try:
                 started = await self.admission.enter(queue, size, until, urgent=urgent, first=first)
@@ -195,8 +195,7 @@ class Sender:
                 raise StoppedError(error.kind, str(error)) from None
             item.until = min(item.until, started + queue.limits.item_deadline)
             reply = await self._complete(call, started)
-            if queue.tpm is not None:
-                queue.tpm.correct(size, call.request, reply)
+            queue.tokens.correct(size, call.request, reply)
             return reply
         except TimeoutError:
             now = asyncio.get_running_loop().time()

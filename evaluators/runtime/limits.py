@@ -7,13 +7,13 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from evaluators import core
 from evaluators.core import CallError, FatalError, RefusedError, StoppedError
 from evaluators.output import plural
 from evaluators.runtime.server import BURST_S, NEVER, ServerState, TokenBucket
 
+UNLIMITED = 1e12  # requests or tokens a minute: more than anybody can send
 TOKEN_BURST_S = 2.0  # of a tokens limit; so many seconds' worth may go at once
 BAD_REQUEST = frozenset({"bad_request", "target_failed"})
 FEWEST_ALIKE = 3  # calls, if a run has no more, that say so much
@@ -25,11 +25,11 @@ LATEST_WEIGHT = 0.1  # of the latest reply in what is learned
 _OWN_WORDS = re.compile(r"\S*\d\S*")  # of one refusal alone: its id, its time
 
 
-class TokenLimit:
+class TokenLimit(TokenBucket):
     """A limit in tokens a minute; a reply, at first the ``longest``, corrects a call's estimate."""
 
-    def __init__(self, bucket: TokenBucket, longest: int | None) -> None:
-        self.bucket = bucket
+    def __init__(self, tpm: float, longest: int | None) -> None:
+        super().__init__(tpm / 60, TOKEN_BURST_S)
         self._per_character = TOKENS_PER_CHARACTER
         self._reply: float = longest or USUAL_REPLY_TOKENS
         self._weight = 1.0  # of the next reply in what is learned
@@ -46,7 +46,7 @@ class TokenLimit:
         """Replace the estimate of a call by what it took, and learn for the next ones."""
         if reply.input_tokens:  # else the server does not count: the estimate stays
             unused = estimate - reply.input_tokens - reply.output_tokens
-            self.bucket.empty_at -= unused / self.bucket.rate
+            self.empty_at -= unused / self.rate
             ratio = reply.input_tokens / max(1, _characters(request))
             self._per_character += self._weight * (ratio - self._per_character)
             self._reply += self._weight * (reply.output_tokens - self._reply)
@@ -61,31 +61,21 @@ WaitingCalls = deque[tuple[asyncio.Future[float], float]]
 """Calls that are not let in yet, with their estimates in tokens."""
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
 class ModelQueue:
     """The calls to one model. Until the first of them has ended, one at a time goes."""
 
-    spec: str
-    server: ServerState
-    limits: core.Limits
-    room: int
-    """The most calls that may be in flight to this model."""
-    buckets: tuple[TokenBucket, ...]
-    """Its own requests a minute, and the run's."""
-    tpm: TokenLimit | None
-    in_flight: int = 0
-    proven: bool = False
-    """Whether more than one call at a time may go."""
-    answered: bool = False
-    refusals: list[str] = field(default_factory=list)
-    """What the model said to the first calls that it refused, before it answered any."""
-    hopeless: FatalError | None = None
-    """Why no call will succeed, if all were refused alike so far."""
-    urgent: WaitingCalls = field(default_factory=deque)
-    """Calls that continue an item. They go first: a run cut short has then judged its answers."""
-    waiting: WaitingCalls = field(default_factory=deque)
-    strays: int = 0
-    """Errors that concern all calls, since the latest success."""
+    def __init__(self, spec: str, limits: core.Limits, server: ServerState) -> None:
+        self.spec, self.limits, self.server = spec, limits, server
+        self.in_flight = 0
+        self.requests = TokenBucket((limits.rpm or UNLIMITED) / 60, BURST_S)
+        self.tokens = TokenLimit(limits.tpm or UNLIMITED, limits.max_tokens)
+        # Urgent calls continue an item: a run cut short has then judged its answers.
+        self.urgent, self.waiting = WaitingCalls(), WaitingCalls()
+        self.proven = False  # whether more than one call at a time may go
+        self.answered = False
+        self.refusals: list[str] = []  # the words of those before the first answer
+        self.hopeless: FatalError | None = None  # why no call will succeed, if all were the same
+        self.strays = 0  # errors that concern all calls, since the latest success
 
     def judged(self, error: RefusedError | FatalError) -> CallError:
         """Return the error as a FatalError, or as one of this call alone.
@@ -100,14 +90,12 @@ class ModelQueue:
         if self.answered or error.kind not in BAD_REQUEST:
             return error
         self.refusals.append(_OWN_WORDS.sub("", str(error)))
-        if len(set(self.refusals)) > 1:
-            self.hopeless = None
-            return error
-        count = len(self.refusals)
-        said = f"{error}; the first {plural(count, 'call')} all failed so, and none succeeded: "
-        said += f"{self.limits.advice} ({self.server.name})"
-        self.hopeless = FatalError(error.kind, said)
-        return error if count < REFUSED_ALIKE else self.hopeless
+        self.hopeless, count = None, len(self.refusals)
+        if count >= FEWEST_ALIKE and len(set(self.refusals)) == 1:
+            said = f"{error}; the first {plural(count, 'call')} all failed so, and none succeeded: "
+            said += f"{self.limits.advice} ({self.server.name})"
+            self.hopeless = FatalError(error.kind, said)
+        return self.hopeless if self.hopeless and count >= REFUSED_ALIKE else error
 
     def learn(self, error: BaseException | None) -> None:
         """Note how a call ended; ``error`` None is a success."""
@@ -123,8 +111,7 @@ class Admission:
     def __init__(self, concurrency: int, rpm: int | None, random: Callable[[], float]) -> None:
         self.in_flight = 0
         self._concurrency = concurrency
-        self._rpm = rpm
-        self._of_run: tuple[TokenBucket, ...] = ()
+        self._requests = TokenBucket((rpm or UNLIMITED) / 60, BURST_S)
         self._random = random
         self._servers: dict[str, ServerState] = {}
         self._queues: dict[str, ModelQueue] = {}
@@ -135,8 +122,8 @@ class Admission:
     @property
     def hopeless(self) -> dict[str, str]:
         """Why no call to a model will succeed, by kind, where all that ended were refused alike."""
-        found = (one for one in self._queues.values() if len(one.refusals) >= FEWEST_ALIKE)
-        return {one.hopeless.kind: str(one.hopeless) for one in found if one.hopeless}
+        found = (queue.hopeless for queue in list(self._queues.values()))
+        return {error.kind: str(error) for error in found if error}
 
     @property
     def limit(self) -> int:
@@ -150,29 +137,15 @@ class Admission:
 
     def queue(self, model: core.Model) -> ModelQueue:
         """Return the queue of a model."""
-        if model.spec in self._queues:
-            return self._queues[model.spec]
-        limits, most, now = model.limits, self._concurrency, asyncio.get_running_loop().time()
-        if self._rpm is not None and not self._of_run:
-            self._of_run = (TokenBucket(self._rpm / 60, BURST_S, now),)
-        if limits.host not in self._servers:
-            state = limits.host, most, self._random, limits.item_deadline
-            self._servers[limits.host] = ServerState(*state)
-        own = () if limits.rpm is None else (TokenBucket(limits.rpm / 60, BURST_S, now),)
-        tpm = None
-        if limits.tpm is not None:
-            bucket = TokenBucket(limits.tpm / 60, TOKEN_BURST_S, now)
-            tpm = TokenLimit(bucket, limits.max_tokens)
-        self._queues[model.spec] = queue = ModelQueue(
-            spec=model.spec,
-            server=self._servers[limits.host],
-            limits=limits,
-            room=min(limits.concurrency or most, most),
-            buckets=own + self._of_run,
-            tpm=tpm,
-        )
-        self._turns.append(queue)
-        return queue
+        if model.spec not in self._queues:
+            limits = model.limits
+            if limits.host not in self._servers:
+                state = limits.host, self._concurrency, self._random, limits.item_deadline
+                self._servers[limits.host] = ServerState(*state)
+            queue = ModelQueue(model.spec, limits, self._servers[limits.host])
+            self._queues[model.spec] = queue
+            self._turns.append(queue)
+        return self._queues[model.spec]
 
     async def enter(
         self, queue: ModelQueue, size: float, until: float, *, urgent: bool, first: bool
@@ -182,15 +155,8 @@ class Admission:
         An ``urgent`` call goes before those that are not, and a ``first`` one before its like.
         Raises TimeoutError at ``until``, and the reason if the call may not go at all.
         """
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        if (barred := self._barred(queue, now)) is not None:
-            raise barred
+        future: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         calls = queue.urgent if urgent else queue.waiting
-        if not (queue.urgent or calls) and self._delay(queue, size, now) <= 0:
-            self._start(queue, size, now)
-            return now
-        future: asyncio.Future[float] = loop.create_future()
         (calls.appendleft if first else calls.append)((future, size))
         self.pump()
         try:
@@ -238,36 +204,27 @@ class Admission:
         while calls:
             future, size = calls[0]
             if not future.done():
-                if (barred := self._barred(queue, now)) is not None:
+                if self._halted is not None:
+                    future.set_exception(StoppedError(self._halted.kind, str(self._halted)))
+                elif (barred := queue.server.barred(queue.spec, now)) is not None:
                     future.set_exception(barred)
                 elif (delay := self._delay(queue, size, now)) > 0:
                     return delay
                 else:
-                    self._start(queue, size, now)
+                    self.in_flight += 1
+                    queue.in_flight += 1
+                    queue.server.start(now)
+                    self._requests.take(now)
+                    queue.requests.take(now)
+                    queue.tokens.take(now, size)
                     future.set_result(now)
             calls.popleft()
         return NEVER
 
-    def _barred(self, queue: ModelQueue, now: float) -> CallError | None:
-        if self._halted is not None:
-            return StoppedError(self._halted.kind, str(self._halted))
-        return queue.server.barred(queue.spec, now)
-
     def _delay(self, queue: ModelQueue, size: float, now: float) -> float:
         """Return the seconds until a call may go; infinite until another one has ended."""
-        room = queue.room if queue.proven else 1
+        room = (queue.limits.concurrency or self._concurrency) if queue.proven else 1
         if self.in_flight >= self._concurrency or queue.in_flight >= room:
             return NEVER
-        delay = queue.server.wait(now)
-        for bucket in queue.buckets:
-            delay = max(delay, bucket.wait(now))
-        return delay if queue.tpm is None else max(delay, queue.tpm.bucket.wait(now, size))
-
-    def _start(self, queue: ModelQueue, size: float, now: float) -> None:
-        self.in_flight += 1
-        queue.in_flight += 1
-        queue.server.start(now)
-        for bucket in queue.buckets:
-            bucket.take(now)
-        if queue.tpm is not None:
-            queue.tpm.bucket.take(now, size)
+        own = max(queue.requests.wait(now), queue.tokens.wait(now, size))
+        return max(own, self._requests.wait(now), queue.server.wait(now))

@@ -59,11 +59,10 @@ FAILURE_WORDS: Mapping[str, str] = {
 class TokenBucket:
     """Gains ``rate`` a second, at most ``seconds`` worth; unlike aiolimiter's it may owe."""
 
-    def __init__(self, rate: float, seconds: float, now: float, least: float = 1.0) -> None:
+    def __init__(self, rate: float, seconds: float, least: float = 1.0) -> None:
         self.rate = rate
         self._burst = max(least, rate * seconds)
-        self.empty_at = now - self._burst / rate
-        """When it was empty, had it only gained since; later than now if it owes."""
+        self.empty_at = -NEVER  # had it only gained since; later than now if it owes
 
     def wait(self, now: float, amount: float = 1.0) -> float:
         """Return the seconds until this amount, at most a full bucket, may be taken."""
@@ -100,7 +99,6 @@ class Pace:
         self._easings = 0
         self._eased_at = -NEVER
         self._eased_from = 0.0  # the rate before the first of the easings
-        self._calm_since = 0.0
         self._granted = 0
         self._since = NEVER
         self._before = (0, 0.0)  # calls granted, and since when, at the last refusal
@@ -125,11 +123,11 @@ class Pace:
             return
         rate, growth = self.bucket.rate, SEARCH_GROWTH
         # A rate that holds nobody back was not tried: it does not grow.
-        if self._held_back and now > self._grown_at:
+        if self._held_back:
             if self._refusals > 1:
                 is_near = rate >= NEAR_REFUSED * self._refused_rate
                 back = OUTAGE_GROWTH if self._was_down else RECOVERY_GROWTH
-                calm = 1 + ((now - self._calm_since) / CALM_S) ** 2
+                calm = 1 + ((now - max(self._since, self._eased_at)) / CALM_S) ** 2
                 # At a low rate a second holds few requests: each of them counts, not each second.
                 share = min(1.0, rate / SLOW_RATE)
                 growth = min(growth, (PROBING_GROWTH if is_near else back) * share * calm)
@@ -137,6 +135,8 @@ class Pace:
         self._held_back = False
         self._grown_at = now
         self.bucket.take(now)
+        if self.bucket.rate > FASTEST_RATE:
+            self.bucket, self._share = None, 0.0
 
     def grant(self, started: float) -> None:
         """Count a request that was answered."""
@@ -151,12 +151,11 @@ class Pace:
 
         Such a one lowers the rate a little, or raises it where that has not helped several times.
         """
-        bucket = self.bucket
         if started <= self._refused_at:
             return False
         self._share += self._weight
         alone, self._alone = self._alone, 0
-        if bucket is None:
+        if (bucket := self.bucket) is None:
             return self._share <= (ANNOUNCED_SHARE if announced else SINGLE_SHARE)
         if started <= self._eased_at:
             return True
@@ -164,18 +163,15 @@ class Pace:
             if self._eased_at > self._refused_at and self._refused_rate < NEVER:
                 bucket.rate = max(bucket.rate, self._refused_rate)  # it was no single one
             return False
-        if not (self._easings and bucket.rate <= EASED_LOWER * self._refused_rate < NEVER):
+        if not (self._easings and bucket.rate <= EASED_LOWER * self._refused_rate):
             self._easings, self._eased_from = 0, bucket.rate
         if self._easings < EASINGS:
-            self._easings += 1
+            self._easings, self._eased_at = self._easings + 1, now
             self._refused_rate = bucket.rate
             bucket.rate *= DECREASE_FACTOR
-            self._calm_since = self._eased_at = now
-            return True
-        self._easings, self._refused_rate = 0, NEVER
-        bucket.rate = 2 * self._eased_from
-        if bucket.rate > FASTEST_RATE:
-            self.bucket, self._share = None, 0.0
+        else:
+            self._easings, self._refused_rate = 0, NEVER
+            bucket.rate = 2 * self._eased_from
         return True
 
     def refuse(self, started: float, now: float, resume: float) -> bool:
@@ -191,18 +187,17 @@ class Pace:
             # A server that has granted nothing at all is down: it has not shown any rate.
             rate = min(self.bucket.rate, average) if granted else self.bucket.rate
         else:
-            self._refused_rate = self.bucket.rate
-            least = max(average, self.bucket.rate / 2)
-            rate = min(DECREASE_FACTOR * self.bucket.rate, least)
+            self._refused_rate = rate = self.bucket.rate
+            rate = min(DECREASE_FACTOR * rate, max(average, rate / 2))
         # Where no pause has helped, the server may count by windows: a new one begins with these.
         at_once = min(WINDOW_BURST, granted) if untried and rate < 1 else 1
-        self.bucket = TokenBucket(rate, BURST_S, resume, max(1, at_once))
+        self.bucket = TokenBucket(rate, BURST_S, max(1, at_once))
         self._refusals += not untried
         self._was_down = untried
         self._share = SHARE_AT_FIRST
         self._before = granted, since
         self._granted = 0
-        self._since = self._grown_at = self._calm_since = resume
+        self._since = self._grown_at = resume
         self._refused_at = now
         return True
 
@@ -225,9 +220,7 @@ class ServerState:
         self.name = name
         self.in_flight = 0
         self._given_up: FatalError | None = None
-        self._random = random
-        self._give_up_after = give_up_after
-        self._maximum = maximum
+        self._random, self._give_up_after, self._maximum = random, give_up_after, maximum
         self.window = float(min(maximum, max(SMALLEST_START, int(maximum * START_SHARE))))
         """How many calls may be in flight now."""
         self._is_doubling = True
@@ -246,11 +239,6 @@ class ServerState:
         self._was_reached = False
         self._answered_last = -NEVER  # when the latest call that it answered started
 
-    @property
-    def is_probing(self) -> bool:
-        """Whether one call at a time finds out if the server works again."""
-        return self._opened_at is not None or self._refusals > 1
-
     def wait(self, now: float) -> float:
         """Return the seconds until a call may go; infinite until another one has ended."""
         if self.in_flight >= int(self.window):
@@ -261,9 +249,11 @@ class ServerState:
 
     def barred(self, spec: str, now: float) -> FatalError | None:
         """Return the reason not to wait for this server at all; None if there is none."""
+        if self._given_up is not None:
+            return FatalError(self._given_up.kind, str(self._given_up))
         left = self._announced - now
-        if self._given_up or left <= LONGEST_WAIT_S:
-            return self._given_up and FatalError(self._given_up.kind, str(self._given_up))
+        if left <= LONGEST_WAIT_S:
+            return None
         said = (
             f"{spec}: {self.name} asks to be left alone for {left:,.0f} s, longer than the "
             f"{LONGEST_WAIT_S:g} s that a run waits; run again later, what is done is kept"
@@ -273,7 +263,7 @@ class ServerState:
     def start(self, now: float) -> None:
         """Count a call that goes now."""
         self.in_flight += 1
-        if self.is_probing:
+        if self._opened_at is not None or self._refusals > 1:
             self._probe = now
         self._pace.take(now, self.in_flight)
 
@@ -286,14 +276,15 @@ class ServerState:
         if it had not. A call that fails while the server answers later ones is itself to blame.
         """
         was_probe, was_open = started == self._probe, self._opened_at is not None
-        self._probe = None if was_probe else self._probe
+        if was_probe:
+            self._probe = None
         kind = getattr(error, "kind", "")
         is_own = failed_at is not None and self._answered_last > failed_at
-        if not isinstance(error, TransientError):
-            if error is None or isinstance(error, CallError):
-                self._succeed(started)
-        elif not (is_own and kind in OUTAGES):
-            self._fail(error, started, now, again=failed_at is not None)
+        if isinstance(error, TransientError):
+            if not (is_own and kind in OUTAGES):
+                self._fail(error, started, now, again=failed_at is not None)
+        elif error is None or isinstance(error, CallError):
+            self._succeed(started)
         if self._opened_at is not None and (was_probe or not was_open):
             self._probe_failed = was_open
             self._pause(0.0, now, now - self._opened_at)
@@ -304,7 +295,7 @@ class ServerState:
     def describe(self, now: float) -> str:
         """Return in a few words why calls to this server wait; empty if they do not."""
         since, bucket = self._failing_since, self._pace.bucket
-        if since is not None and self.is_probing:
+        if since is not None and (self._opened_at is not None or self._refusals > 1):
             return f"{self.name} {FAILURE_WORDS[self._failure]} for {now - since:.0f} s, probing"
         if self._resume > now:
             return f"{self.name} paused {self._resume - now:.0f} s"

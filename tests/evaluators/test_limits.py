@@ -16,7 +16,6 @@ from evaluators.runtime.server import (
     NEVER_ANSWERED_S,
     PAUSE_SPREAD,
     ServerState,
-    TokenBucket,
 )
 from tests.support.scripted import ask_for
 from tests.support.simulated import Down, Ended, Metered, Server, asked, call_all, now, run
@@ -368,6 +367,13 @@ def test_a_limit_is_found_among_single_refusals() -> None:
     assert ended.seconds <= 2 * 100
 
 
+def test_a_pace_that_nothing_refuses_is_given_up() -> None:
+    """It doubles each second while calls wait, if only for a limit of the model, and ends there."""
+    server = Server(limits=core.Limits(rpm=600), refuse=Down(begin=0, end=1, kind="rate_limit"))
+    ended = asked(server, 200)
+    assert (ended.replies, ended.sender.admission.describe(ended.seconds)) == (200, "")
+
+
 def test_a_pace_recovers() -> None:
     """When a server allows more than before, the calls become faster again by themselves."""
     limit = Metered(rate=2, burst=1)
@@ -439,7 +445,7 @@ def test_one_bad_request_is_that_item_s_error(error: core.CallError) -> None:
 
 def test_an_estimate_learns_from_replies() -> None:
     """First characters and the longest reply, then what replies took; a server may not count."""
-    tokens = TokenLimit(TokenBucket(100, 2.0, 0.0), 500)
+    tokens = TokenLimit(6000, 500)
     request = ask_for("x" * 400)
     assert tokens.estimate(request) == 400 / 4 + 500
     tokens.correct(600, request, core.Reply(text="uncounted"))
@@ -449,7 +455,7 @@ def test_an_estimate_learns_from_replies() -> None:
     short = ask_for("x" * 400)
     limited = type(short)(messages=short.messages, parameters={"max_tokens": 10})
     assert tokens.estimate(limited) == 210
-    assert TokenLimit(TokenBucket(100, 2.0, 0.0), None).estimate(limited) == 110
+    assert TokenLimit(6000, None).estimate(limited) == 110
 
 
 def test_a_host_says_what_it_waits_for() -> None:
