@@ -177,7 +177,7 @@ def _plan(config: pytest.Config, options: ours.RunOptions, files: list[Path]) ->
     if options.dry_run:
         from reports.plugin.dry_run import DryRun  # noqa: PLC0415
 
-        config.pluginmanager.register(DryRun(options, plan), "qa-dry-run")
+        config.pluginmanager.register(DryRun(options, plan, config.rootpath), "qa-dry-run")
         return worker.WorkerInput(plan=plan, outcome_store=Path(os.devnull))  # no test will wait
     from reports.plugin.controller import Controller  # noqa: PLC0415  # brings the engine along
 

@@ -18,7 +18,6 @@ from cases.dataset import Plan
 from evaluators.core import QAError
 from evaluators.output import plural
 from reports.plugin import worker
-from reports.plugin.calibrator import find_labelled
 from reports.plugin.head_start import EARLY, ENDING, takes_everything
 from reports.plugin.options import RunOptions, check_collected, shares
 from reports.plugin.progress import Progress, ProgressDisplay
@@ -65,9 +64,8 @@ class Controller:
         config.add_cleanup(lambda: shutil.rmtree(self._folder, ignore_errors=True))
         self.outcome_store = self._folder / "outcomes.sqlite3"
         self._distributed = bool(getattr(config.option, "tx", None))
-        labelled, calling = find_labelled(options, plan, config.rootpath), not self._lists
-        self._run = EngineRun(options, plan, labelled, calling=calling)
-        if calling:  # start the engine's process, before anything here has a thread
+        self._run = EngineRun(options, plan, config.rootpath, calling=not self._lists)
+        if not self._lists:  # start the engine's process, before anything here has a thread
             store = self.outcome_store if self._distributed else None
             # Where the last tests may be left out, little is asked ahead of the tests.
             may_end_early = any(getattr(config.option, name, None) for name in ENDING)

@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +11,6 @@ from typing import Any, TypeVar
 import pytest
 
 from cases.dataset import Dataset, Plan, clusters_in
-from cases.tasks import make_tasks
 from evaluators.core import Outcome, Reply
 from evaluators.judges import forecast as costs
 from evaluators.judges.forecast import Forecast, Kept
@@ -20,15 +18,14 @@ from evaluators.ledger import Ledger
 from evaluators.ledger.sqlite import exists
 from evaluators.models.spec import Spec
 from evaluators.output import plural
-from evaluators.runtime.budget import VERDICT_TOKENS, Pricing, money, part_of_cost, pricing_of
+from evaluators.runtime.budget import VERDICT_TOKENS, Pricing, money, part_of_cost
 from evaluators.runtime.engine import Task
 from evaluators.text import fresh_key
 from reports.gates.decide import Clusters, SessionFacts
 from reports.judge.judging import calibrations_in
-from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.early_stopping import stoppable
 from reports.plugin.options import RunOptions, check_collected
-from reports.plugin.run import adjudications_of, connect_models, earlier_runs
+from reports.plugin.run import EngineRun
 from reports.plugin.worker import SessionResults
 from reports.render.console import wrapped
 from reports.verdict import odds as chances
@@ -52,16 +49,14 @@ BATCHED = (
 class DryRun:
     """Replaces the controller in a dry run: no engine, no key, no file is written."""
 
-    def __init__(self, options: RunOptions, plan: Plan) -> None:
-        self._earlier = self._baseline, _ = earlier_runs(options)
-        models = connect_models(options, needs_key=False)
-        adjudications, _ = adjudications_of(options, plan)
-        self._options, self._plan, self._judge = options, plan, models.judges
-        self._tasks = make_tasks(plan.items.values(), models.model, models.judges, adjudications)
-        self._specs = models.specs
-        today = datetime.now(UTC).date()
+    def __init__(self, options: RunOptions, plan: Plan, root: Path) -> None:
+        # A limit needs prices, and a dry run does not.
+        self._run = run = EngineRun(replace(options, max_cost=None), plan, root, calling=False)
+        self._options, self._plan = options, plan
+        self._tasks, self._specs = run.tasks, run.connected.specs
+        self._earlier = self._baseline, _ = run.earlier
         self._prefixes: costs.Prefixes | None = None if options.batch else set()
-        prices = ((text, pricing_of(spec, today)) for text, spec in self._specs.items())
+        prices = run.pricing.items()
         self._prices = {text: one and one.way(batch=options.batch) for text, one in prices}
 
     @pytest.hookimpl(tryfirst=True)
@@ -72,12 +67,12 @@ class DryRun:
         reporter = session.config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None:
             reporter.section("qa plan: nothing is called")
-            for line in self._lines(keys, session.config.rootpath):
+            for line in self._lines(keys):
                 reporter.write_line(line)
                 reporter.flush()
         return True
 
-    def _lines(self, keys: Sequence[str], root: Path) -> Iterator[str]:
+    def _lines(self, keys: Sequence[str]) -> Iterator[str]:
         items = Counter(self._plan.items[key].slice.name for key in keys)
         forecasts = self._forecasts([self._tasks[key] for key in keys])
         shares = self._shares(keys) if self._options.until_decided else []
@@ -85,9 +80,7 @@ class DryRun:
             yield from plan_lines(name, items[name], forecast)
             if shares and name in shares[0][1]:
                 yield sequence_line(items, {name: forecast}, shares, Forecast())
-        labelled = find_labelled(self._options, self._plan, root)
-        is_on = self._options.calibration != 0
-        calibrator = Calibrator(self._plan, labelled, self._judge, is_on=is_on)
+        calibrator = self._run.calibrator
         labels = [calibrator.tasks[key] for key in calibrator.select(keys)]
         judged = sum(self._forecasts(labels).values(), Forecast())
         if labels:
@@ -160,13 +153,10 @@ class DryRun:
 
     def _powers(self, keys: Sequence[str]) -> Iterator[str]:
         shares, _ = chances.known_discordance(self._baseline)
+        how: Any = {"baseline": any(self._earlier), "discordances": shares}
         alike: dict[str, list[str]] = {}
-        for dataset, clusters in () if self._options.gates_off else self._clusters(keys):
-            paired = any(self._earlier)
-            for line in chances.power_lines(
-                dataset, clusters, baseline=paired, discordances=shares
-            ):
-                gate, _, power = line.partition(": ")
+        for one in () if self._options.gates_off else self._clusters(keys):
+            for gate, _, power in (x.partition(": ") for x in chances.power_lines(*one, **how)):
                 alike.setdefault(power, []).append(gate)
         yield from (f"{', '.join(gates)}: {power}" for power, gates in alike.items())
 

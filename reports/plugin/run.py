@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cases.dataset import Plan, Shards
-from cases.plan import Labelled
 from cases.tasks import make_tasks
 from evaluators.core import LEXICAL, RECORDED, Model, PanelSpec, UsageError, parse_judges
 from evaluators.judges.ensemble import FILE, Adjudications
@@ -28,7 +27,7 @@ from evaluators.runtime.process import EngineProcess, begin
 from evaluators.runtime.schedule import UNLIMITED, Schedule
 from evaluators.runtime.session import CallSession
 from evaluators.text import digest
-from reports.plugin.calibrator import Calibrator
+from reports.plugin.calibrator import Calibrator, find_labelled
 from reports.plugin.options import RunOptions
 
 if TYPE_CHECKING:
@@ -53,24 +52,18 @@ class EngineRun:
     host: EngineHandle
     """The opened engine."""
 
-    def __init__(
-        self, options: RunOptions, plan: Plan, labelled: Sequence[Labelled], *, calling: bool
-    ) -> None:
+    def __init__(self, options: RunOptions, plan: Plan, root: Path, *, calling: bool) -> None:
         self.options, self.plan = options, plan
-        self.earlier = earlier_runs(options)
+        labelled = find_labelled(options, plan, root)
+        self.earlier = _earlier_runs(options)
         self.connected = connect_models(options, needs_key=calling and not options.replay)
-        self.adjudications, files = adjudications_of(options, plan)
-        self.audit_plan: AuditPlan = {}
-        """Which pairs people were to look at."""
-        if files:
-            from reports.compare.audit import load_plan  # noqa: PLC0415  # not at the start of every run
-
-            self.audit_plan = {key: one for file in files for key, one in load_plan(file).items()}
+        self.adjudications, self.audit_plan = _verdicts_by_people(options, plan)
         model, judges = self.connected.model, self.connected.judges
-        self._tasks: Mapping[str, Task] = make_tasks(
+        self.tasks: Mapping[str, Task] = make_tasks(
             plan.items.values(), model, judges, self.adjudications
         )
-        self.takes_extras = any(task.metric_runners for task in self._tasks.values())
+        """The tasks by key; empty once the engine has them."""
+        self.takes_extras = any(task.metric_runners for task in self.tasks.values())
         """Whether some answer gets extra metrics."""
         recorded, is_on = model is None and options.answers is None, options.calibration != 0
         self.calibrator = Calibrator(plan, labelled, judges, is_on=is_on, answers_recorded=recorded)
@@ -85,6 +78,7 @@ class EngineRun:
         models, find = self.connected.models, partial(_find_batches, options)
         settings = _call_settings(options)
         self._session = CallSession(models, self.connected.specs, settings, find_detour=find)
+        self.pricing = self._session.pricing
         self._has_workers = self._has_tests = False
 
     @property
@@ -106,7 +100,7 @@ class EngineRun:
     @property
     def unpriced(self) -> tuple[str, ...]:
         """The SPECs of the models whose price is not known."""
-        return tuple(text for text, price in self._session.pricing.items() if price is None)
+        return tuple(text for text, price in self.pricing.items() if price is None)
 
     def open(
         self, store: Path | None, early: EngineProcess | None, *, ahead: bool
@@ -126,7 +120,7 @@ class EngineRun:
             lead=0,
         )
         specs = () if self.options.replay else tuple(self.connected.specs.values())
-        tasks = {**self._tasks, **self.calibrator.tasks}
+        tasks = {**self.tasks, **self.calibrator.tasks}
         job = Job(
             make=partial(_make, tasks, self._session, self._stopping),
             schedule=schedule,
@@ -135,7 +129,7 @@ class EngineRun:
             store=store,
         )
         self.host = begin(job, early)
-        self._tasks = {}  # the engine has them; this side needs the memory
+        self.tasks = {}  # the engine has them; this side needs the memory
         self._has_workers = store is not None
         return self.host.arrivals
 
@@ -215,21 +209,23 @@ def _check(
             raise UsageError(f"--judge {one.name} {what}")
 
 
-def adjudications_of(options: RunOptions, plan: Plan) -> tuple[Adjudications, list[Path]]:
-    """Return the run's verdicts by people, and their files. Raises UsageError for a wrong file."""
+def _verdicts_by_people(options: RunOptions, plan: Plan) -> "tuple[Adjudications, AuditPlan]":
+    """Return people's verdicts, and which pairs they were to look at. Raises UsageError."""
     folders = dict.fromkeys(dataset.folder for dataset in plan.datasets)
     files = [folder / FILE for folder in folders if (folder / FILE).is_file()]
     files = [options.adjudications] if options.adjudications else files
     if options.adjudications_off or not files:
-        return {}, []
+        return {}, {}
     from cases.review import reviews  # noqa: PLC0415  # brings the forms for people along
+    from reports.compare.audit import load_plan  # noqa: PLC0415
 
+    planned = {key: one for file in files for key, one in load_plan(file).items()}
     if options.adjudications:
-        return reviews.load_adjudications(options.adjudications), files
-    return reviews.load_folders(file.parent for file in files), files
+        return reviews.load_adjudications(options.adjudications), planned
+    return reviews.load_folders(file.parent for file in files), planned
 
 
-def earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None]":
+def _earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None]":
     """Return the baseline and the anchor. Raises UsageError if one cannot be read."""
     if options.baseline is None and options.anchor is None:
         return None, None
