@@ -9,7 +9,7 @@ has already counted them as failures.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from cases.dataset import Dataset, Shards, Slice, Threshold
 from cases.thresholds import ranges_of
@@ -25,8 +25,8 @@ MERGE = "a shard decides nothing: qagate merge decides over all of them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionFacts:
-    """What happened in the session, apart from the gates. Counts are of items."""
+class SessionFacts(SessionStatus):
+    """All that happened in the session, apart from the gates. Counts are of items."""
 
     selected: int = 0
     """Planned items."""
@@ -44,22 +44,12 @@ class SessionFacts:
     """What else a reader of the verdict has to know: gates without a baseline, or made laxer."""
     placeholder_judge: bool = False
     """Whether rules graded recorded answers, in place of a model."""
-    other_failures: int = 0
-    """Failures that are no item's outcome: ordinary tests, fixtures, test bodies, collection."""
     errors: int = 0
     missing: int = 0
     stopped: int = 0
     """Items that were not asked, as every gate was decided before."""
-    interrupted: bool = False
-    """Interrupted by a person or the system, not by ``-x``."""
     gates_off: bool = False
     dry_run: bool = False
-    pytest_code: int = OK
-    """The exit code that pytest would return."""
-    cause: str = ""
-    """Why no further call could be made, in one line; else empty."""
-    left: str = ""
-    """How many calls are still with providers in batches, in words; else empty."""
     shards: Shards | None = None
     """The shards that the items come from; None where none is missing."""
     doubts: tuple[str, ...] = ()
@@ -81,19 +71,14 @@ class SessionFacts:
     @property
     def unexplained(self) -> bool:
         """Whether pytest reports a failure that none of the counts explains."""
-        counted = self.misses + self.other_failures + self.ungraded
+        counted = self.misses + self.failures + self.ungraded
         return self.pytest_code in (FAILED, INTERRUPTED) and not counted
 
     def end(self, notes: tuple[str, ...]) -> SessionStatus:
         """Return the facts that deciding again, from the report alone, needs."""
-        return SessionStatus(
-            pytest_code=self.pytest_code,
-            failures=self.other_failures + self.unexplained,
-            interrupted=self.interrupted,
-            cause=self.cause,
-            left=self.left,
-            notes=notes,
-        )
+        known = {one.name: getattr(self, one.name) for one in fields(SessionStatus)}
+        known |= {"failures": self.failures + self.unexplained, "notes": notes}
+        return SessionStatus(**known)
 
 
 Verdict = tuple[int, str]
@@ -119,7 +104,7 @@ def _outside(facts: SessionFacts) -> Iterator[Verdict]:
         kept = f"{facts.graded:,} of {facts.selected:,} answered and kept, no gate decides"
         again = "run the same command again for the rest"
         yield INTERRUPTED, f"INTERRUPTED: exit {INTERRUPTED}; {kept}; {again}"
-    if facts.dry_run and not facts.other_failures:
+    if facts.dry_run and not facts.failures:
         yield OK, f"dry run: exit {OK}; {plural(facts.selected, 'item')} planned, no call made"
     if facts.gates_off and facts.left and code == OK:
         yield INCONCLUSIVE, f"gates off: exit {INCONCLUSIVE}"
@@ -136,7 +121,7 @@ def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[Verd
     failed, unclear = ([one for one in gates if one.state == s] for s in ("FAIL", "INCONCLUSIVE"))
     word, n = ("INCONCLUSIVE", len(unclear)) if unclear else ("PASS", len(gates))
     counts = f"GATES {word} ({n} of {len(gates)})" if gates else "NO GATES"
-    others = facts.other_failures + facts.unexplained
+    others = facts.failures + facts.unexplained
     also = f"; {plural(others, 'failure')} that no item accounts for" if others else ""
     if failed:
         share = f"{len(failed)} of {len(gates)} failed"

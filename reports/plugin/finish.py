@@ -88,7 +88,7 @@ def _facts(
         specs["adjudications"] = {"verdicts": len(labels), "sha256": digest(labels)}
     stops = status.stops
     session = SessionFacts(
-        other_failures=ended.failures,
+        failures=ended.failures,
         interrupted=ended.interrupted,
         gates_off=options.gates_off,
         pytest_code=ended.pytest_code,
@@ -154,7 +154,7 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
     verbosity = reporter.config.option.verbose
     if verbosity > 0:
         reporter.write_sep("=", "qa slices")
-        for line in slice_lines(report.slices, breakdowns=True):
+        for line in slice_lines(report.slices):
             reporter.write_line(line)
     if report.decision.gates:
         reporter.write_sep("=", "qa gates")  # unlike section() it ends the line before
@@ -169,14 +169,13 @@ def show_report(reporter: pytest.TerminalReporter, report: Report, folder: Path)
     if report.verdict not in ("PASS", "FAIL") and before.is_file():
         ends.append(f"the last one that decided: {before}")
     ends += console.next_step(report, folder)
-    for line in (*console.warnings(report.comparison), *notes, *ends):
-        reporter.write_line(line)
-    for line in ci_lines(report, os.environ):
+    warnings, of_ci = console.warnings(report.comparison), ci_lines(report, os.environ)
+    for line in (*warnings, *notes, *ends, *of_ci):
         reporter.write_line(line)
 
 
-def slice_lines(slices: Iterable[SliceSummary], *, breakdowns: bool = False) -> list[str]:
-    """Return counts and metrics of each slice, and its headline by ``breakdowns``, if wanted."""
+def slice_lines(slices: Iterable[SliceSummary]) -> list[str]:
+    """Return counts and metrics of each slice, and its headline by its breakdowns."""
     lines = []
     for one in slices:
         counts = one.counts
@@ -188,15 +187,16 @@ def slice_lines(slices: Iterable[SliceSummary], *, breakdowns: bool = False) -> 
             f" {counts.failed:>6} missed {counts.error:>5} error {counts.missing:>5} missing"
             f"{partial}"
         )
-        drawn += [f"{name} {est.text()}" for name, est in words.headline(one).items()]
+        headline = words.headline(one)
+        drawn += [f"{name} {found.text()}" for name, found in headline.items()]
         rows = [""]  # as many parts as fit with the indent; no part is broken
         for part in drawn:
             longer = f"{rows[-1]}  {part}" if rows[-1] else part
             fits = len(longer) <= console.width() - 4 or not rows[-1]
             rows = [*rows[:-1], longer] if fits else [*rows, part]
         lines += [f"    {row}" for row in rows]
-        measure = next(iter(words.headline(one)), "")
-        for field, values in one.breakdowns.items() if breakdowns else ():
+        measure = next(iter(headline), "")
+        for field, values in one.breakdowns.items():
             for value, found in values.items():
                 if estimate := found.get(measure):
                     name = clean.cut(clean.line(f"{field} = {value}"), 40)

@@ -150,8 +150,9 @@ class SessionStatus:
     pytest_code: Annotated[int, msgspec.Meta(ge=0, lt=256)] = 0
     """The exit code that pytest would return."""
     failures: int = 0
-    """Failures that belong to no item."""
+    """Failures that are no item's outcome: ordinary tests, fixtures, test bodies, collection."""
     interrupted: bool = False
+    """By a person or the system, not by ``-x``."""
     cause: str = ""
     """Why no call could be made any more."""
     left: str = ""

@@ -97,7 +97,7 @@ def _facts(reports: Sequence[Report]) -> Facts:
         model=reports[0].model,
         judge=reports[0].judge,
         session=SessionFacts(
-            other_failures=sum(end.failures for end in ends),
+            failures=sum(end.failures for end in ends),
             interrupted=any(end.interrupted for end in ends),
             cause=next((end.cause for end in ends if end.cause), ""),
             left="; ".join(dict.fromkeys(end.left for end in ends if end.left)),

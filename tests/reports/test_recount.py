@@ -89,7 +89,7 @@ def test_a_model_that_breaks_ties_has_to_be_measured(breaker: str, code: int) ->
 
 
 @pytest.mark.parametrize(
-    ("facts", "code"), [({"other_failures": 1}, 1), ({}, 1), ({"interrupted": True}, 2), ({}, 3)]
+    ("facts", "code"), [({"failures": 1}, 1), ({}, 1), ({"interrupted": True}, 2), ({}, 3)]
 )
 def test_what_else_happened_in_the_session_still_counts(facts: dict[str, Any], code: int) -> None:
     """New gates excuse no failing test, interrupt or internal error."""
@@ -171,7 +171,7 @@ def test_a_shards_own_end_is_that_of_the_whole(codes: tuple[int, int], code: int
     runs = []
     for one in codes:
         cut = one == 2
-        facts = SessionFacts(pytest_code=one, interrupted=cut, other_failures=int(one == 1))
+        facts = SessionFacts(pytest_code=one, interrupted=cut, failures=int(one == 1))
         runs.append(run_of(answered("cc"), session=facts, complete=not cut, notes=("said once",)))
     found = merged(runs, None)
     assert (found.decision.code, found.complete) == (code, 2 not in codes)
