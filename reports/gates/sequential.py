@@ -140,17 +140,13 @@ class SequentialGate(GateAtAnyLook):
     def result(self) -> GateResult:
         """Return the verdict with the sentence that says why; items not asked are unknown."""
         ends = [self.ends(unit, {}) for unit in self.units]
-        found, lost = betting.Evidence.of(ends), ""
-        parts = defaultdict[str, list[list[betting.Ends]]](list)
-        if self.threshold.pool:
-            for unit in self.units:
-                names = dict.fromkeys(side.slice_.language for side, *_ in unit)
-                for name in names:
-                    own = [match for match in unit if match[0].slice_.language == name]
-                    parts[name].append(self.ends(own, {}))
-            evidence = ((name, betting.Evidence.of(own)) for name, own in parts.items())
-            lost = self.lost_of({name: own.seen(self.sign) for name, own in evidence})
-        state, estimate = self.verdict(found), UNDEFINED
+        found, parts = betting.Evidence.of(ends), {}
+        for side in self.sides if self.threshold.pool else ():
+            own = ([match for match in unit if match[0] is side] for unit in self.units)
+            seen = betting.Evidence.of(self.ends(unit, {}) for unit in own if unit)
+            if seen.sizes:
+                parts[side.slice_.language] = seen.seen(self.sign)
+        state, estimate, lost = self.verdict(found), UNDEFINED, self.lost_of(parts)
         values = [low for unit in ends for low, high in unit if low == high]
         if values:
             points = [sum(values) / len(values), *(found.interval or ())]

@@ -71,19 +71,15 @@ def judging_notes(
 ) -> list[str]:
     """Return what votes and labelled items say of the judge of the slices run, a line each."""
     judges = parse_judges(judge.split(" "))
-    waived = {one.name for one in datasets if one.judge_unmeasured and not judges.is_offline}
+    lenient = {one.name for one in datasets if one.judge_unmeasured and not judges.is_offline}
+    waived = {name for name in found.unmeasured if name.partition(":")[0] in lenient}
     why = "no labelled items measure its judge, and its dataset.yaml says that the gates decide"
-    waivers = {
-        name: f"judge: unmeasured for {name}: {why}"
-        for name in found.unmeasured
-        if name.partition(":")[0] in waived
-    }
-    notes = [*waivers.values(), *_lexicon_notes(judges, slices)]
+    notes = [f"judge: unmeasured for {name}: {why}" for name in found.unmeasured if name in waived]
+    notes += _lexicon_notes(judges, slices)
     if any(one.is_cascade for one in judges.members) and any(one.kind.rated for one in slices):
         notes.append(f"{judge}: ratings are the model's alone, no rule settles one")
-    noted = {name for one in found.calibrations for name in one.graders} | waivers.keys()
-    unknown = [name for name in found.unmeasured if name not in noted]
-    if unknown:
+    noted = {name for one in found.calibrations for name in one.graders} | waived
+    if unknown := [name for name in found.unmeasured if name not in noted]:
         rules = "; rules decide without" if judges.is_offline else ""
         why = f"no labelled items were judged{rules}"
         notes.append(f"judge not measured for {', '.join(unknown)}: {why}")
@@ -125,8 +121,8 @@ def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> RulesAudit | N
         hits, once = float(table[0].sum()), len(groups) == n
         span = intervals.wilson(hits, n) if once else intervals.clustered_rate(*table)
         differs = Estimate.of(hits / n, span, n)
-    silent = len(drawn) - n
-    return RulesAudit(judged=len(judged), settled=len(settled), disagreement=differs, silent=silent)
+    counts = {"judged": len(judged), "settled": len(settled), "silent": len(drawn) - n}
+    return RulesAudit(disagreement=differs, **counts)
 
 
 def _lexicon_notes(judges: PanelSpec, slices: Iterable[Slice]) -> Iterator[str]:
@@ -172,11 +168,9 @@ def vote_notes(judge: str, found: RulesAudit | None, panels: Sequence[PanelAgree
         audited = f"of {checked.n} audited{silent} the model differs on {differs}: {checked.text()}"
         notes.append(f"{note}; {audited if checked.n else 'none of them was audited'}")
     for panel in panels:
-        kappas = ", ".join(
-            f"{one.first} and {one.second} {one.kappa.text()}" for one in panel.pairs
-        )
+        kappas = [f"{one.first} and {one.second} {one.kappa.text()}" for one in panel.pairs]
         alpha = f"alpha of {len(panel.judges)} judges {panel.alpha.text()}"
-        parts = [f"{panel.slice}: {alpha}; kappa of {kappas}"]
+        parts = [f"{panel.slice}: {alpha}; kappa of {', '.join(kappas)}"]
         if panel.split:
             named = first_of(panel.split, 10)  # run.json has all
             parts.append(
@@ -212,12 +206,9 @@ def correct_rates(
     What a person decided counts as it is. By Rogan and Gladen, with both samples' interval.
     """
     by_slice = {name: one for one in reversed(calibrations) for name in one.graders}
-    found = (
-        _corrected(one, records[one.name], by_slice[one.name])
-        for one in slices
-        if one.kind == GRADED and one.name in by_slice
-    )
-    return tuple(one for one in found if one)
+    known = (one for one in slices if one.kind == GRADED and one.name in by_slice)
+    found = (_corrected(one, records[one.name], by_slice[one.name]) for one in known)
+    return tuple(filter(None, found))
 
 
 def corrected_gates(
@@ -306,9 +297,9 @@ def corrected_notes(found: Sequence[Corrected]) -> list[str]:
     """Return a line for each corrected rate."""
     return [
         f"{one.slice}: correct {one.correct.text(undefined='cannot be said')} once the judge's "
-        "errors are taken out "
-        f"(sensitivity {one.sensitivity:.3f}, specificity {one.specificity:.3f} over "
-        f"{plural(one.labelled, 'labelled item')}){f'; {one.caution}' if one.caution else ''}"
+        f"errors are taken out (sensitivity {one.sensitivity:.3f}, specificity "
+        f"{one.specificity:.3f} over {plural(one.labelled, 'labelled item')})"
+        f"{f'; {one.caution}' if one.caution else ''}"
         for one in found
     ]
 
@@ -330,7 +321,7 @@ def drift_notes(
             right = sum(bool(pair.old.passes()) for pair in sides[name].graded) / found.n
             said = f"agreement {right:.3f} then, {right + found.value:.3f} now"
             said += f", new - old {found.estimate.text()}, over {plural(found.n, 'pair')}"
-        elif then and now and old and labels(old) == labels(one) and then != now:
+        elif then and now and old and then != now and labels(old) == labels(one):
             said = f"agreement {then.text()} then, {now.text()} now"
         else:
             continue

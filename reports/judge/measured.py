@@ -73,16 +73,17 @@ def calibrate(
     if not labelled.items:
         return unmeasured(labelled, labelled.why_not)
     never: Any = {"state": "missing", "kind": "stopped", "message": "the run ended before it"}
-    ended = (
-        (one, outcomes.get(one.key) or Outcome(key=one.key, **never)) for one in labelled.items
-    )
-    records = [make_record(item, outcome) for item, outcome in ended]
-    slice_, graders = labelled.items[0].slice, labelled.graders
+    records = [
+        make_record(one, outcomes.get(one.key) or Outcome(key=one.key, **never))
+        for one in labelled.items
+    ]
+    slice_ = labelled.items[0].slice
     if len(records) < labelled.whole:  # a few may be right by luck: take the whole interval
         slice_ = replace(slice_, floor_limit={**slice_.floor, **slice_.floor_limit})
     summary = summarise(records, slice_)
+    found = calibration_of(slice_, records, summary, labelled.graders, placeholder=placeholder)
     return replace(
-        calibration_of(slice_, records, summary, graders, placeholder=placeholder),
+        found,
         whole=labelled.whole,
         source="session",
         tokens=sum(record.tokens for record in records),
@@ -151,11 +152,9 @@ def separations(inputs: GateInputs) -> dict[str, Separation]:
 def _people(slice_: Slice, records: Sequence[Record]) -> PanelAgreement | None:
     own = [record for record in records if record.repeat == 1]
     names = tuple(sorted({name for record in own for name in raters(record.metadata)}))
-    if len(names) < 2:
-        return None
     rows = [(one, [str(one.metadata.get(name, "")) for name in names]) for one in own]
     tied = {record.key for record in own if record.label is None}
-    return agreement_of(slice_, names, rows, tied)
+    return agreement_of(slice_, names, rows, tied) if len(names) > 1 else None
 
 
 def agreement_of(

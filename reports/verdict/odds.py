@@ -181,10 +181,7 @@ class Simulation:
         return found
 
     def lines(self, shares: Sequence[float], source: str) -> Iterator[str]:
-        """Yield how likely the run ends in which exit code, a line a model; each takes seconds.
-
-        ``shares`` of items may differ, as ``source`` says.
-        """
+        """Yield how the run may end, a line a model; ``shares`` may differ, as ``source`` says."""
         runs = max(FEWEST, min(RUNS, RUNS * EASY // len(self._inputs.records)))
         models = [(share, 0.0, "unchanged", 0.0) for share in shares]
         models += [(shares[0], margins, text, 0.0) for margins, text in LOSSES.items()]
