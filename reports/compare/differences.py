@@ -154,10 +154,7 @@ def share_change(sides: Sides, hit: Hit) -> tuple[PairedDifference, Sequence[Pai
 
 
 def _metric_change(sides: Sides, row: Metric) -> Change | str:
-    """Return the change of any other metric of a kind, or why it is unknown.
-
-    Unknown results of the old run matter only through its metric.
-    """
+    """Return the change of any other metric of a kind, or why it is unknown."""
     if not _are_alike(sides):
         return f"{row.name} is not the same in all languages: penalty, labels or scores differ"
 
@@ -178,7 +175,7 @@ def _metric_change(sides: Sides, row: Metric) -> Change | str:
         ungraded = plural(unknown, "ungraded item")
         return f"{row.name} has no bounds with {ungraded}; run the same command again"
     fills = count_table.worst_case_fills(count_pairs(sides).patterns)
-    ranked = sorted(fills, key=before)
+    ranked = sorted(fills, key=before)  # old results matter only through their metric
     ends = [difference(both) for both in product((ranked[0], ranked[-1]), fills)]
     return seen, ends, None
 
@@ -214,10 +211,7 @@ def _extra_difference(sides: Sides, name: str, fill: float | None = None) -> Est
 
 
 def _usage_change(sides: Sides, row: UsageMetric, *, relative: bool) -> Change | str:
-    """Return the change of seconds, tokens or cost, graded or not, or why it is unknown.
-
-    Unknown usage has no bound.
-    """
+    """Return the change of seconds, tokens or cost, graded or not, or why it is unknown."""
     taken_by = list(_pairs(sides, row))
 
     def change(unknown: Unknown) -> Estimate:
@@ -250,10 +244,7 @@ def change_for(threshold: Threshold, sides: Sides) -> Change | str:
 
 
 def share_hit(name: str, sides: Sides) -> Hit | None:
-    """Return which records count for a share of all items; with no name those that pass.
-
-    None where the name is of no such share.
-    """
+    """Return which records a share of all items counts, by no name those that pass; else None."""
     if not name:
         return pairs.passes
     blank = blank_table(sides)

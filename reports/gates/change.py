@@ -1,6 +1,6 @@
 """Gates on a change since the baseline: PASS where a metric is worse by no more than a margin.
 
-Both are decided on harm: how far a metric fell, or rose, over pairs (``compare/py``).
+Both are decided on harm: how far a metric fell, or rose, over pairs (``compare/differences.py``).
 """
 
 import math

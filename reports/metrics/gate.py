@@ -286,8 +286,7 @@ def _remedy(threshold: Threshold, inputs: GateInputs | UsageInputs) -> str:
     if summary.counts.ungraded:
         return f"grade {summary.counts.ungraded:,} more"
     estimate = summary.measures.get(threshold.measure, UNDEFINED)
-    is_bar = threshold.min is not None or threshold.max is not None
-    needed = items_to_decide(threshold, estimate, estimate.n) if is_bar else None
+    needed = items_to_decide(threshold, estimate, estimate.n)
     return f"about {plural(needed - estimate.n, 'more item')}" if needed else ""
 
 
@@ -330,7 +329,7 @@ def items_to_decide(threshold: Threshold, estimate: Estimate, graded: int) -> in
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return None
     bars = (bar for bar in (threshold.min, threshold.max) if bar is not None)
-    gap = min(abs(estimate.value - bar) for bar in bars)
+    gap = min((abs(estimate.value - bar) for bar in bars), default=0.0)
     half = max(estimate.high - estimate.value, estimate.value - estimate.low)
     if gap < 1e-9:
         return None

@@ -152,12 +152,13 @@ class EarlyStopping:
 
     def _watch(self) -> Iterator[_Watched]:
         """Yield the report's gates with all unlabelled items open: the first may not be typical."""
-        labelled = {one.key for one in self._selected if not one.slice.kind.answered}
-        known = {key: one for key, one in self._ended.items() if key in labelled}
         inputs = ReportInputs(
             datasets=self._plan.datasets,
             records=tuple(
-                known.get(one.key) or make_record(one, stopped(one.key)) for one in self._selected
+                make_record(one, stopped(one.key))
+                if one.slice.kind.answered
+                else self._ended[one.key]
+                for one in self._selected
             ),
             whole=self._whole,
             samples=self._plan.samples,

@@ -50,10 +50,7 @@ DISCORDANCES = (0.1, 0.2, 0.3)
 
 
 def known_discordance(baseline: Baseline | None) -> tuple[tuple[float, ...], str]:
-    """Return which shares of items may differ between two runs of one model, and how it is known.
-
-    It is the share between the baseline's repeats, else ``DISCORDANCES``.
-    """
+    """Return which shares of items may differ between runs of one model, and how that is known."""
     asked: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
     for record in baseline.records if baseline else ():
         if (passed := record.passes()) is not None:
