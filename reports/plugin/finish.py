@@ -20,7 +20,7 @@ from reports.metrics.summary import extra_notes
 from reports.plugin import rejudge
 from reports.plugin.run import ENOUGH, EngineRun
 from reports.plugin.worker import SessionResults, gc_paused
-from reports.render import console, html, words
+from reports.render import console, html, markdown, words
 from reports.render.writer import append_summary, write
 from reports.run import clean
 from reports.run.baseline import OutcomeFacts, provenance
@@ -38,9 +38,9 @@ _COLOURS = {"PASS": "green", "FAIL": "red", "INCONCLUSIVE": "yellow"}
 
 def prepare() -> None:
     """Load what the report will need."""
-    for name in ("numpy.random", "msgspec"):
-        import_module(name)
+    import_module("numpy.random")
     html.prepare()
+    markdown.template()
 
 
 def finish(

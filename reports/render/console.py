@@ -149,7 +149,6 @@ def wrapped(text: str, indent: str = "") -> list[str]:
 
 
 LIMIT = 10  # GitHub shows ten errors and ten warnings a step
-_LEVELS = {"FAIL": "error", "INCONCLUSIVE": "warning"}
 
 
 def annotations(report: Report) -> Iterator[str]:
@@ -160,12 +159,9 @@ def annotations(report: Report) -> Iterator[str]:
             text = text.replace(character, f"%{ord(character):02X}")
         return text
 
-    left = dict.fromkeys(_LEVELS.values(), LIMIT)
-    for gate in words.by_urgency(report.decision.gates):
-        level = _LEVELS.get(gate.state)
-        if level and left[level]:
-            left[level] -= 1
-            found, title = gate.estimate, f"{gate.state}: {gate.slice} {gate.name}"
+    for state, level in (("FAIL", "error"), ("INCONCLUSIVE", "warning")):
+        for gate in [one for one in report.decision.gates if one.state == state][:LIMIT]:
+            found, title = gate.estimate, f"{state}: {gate.slice} {gate.name}"
             text = f"{gate.name} {number(found.value)}, 95 % interval {words.interval(found)}, "
             text += f"n={found.n}; bar {words.bar(gate)}"
             yield f"::{level} title={data(title, ':,')}::{data(text)}"

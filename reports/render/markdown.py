@@ -46,7 +46,7 @@ def render(report: Report) -> str:
     lost = [one for one in changed if not one.blocked and (one.difference.high or 0) < 0]
     calibrations = report.judging.calibrations
     page = str(report.run.get("link", ""))  # the CI run that keeps the report, where there is one
-    text = _template().render(
+    text = template().render(
         report=report,
         words=words,
         number=number,
@@ -64,7 +64,8 @@ def render(report: Report) -> str:
 
 
 @cache
-def _template() -> Template:
+def template() -> Template:
+    """Return the summary's template, compiled once."""
     made = html.environment("texts", lambda text: Markup(clean.prose(text)), _FILTERS)
     return made.get_template("summary.md.j2")
 

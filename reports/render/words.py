@@ -12,6 +12,7 @@ from evaluators.statistics.intervals import UNDEFINED, Estimate, number
 from evaluators.statistics.metrics import DROP, RISE, USAGE, floor_ends, headlines
 from reports.run.baseline import named_model
 from reports.run.evidence import Change, UsageShift
+from reports.run.json_data import inner
 from reports.run.record import Record
 from reports.run.report import GateResult, Report, SliceSummary
 
@@ -37,8 +38,7 @@ def origin(run: Mapping[str, object]) -> str:
     def whole(value: object) -> int:
         return value if isinstance(value, int) and 0 <= value < 10**9 else 0
 
-    counted = [one.get("replies") for one in _parts(run)]
-    known = [one for one in counted if isinstance(one, Mapping)]
+    known = [inner(one, "replies") for one in _parts(run)]
     names = ("verdicts", "earlier", "imported", "answers", "judgements")
     verdicts, earlier, imported, *both = (sum(whole(one.get(n)) for one in known) for n in names)
     if not earlier:
@@ -158,13 +158,13 @@ def p_value(value: float | None) -> str:
 
 
 USAGE_HEADER = ("Slice", *(row.title for row in USAGE.values()))
-UsageRow = tuple[str, list[tuple[str, str]]]
-"""A slice and, for each metric of what answers took, the value, or then and now, and behind it the
-factor and the interval."""
 
 
-def usage_rows(report: Report) -> list[UsageRow]:
-    """Return a row for each slice with any figure, the one that grew most first."""
+def usage_rows(report: Report) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the slices with any figure of what answers took, the one that grew most first.
+
+    Each has two texts a metric: its value and interval, or then and now and the factor between.
+    """
     compared = report.comparison.slices if report.comparison else ()
     shifts = {one.name: one.usage for one in compared}
     rows = []
