@@ -13,7 +13,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from cases.dataset import Dataset, SliceSample, Threshold
+from cases.dataset import Dataset, Slice, SliceSample, Threshold
 from evaluators.core import GRADES, UsageError
 from evaluators.reading import MAX_BYTES, parse_json, read_text
 from evaluators.text import flat
@@ -26,21 +26,21 @@ from reports.run.report_folder import NO_VERDICT, PACKED, RECORDS, RUN
 SCHEMA_VERSION = 2
 Data = Mapping[str, Any]
 
-_APART = ("records", "datasets", "decision", "slices", "provenance", "run")
-_WHOLE = tuple(one.name for one in fields(Report) if one.name not in _APART)
+
+def _names(kind: Any, *apart: str) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind) if one.name not in apart)
+
+
+_WHOLE = _names(Report, "records", "datasets", "decision", "slices", "provenance", "run")
 _LATER = frozenset({"anchor", "since_anchor", "trend", "shards"})
 _LATER_COLUMNS = frozenset({"calls"})
 """What earlier versions did not write of a report and of a record."""
-_RULE = tuple(one.name for one in fields(Threshold))
-_OF_DATASET = (
-    *("name", "kind", "pooled", "holm", "require_calibration", "sampling"),
-    *("judge_unmeasured", "left_out", "laxer", "baseline_required"),
-)
-_OF_SLICE = (
-    *("language", "pass_bar", "penalty", "by", "floor", "floor_limit", "offline_floor"),
-    *("declared", "cluster", "attacks", "order"),
-)
-"""The fields of a dataset and of a slice that the file has as they are."""
+_OF_DATASET = _names(Dataset, "folder", "slices")
+_OF_SLICE = _names(
+    Slice, *("dataset", "kind", "path", "prompt", "rubric", "thresholds", "yes", "no"),
+    *("metrics", "checks", "label_reading"),
+)  # fmt: skip
+"""The fields that the file has as they are."""
 _OF_RUBRIC = ("protocol", "scores", "labels", "passing")
 
 
@@ -98,47 +98,45 @@ def dump_datasets(datasets: Iterable[Dataset]) -> list[dict[str, object]]:
 
 def load_datasets(values: Iterable[Data]) -> tuple[Dataset, ...]:
     """Return datasets to decide gates again, without texts. Raises ValueError and the like."""
-    return tuple(decode(Dataset, _dataset(value)) for value in values)
-
-
-def _dataset(value: Data) -> Data:
-    """Return a dataset of the file as the dataclass has it."""
-    slices = {}
-    for part in value["slices"]:
-        own = dict(part)
-        rubric = {name: own.pop(name) for name in _OF_RUBRIC if name in own}
-        rubric |= {"language": own["language"], "version": own.pop("rubric", "")}
-        rubric |= {"name": rubric["version"].partition(".")[0], "system": "", "user": ""}
-        slices[own["language"]] = {
-            "dataset": value["name"],
-            "kind": value["kind"],
-            "path": own.pop("file"),
-            "rubric": rubric if rubric.get("protocol") else None,
-            "thresholds": own.pop("rules", []),
-            "metrics": [{"name": name} for name in own.pop("metrics", ())],
-            "checks": [{"name": name, "check": ""} for name in own.pop("checks", ())],
-            **own,
-        }
-    return {**value, "folder": value["name"], "slices": slices}
+    found = []
+    for value in values:
+        slices = {}
+        for part in value["slices"]:
+            own = dict(part)
+            rubric = {name: own.pop(name) for name in _OF_RUBRIC if name in own}
+            rubric |= {"language": own["language"], "version": own.pop("rubric", "")}
+            rubric |= {"name": rubric["version"].partition(".")[0], "system": "", "user": ""}
+            slices[own["language"]] = {
+                "dataset": value["name"],
+                "kind": value["kind"],
+                "path": own.pop("file"),
+                "rubric": rubric if rubric.get("protocol") else None,
+                "thresholds": own.pop("rules", []),
+                "metrics": [{"name": name} for name in own.pop("metrics", ())],
+                "checks": [{"name": name, "check": ""} for name in own.pop("checks", ())],
+                **own,
+            }
+        found.append(decode(Dataset, {**value, "folder": value["name"], "slices": slices}))
+    return tuple(found)
 
 
 def report_from(run: Data, found: tuple[Record, ...]) -> Report:
     """Return the report behind ``run.json``. Raises KeyError, TypeError, ValueError if altered."""
     gates = []
     for gate in decode(list[dict[str, Any]], run["gates"]):
-        rule = {name: gate.pop(name) for name in _RULE if name in gate}
+        rule = {name: gate.pop(name) for name in _names(Threshold) if name in gate}
         others = {name: one for name, one in gate.items() if name not in ("slice", "bar")}
         gates.append({**others, "threshold": rule})
     data = {
         **{name: run[name] for name in _WHOLE if name in run or name not in _LATER},
         "decision": {**run["decision"], "gates": gates},
-        "datasets": list(map(_dataset, decode(list[Data], run["datasets"]))),
         "slices": _slices(run),
         "provenance": run["provenance"],
         "run": run["run"],
         "records": [],
     }
-    made: Report = replace(decode(Report, data), records=found)
+    datasets = load_datasets(decode(list[Data], run["datasets"]))
+    made: Report = replace(decode(Report, data), records=found, datasets=datasets)
     known = {part.name for part in made.slices}
     if lacking := sorted({f"{one.dataset}:{one.language}" for one in found} - known):
         raise ValueError(f"no slice {lacking[0]!r}, which records have")
