@@ -1,6 +1,7 @@
 """Data files as rows of named values: CSV, JSON, JSON lines and YAML, every error with its line."""
 
 import csv
+import io
 import json
 import re
 from collections import Counter
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from evaluators.core import UsageError
-from evaluators.reading import Map, Seq, csv_lines, load_yaml, long_cells, problem, read_text
+from evaluators.reading import Map, Seq, load_yaml, problem, read_text
 from evaluators.text import listed, shown
 
 if TYPE_CHECKING:
@@ -104,9 +105,11 @@ def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = Fal
 
     Semicolons or tabs may separate, too. ``literal``: a quote is text like any other.
     """
-    with long_cells(MAX_CELL):
+    lines = io.StringIO(text, newline="\n" if "\n" in text else "\r")
+    before = csv.field_size_limit(MAX_CELL + 1)  # of the whole process
+    try:
         reader = csv.reader(
-            csv_lines(text),
+            lines,
             strict=True,
             delimiter=separator,
             quoting=csv.QUOTE_NONE if literal else csv.QUOTE_MINIMAL,
@@ -130,6 +133,8 @@ def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = Fal
                 raise problem(path, 1, f"column {shown(name)} stands twice in the header; keep one")
             names[normal(name)] = name
         records = list(_records(path, reader, header))
+    finally:
+        csv.field_size_limit(before)
     if not records:
         raise problem(path, 1, f"no rows; the file holds only the header {listed(header)}")
     return Table(path=path, names=names, records=records, has_header=True)

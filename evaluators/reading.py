@@ -1,13 +1,11 @@
 """Reading text, JSON, YAML, CSV and settings strictly; errors name file, line and key."""
 
-import csv
 import hashlib
 import json
 import math
 import re
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -256,26 +254,6 @@ def _size(value: object) -> tuple[int, int]:
 
 def _line(event: "yaml.Event") -> int:
     return event.start_mark.line + 1 if event.start_mark else 1
-
-
-@contextmanager
-def long_cells(size: int) -> Iterator[None]:
-    """Limit CSV cells to ``size`` characters; restore the process-wide limit afterwards."""
-    before = csv.field_size_limit(size + 1)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
-
-
-def csv_lines(text: str) -> Iterator[str]:
-    """Yield the lines with their ends, split at LF only (at CR in files without LF)."""
-    end = "\n" if "\n" in text else "\r"
-    start = 0
-    while start < len(text):
-        stop = text.find(end, start) + 1 or len(text)
-        yield text[start:stop]
-        start = stop
 
 
 SECRET = re.compile(

@@ -124,11 +124,8 @@ def sendable(text: str) -> str:
 
 def escaped(match: re.Match[str]) -> str:
     r"""Return the one matched character as JSON's \uXXXX, in two halves beyond U+FFFF."""
-    code = ord(match[0])
-    if code <= 0xFFFF:
-        return f"\\u{code:04x}"
-    high, low = divmod(code - 0x10000, 0x400)
-    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+    units = match[0].encode("utf-16-be", "surrogatepass").hex(" ", 2).split()
+    return "".join(f"\\u{unit}" for unit in units)
 
 
 def canonical(value: object) -> str:

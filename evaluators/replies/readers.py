@@ -121,11 +121,8 @@ def _called_or_alone(reply: Reply, read: Callable[[object], T | Invalid]) -> T |
     if reply.calls:
         return _agreed(reply, "rate", read)
     said = spoken(reply.text) if len(reply.text) <= MAX_SPOKEN else None
-    try:
-        value = parse_json(without_markup(plain(said or "")))
-        return _without_text(value) or read(value)
-    except ValueError as error:
-        return Invalid(f"no call of 'rate', and no JSON alone: {error}")
+    json = without_markup(plain(said or ""))
+    return _parsed(json, read, "no call of 'rate', and no JSON alone")
 
 
 def read_reason(reply: Reply) -> str:
@@ -186,11 +183,7 @@ def _agreed(reply: Reply, tool: str, read: Callable[[object], T | Invalid]) -> T
     for call in reply.calls:
         if call.name != tool:
             return Invalid(f"called {call.name[:40]!r}, not {tool!r}")
-        try:
-            value = parse_json(call.arguments)
-            result = _without_text(value) or read(value)
-        except ValueError as error:
-            return Invalid(f"arguments: {error}")
+        result = _parsed(call.arguments, read, "arguments")
         if isinstance(result, Invalid):
             return result
         results.append(result)
@@ -199,11 +192,15 @@ def _agreed(reply: Reply, tool: str, read: Callable[[object], T | Invalid]) -> T
     return results[0]
 
 
-def _without_text(value: object) -> Invalid | None:
-    """Return why a call's reason is none; a number there is a verdict in the wrong place."""
+def _parsed(text: str, read: Callable[[object], T | Invalid], what: str) -> T | Invalid:
+    """Return what ``read`` makes of JSON; a number as its reason is a verdict at a wrong place."""
+    try:
+        value = parse_json(text)
+    except ValueError as error:
+        return Invalid(f"{what}: {error}")
     reason = value.get("reason") if isinstance(value, dict) else None
     if reason is None or isinstance(reason, str):
-        return None
+        return read(value)
     return Invalid(f"reason: want text, got {reason!r:.60}")
 
 
