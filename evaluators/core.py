@@ -354,11 +354,6 @@ class JudgeSpec:
         return BEFORE.join(part for part in (self.rules, self.model) if part)
 
     @property
-    def is_offline(self) -> bool:
-        """Whether it never asks a model."""
-        return not self.model
-
-    @property
     def is_cascade(self) -> bool:
         """Whether its rules settle what they are sure of before its model is asked."""
         return bool(self.rules and self.model)
@@ -383,7 +378,7 @@ class PanelSpec:
     @property
     def is_offline(self) -> bool:
         """Whether no member ever asks a model."""
-        return all(one.is_offline for one in self.members)
+        return not self.models()
 
     def models(self) -> tuple[str, ...]:
         """Return the SPECs of all models that may be asked, each once."""

@@ -68,7 +68,7 @@ class JudgeFactory:
 
     def _member(self, one: JudgeSpec, place: Place) -> Judge:
         gives_grades = one.rules != LEXICAL or place.labels == GRADES
-        if one.is_offline:
+        if not one.model:
             if place.style == "graded" and not gives_grades:
                 raise UsageError(
                     f"{place.name}: --judge {one.rules} gives {', '.join(GRADES)}, and the rubric "

@@ -95,7 +95,7 @@ def _settled(record: Record, judge: str, *, cascade: bool) -> bool:
     if record.adjudicated_by or (record.votes and not cascade):
         return False
     who = record.votes[0].judge if record.votes else record.judge
-    return JudgeSpec.parse(who).is_offline or (not record.votes and who == judge)
+    return not JudgeSpec.parse(who).model or (not record.votes and who == judge)
 
 
 def audit(records: Sequence[tuple[Slice, Record]], judge: str) -> RulesAudit | None:
