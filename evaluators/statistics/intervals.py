@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -208,16 +208,7 @@ Count = tuple[float, float]
 """Successes, and trials."""
 
 
-class CorrectedRate(NamedTuple):
-    """A rate corrected for the judge's errors, and its 95 % interval."""
-
-    value: float
-    interval: Interval
-
-
-def corrected_rate(
-    judged: Count, right_passed: Count, wrong_refused: Count
-) -> CorrectedRate | None:
+def corrected_rate(judged: Count, right_passed: Count, wrong_refused: Count) -> Estimate | None:
     """Return the share of truly correct answers behind the share that a judge called CORRECT.
 
     ``judged``: answers called CORRECT, of all. ``right_passed``: of the labelled items that are
@@ -243,7 +234,7 @@ def corrected_rate(
     low, high = min(point, _clipped(low)), max(point, _clipped(high))
     bottom, top = wilson(*judged) or (0.0, 1.0)
     short = max(0.0, top - bottom - (high - low))
-    return CorrectedRate(point, (_clipped(low - short), _clipped(high + short)))
+    return Estimate.of(point, (_clipped(low - short), _clipped(high + short)), round(judged[1]))
 
 
 def _interval(judged: Count, right_passed: Count, wrong_refused: Count) -> Interval:

@@ -269,7 +269,7 @@ def _corrected(
         unfit = "the judge's errors leave nothing to conclude from"
     parts = []
     if rate and not unfit:
-        parts = [(Estimate.of(rate.value, rate.interval, judged.trials), float(judged.trials))]
+        parts = [(replace(rate, n=judged.trials), float(judged.trials))]
     if people and parts:
         own = Estimate.of(people.value, intervals.wilson(*people.independent), people.trials)
         parts.append((own, float(people.trials)))

@@ -76,7 +76,7 @@ def held(one: Situation, rounds: int, random: np.random.Generator, n: int = 240)
         for place, rate in enumerate(RATES):
             called = rate * sensitivity + (1 - rate) * (1 - specificity)
             found = corrected_rate((random.binomial(n, called), n), first, second)
-            ends = found.interval if found else (0.0, 1.0)
+            ends = (found and found.interval) or (0.0, 1.0)
             rates[place] += ends[0] <= rate <= ends[1]
     return Held(low=low / rounds, both=both / rounds, rates=tuple(rates / rounds))
 

@@ -123,9 +123,9 @@ def test_is_wider(judged: tuple[int, int], right: tuple[int, int], wrong: tuple[
     counts = [(float(one[0]), float(sum(one))) for one in (judged, right, wrong)]
     found = corrected_rate(*counts)
     if found:
-        low, high = found.interval
+        low, high = some(found.interval)
         bottom, top = wilson(*counts[0]) or (0.0, 1.0)
-        assert 0 <= low <= found.value <= high <= 1
+        assert 0 <= low <= some(found.value) <= high <= 1
         assert high - low >= min(top - bottom, 1 - low, high) - 1e-9
 
 
