@@ -23,10 +23,9 @@ from reports.render.views import date
 from reports.render.writer import FORMATS, Files, WriteError, write, write_files
 from reports.run.baseline import Baseline, load_baseline
 from reports.run.clean import line, visible
-from reports.run.json_data import inner
 from reports.run.report import Report, Role, safe_report
 from reports.run.report_folder import PREVIOUS, RUN, TRANSCRIPTS, check_apart, keep, previous
-from reports.run.run_json import load_report, load_run, load_summaries
+from reports.run.run_json import inner, load_report, load_run, load_summaries
 from reports.run.transcripts import Source, calls_of, of_files, parts, title
 from reports.verdict.assemble import account
 from reports.verdict.promoted import BASELINES, check_name, find_run, promoted

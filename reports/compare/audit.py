@@ -23,8 +23,8 @@ from evaluators.text import digest
 from reports.compare.pairs import Pair, PairedSlice, change_ends, unanswered
 from reports.run.clean import MASK
 from reports.run.evidence import AuditPlan, PlannedPair
-from reports.run.json_data import decode, dump, encode
 from reports.run.record import Record
+from reports.run.run_json import decode, dump, encode
 
 SAMPLE = "sample"
 PLAN = ".plan.json"  # the suffix of the plan of the audit whose verdicts are in a file

@@ -27,9 +27,9 @@ from reports.metrics.gate import side_of
 from reports.metrics.summary import tabulate
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration, Corrected, Judging, PanelAgreement, RulesAudit
-from reports.run.json_data import decode, inner
 from reports.run.record import Record
 from reports.run.report import GateResult, GateState
+from reports.run.run_json import decode, inner
 
 
 def judging(

@@ -24,9 +24,9 @@ from reports.render import console, html, markdown, words
 from reports.render.writer import append_summary, write
 from reports.run import clean
 from reports.run.baseline import OutcomeFacts, provenance
-from reports.run.json_data import ordered
 from reports.run.report import WARNING, Report, SessionStatus, SliceSummary
 from reports.run.report_folder import previous
+from reports.run.run_json import ordered
 from reports.run.transcripts import of_ledger
 from reports.verdict.assemble import Facts, assemble
 from reports.verdict.promoted import with_trend

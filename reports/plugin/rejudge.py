@@ -10,8 +10,8 @@ from cases.plan import make_plan
 from evaluators.core import Case, Outcome, Usage, UsageError
 from reports.plugin.options import RunOptions
 from reports.run.baseline import Baseline, load_baseline
-from reports.run.json_data import inner
 from reports.run.record import Record
+from reports.run.run_json import inner
 from reports.verdict.assemble import Facts
 
 Name = tuple[str | int, ...]

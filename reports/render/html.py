@@ -23,9 +23,9 @@ from evaluators.output import content_policy, plural
 from reports.render import views, words
 from reports.run import clean
 from reports.run.evidence import Change
-from reports.run.json_data import dump, ordered
 from reports.run.record import Record, in_order
 from reports.run.report import Report
+from reports.run.run_json import dump, ordered
 from reports.run.transcripts import Source, calls_of, keys_of, parts, title
 
 LONGEST = 4_000  # characters of one text on the page

@@ -14,8 +14,8 @@ from evaluators.statistics.intervals import UNDEFINED, Estimate, number
 from evaluators.statistics.metrics import DROP, USAGE, columns, counts_every_item
 from reports.render import words
 from reports.run.evidence import AuditTrail, ConfusionCell
-from reports.run.json_data import inner
 from reports.run.report import Decision, GateResult, Report, SliceSummary
+from reports.run.run_json import inner
 
 _EXITS = {
     1: "something failed that is not an item's miss",

@@ -12,9 +12,9 @@ from evaluators.statistics.intervals import UNDEFINED, Estimate, number
 from evaluators.statistics.metrics import DROP, RISE, USAGE, floor_ends, headlines
 from reports.run.baseline import named_model
 from reports.run.evidence import Change, UsageShift
-from reports.run.json_data import inner
 from reports.run.record import Record
 from reports.run.report import GateResult, Report, SliceSummary
+from reports.run.run_json import inner
 
 Shown = Callable[[float | None], str]  # writes a figure, for instance to three decimals
 _PROMOTED = ("reports", "baselines")  # as in reports/verdict/promoted.py, which needs this module

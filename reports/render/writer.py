@@ -18,7 +18,6 @@ from evaluators.statistics.intervals import number
 from evaluators.text import flat
 from reports.render import html, markdown, words
 from reports.run import clean, run_json
-from reports.run.json_data import dump, ordered
 from reports.run.record import COLUMNS, Record, in_order
 from reports.run.report import GateResult, Report
 from reports.run.report_folder import (
@@ -31,6 +30,7 @@ from reports.run.report_folder import (
     TRANSCRIPTS,
     graded_files,
 )  # fmt: skip
+from reports.run.run_json import dump, ordered
 from reports.run.transcripts import Source, keys_of, packed
 
 RESULTS = "results.csv"

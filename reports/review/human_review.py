@@ -21,9 +21,9 @@ from evaluators.statistics.agreement import kappas, krippendorff_alpha
 from evaluators.statistics.count_table import CountTable, count_patterns, mean_interval, mean_rating
 from evaluators.statistics.intervals import Estimate
 from reports.run import clean
-from reports.run.json_data import decode
 from reports.run.record import Record, in_order
 from reports.run.report import Report
+from reports.run.run_json import decode
 from reports.run.transcripts import Source, calls_of, keys_of
 
 SAMPLE = 20  # answers drawn in addition to those that stand out, by default

@@ -15,10 +15,9 @@ from evaluators.core import LEXICAL, RECORDED, Outcome, parse_judges
 from evaluators.judges.ensemble import Adjudications
 from evaluators.text import mask, one_line
 from reports.run.evidence import AuditPlan
-from reports.run.json_data import inner
 from reports.run.record import Record, by_slice, total_cost
 from reports.run.report import Role, SliceSummary
-from reports.run.run_json import load_run, sample_of
+from reports.run.run_json import inner, load_run, sample_of
 
 PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "numpy")
 

@@ -17,9 +17,9 @@ from evaluators.ledger import Ledger, LedgerError
 from evaluators.output import plural
 from evaluators.text import encode, flat, fresh_key, may_hold_key, request_key, texts_named, whole
 from reports.run.clean import masked
-from reports.run.json_data import decode
 from reports.run.record import Record, in_order
 from reports.run.report_folder import TRANSCRIPTS
+from reports.run.run_json import decode
 
 _AT_ONCE = 500  # calls that are looked up with one query
 _LONGEST = 64 * 1024 * 1024  # bytes: a longer line is none of ours

@@ -49,9 +49,8 @@ def with_trend(report: "Report", here: Path) -> "Report":
 
 def _point(folder: Path, report: "Report") -> "TrendPoint":
     from reports.render.words import headline  # noqa: PLC0415  # workers only look for a name
-    from reports.run.json_data import inner  # noqa: PLC0415
     from reports.run.report import TrendFigure, TrendPoint  # noqa: PLC0415
-    from reports.run.run_json import load_summaries  # noqa: PLC0415
+    from reports.run.run_json import inner, load_summaries  # noqa: PLC0415
 
     run, slices = load_summaries(folder)
     then = {one.name: one for one in slices if not one.partial}

@@ -18,7 +18,7 @@ from evaluators.ledger import Ledger
 from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
 from evaluators.runtime.session import CallSession, CallThread, ask_each
 from evaluators.text import REQUEST, TEXT, digest, documents_of, request_key, texts_named, whole
-from reports.run.json_data import decode
+from reports.run.run_json import decode
 from tests.support.scripted import Scripted, ask_for
 
 OVERLOADED = ("overloaded", "busy")

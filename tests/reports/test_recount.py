@@ -19,9 +19,8 @@ from reports.render.writer import write
 from reports.run import baseline as made
 from reports.run.baseline import OutcomeFacts
 from reports.run.evidence import Calibration, Comparison, Judging, LanguageGap
-from reports.run.json_data import decode
 from reports.run.report import Report, SessionStatus
-from reports.run.run_json import dump_datasets, load_datasets, load_report, load_run
+from reports.run.run_json import decode, dump_datasets, load_datasets, load_report, load_run
 from reports.verdict.recount import merged, rebuilt, regated
 from tests.support.figures import some
 from tests.support.made_runs import (

@@ -13,8 +13,8 @@ from evaluators.statistics.agreement import cohen_kappa, krippendorff_alpha
 from evaluators.statistics.intervals import UNDEFINED, Estimate, wilson
 from reports.judge.judging import audit, panels, vote_notes
 from reports.run.evidence import Calibration, ConfusionCell, Corrected, Judging, RulesAudit
-from reports.run.json_data import decode
 from reports.run.record import Record
+from reports.run.run_json import decode
 from tests.support.figures import some
 from tests.support.made_records import make_record, make_slice, numbered
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of

@@ -22,10 +22,10 @@ import reports
 from evaluators.core import QAError, UsageError
 from reports.render.writer import WriteError, append_summary, write
 from reports.run import run_json
-from reports.run.json_data import dump
 from reports.run.notebook import Run
 from reports.run.record import Record
 from reports.run.report import Counts
+from reports.run.run_json import dump
 from tests.support.hostile import HOSTILE, needs_kit
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of, written
 from tests.support.samples import estimate, full, hostile, part, record, rendered, report

@@ -9,8 +9,8 @@ from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import kind_of
 from reports.metrics.gate import GateInputs, gate_inputs
 from reports.metrics.summary import summarise
-from reports.run.json_data import decode
 from reports.run.record import Record
+from reports.run.run_json import decode
 from tests.support.tables import kept
 
 BLANK: Record = decode(Record, kept(__file__, "blank"))

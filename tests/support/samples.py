@@ -11,9 +11,9 @@ from evaluators.statistics.intervals import Estimate
 from reports.render.writer import Files
 from reports.run.clean import masked
 from reports.run.evidence import ConfusionCell
-from reports.run.json_data import decode
 from reports.run.record import Record
 from reports.run.report import Counts, Decision, GateResult, GateState, Report, SliceSummary
+from reports.run.run_json import decode
 from tests.support.hostile import HOSTILE
 from tests.support.made_records import BLANK
 from tests.support.tables import kept
