@@ -14,10 +14,10 @@ from cases.builder.steps import STEPS, BuildStep, ModelCalls
 from cases.builder.validation import BUNDLED, INTERVAL, KNOWN, agreed, is_contested, verdicts_on
 from cases.builder.work_folder import BuildError, DraftItem, Items, Values, kept
 from cases.config import FILE, NAME, load_dataset
-from cases.review.reviews import Agreement
 from cases.review.sheet import filled_template, visible
 from evaluators.core import NO, YES, UsageError
 from evaluators.output import write_texts
+from evaluators.statistics.agreement import Agreement
 from evaluators.text import shown
 
 README = "README.md"

@@ -16,15 +16,7 @@ from cases.builder.steps import DISPUTED, BuildStep, ModelCalls, StepCalls
 from cases.builder.work_folder import DraftItem, Items, Values
 from cases.config import RUBRICS
 from cases.review import sheet as sheets
-from cases.review.reviews import (
-    Agreement,
-    Review,
-    Settled,
-    agreement,
-    check_rows,
-    read_rows,
-    settle,
-)
+from cases.review.reviews import Review, Settled, agreement, check_rows, read_rows, settle
 from cases.tasks import answer_messages
 from evaluators import core
 from evaluators.core import Ask, Case, JudgeError, Model, Reply, Request, UsageError
@@ -33,6 +25,7 @@ from evaluators.models.spec import Spec
 from evaluators.reading import file_hash
 from evaluators.replies.readers import Invalid, read_grade, read_reason, read_yes_no
 from evaluators.rubric import Prompt, Rubric, load_prompt, load_rubric
+from evaluators.statistics.agreement import Agreement
 from evaluators.text import digest
 
 NOT_CONFIRMED = "not_confirmed"  # the reason of an item whose answer no opinion supports

@@ -19,8 +19,7 @@ from evaluators.core import NO, UNANSWERED, YES, UsageError
 from evaluators.judges.ensemble import FILE, Adjudication, Adjudications
 from evaluators.output import unguarded, write_texts
 from evaluators.reading import load_entries, parse_json, problem, read_text
-from evaluators.statistics.agreement import PairAgreement, kappas, krippendorff_alpha, raw_agreement
-from evaluators.statistics.intervals import Estimate
+from evaluators.statistics.agreement import Agreement, agreement_of
 from evaluators.text import encodable, listed, shown
 
 Allowed = Mapping[str, Sequence[str]]
@@ -158,7 +157,7 @@ def _from_csv(path: Path) -> Iterator[Review]:
         for column, name in table.names.items()
         if name.startswith(mark)
     }
-    asked = rated if rated and "verdict" not in table.names else {"verdict": "", **rated}
+    asked = rated or {"verdict": ""}
     for column in ("item", *asked, "edited", "comment", "reviewer"):
         if column not in table.names:
             what = f"{path}:1: no column {column!r}; keep the columns of the sheet as they are"
@@ -200,7 +199,7 @@ def check_rows(rows: Iterable[Review], allowed: Allowed) -> tuple[Review, ...]:
     found: dict[tuple[str, str], Review] = {}
     for row in rows:
         choices = {one.casefold(): one for one in allowed.get(row.item, ())}
-        if fault := next(_faults(row, allowed, choices), None):
+        if fault := next(_faults(row, choices), None):
             raise UsageError("{}, column {!r}: {}".format(row.source, *fault))
         name = " ".join(unicodedata.normalize("NFC", row.reviewer).split())
         verdict = choices.get(row.verdict.casefold(), "")
@@ -215,7 +214,7 @@ def check_rows(rows: Iterable[Review], allowed: Allowed) -> tuple[Review, ...]:
     return tuple(found.values())
 
 
-def _faults(row: Review, allowed: Allowed, choices: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _faults(row: Review, choices: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the columns of a row that cannot be taken, each with the reason."""
     for column in _TYPED:
         if not encodable(text := getattr(row, column)) or "\0" in text:
@@ -226,7 +225,7 @@ def _faults(row: Review, allowed: Allowed, choices: Mapping[str, str]) -> Iterat
         yield "reviewer", f"a name of 1 to {LONGEST_NAME} characters is needed"
     if fault := name_fault(row.reviewer):
         yield "reviewer", fault
-    if row.item not in allowed:
+    if not choices:
         yield "item", f"{shown(row.item)} is no item of the sheet; was it changed?"
     if row.verdict and row.verdict.casefold() not in choices:
         there = ", ".join(choices.values())
@@ -282,22 +281,6 @@ def _majority(values: Sequence[str]) -> str:
     return first[0][0] if first and 2 * first[0][1] > len(values) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """How far reviewers agree on one group of items."""
-
-    group: str
-    """Empty for all items."""
-    items: int
-    """Those with two verdicts or more."""
-    raw: Estimate
-    """The share of pairs of verdicts that are equal."""
-    alpha: Estimate
-    """Krippendorff's."""
-    pairs: tuple[PairAgreement, ...]
-    """Cohen's kappa of reviewers who saw items in common."""
-
-
 def agreement(
     reviews: Iterable[Review], groups: Mapping[str, str] | None = None
 ) -> tuple[Agreement, ...]:
@@ -309,14 +292,8 @@ def agreement(
     group_of = {item: (groups or {}).get(item, "") for item in given}
     found = []
     for group in sorted({"", *group_of.values()}):
-        verdicts = [one for item, one in given.items() if group in ("", group_of[item])]
-        units = [list(one.values()) for one in verdicts if len(one) > 1]
-        names = sorted({name for one in verdicts for name in one})
-        pairs = kappas(names, [[one.get(name, "") for name in names] for one in verdicts])
-        seen = tuple(pair for pair in pairs if pair.kappa.n)
-        found.append(
-            Agreement(group, len(units), raw_agreement(units), krippendorff_alpha(units), seen)
-        )
+        units = [one for item, one in given.items() if group in ("", group_of[item])]
+        found.append(agreement_of(units, group=group))
     return tuple(found)
 
 

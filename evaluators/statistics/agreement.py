@@ -9,7 +9,7 @@ raters. Ratings have quadratic weights for kappa and the interval metric for alp
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Any
@@ -227,18 +227,6 @@ class PairAgreement:
     kappa: Estimate
 
 
-def raw_agreement(units: Sequence[Sequence[str]]) -> Estimate:
-    """Return the share of pairs of labels that are equal; the interval is clustered by unit."""
-    import numpy as np
-
-    pairs = [[one == two for one, two in combinations(unit, 2)] for unit in units]
-    hits = np.array([sum(unit) for unit in pairs], dtype=np.float64)
-    sizes = np.array([len(unit) for unit in pairs], dtype=np.float64)
-    n = int(sizes.sum())
-    value = float(hits.sum()) / n if n else None
-    return Estimate.of(value, intervals.clustered_rate(hits, sizes, np.ones_like(hits)), n)
-
-
 def kappas(
     raters: Sequence[str], rows: Sequence[Sequence[str]], clusters: Sequence[Hashable] = ()
 ) -> tuple[PairAgreement, ...]:
@@ -260,3 +248,41 @@ def kappas(
 def _are_ratings(units: Iterable[Sequence[str]]) -> bool:
     found = {label for unit in units for label in unit}
     return bool(found) and found <= set(_NUMBERS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How far raters agree on one group of units."""
+
+    group: str = ""
+    """Empty for all units."""
+    items: int
+    """The units with two labels or more."""
+    raw: Estimate
+    """The share of pairs of labels that are equal; the interval is clustered by unit."""
+    alpha: Estimate
+    """Krippendorff's."""
+    pairs: tuple[PairAgreement, ...]
+    """Cohen's kappa of raters who labelled units in common."""
+
+
+def agreement_of(
+    units: Sequence[Mapping[str, str]], clusters: Sequence[Hashable] = (), group: str = ""
+) -> Agreement:
+    """Return how far raters agree; a unit has the label that each of its raters gave, by name."""
+    import numpy as np
+
+    labels = [[*said.values()] for said in units]
+    equal = [[a == b for a, b in combinations(said, 2)] for said in labels if len(said) > 1]
+    hits, sizes = (np.array([*map(count, equal)], dtype=np.float64) for count in (sum, len))
+    n = int(sizes.sum())
+    interval = intervals.clustered_rate(hits, sizes, np.ones_like(hits))
+    names = sorted({name for said in units for name in said})
+    pairs = kappas(names, [[said.get(name, "") for name in names] for said in units], clusters)
+    return Agreement(
+        group=group,
+        items=len(equal),
+        raw=Estimate.of(float(hits.sum()) / n if n else None, interval, n),
+        alpha=krippendorff_alpha(labels, clusters),
+        pairs=tuple(pair for pair in pairs if pair.kappa.n),
+    )

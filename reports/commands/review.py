@@ -115,10 +115,6 @@ def _accept(options: argparse.Namespace) -> int:
     return code
 
 
-def _known(file: Path) -> Adjudications:
-    return files.load_adjudications(file) if file.exists() else {}
-
-
 def _take(
     reviews: Sequence[files.Review],
     items: Mapping[str, files.IssuedItem],
@@ -127,7 +123,8 @@ def _take(
     gates: Sequence[AuditedGate] = (),
 ) -> tuple[list[str], bool]:
     """Put agreed verdicts into a file; return lines that say so, and whether some are open."""
-    old, today = _known(file), datetime.now(UTC).date().isoformat()
+    old: Adjudications = files.load_adjudications(file) if file.exists() else {}
+    today = datetime.now(UTC).date().isoformat()
     accepted, said = human.accept(reviews, today, items, least)
     pairs = (one for gate in gates for one in gate.audit.pairs if one.drawn)
     drawn = {answer_digest(side, side.answer or ""): one for one in pairs for side in one.pair}
@@ -180,7 +177,7 @@ def _until_decided(options: argparse.Namespace) -> int:
     plan = load_plan(file)
 
     def audits() -> list[AuditedGate]:
-        people = _known(file)
+        people = files.load_adjudications(file) if file.exists() else {}
         return [*audits_of(report, *(replace(one, people=people, plan=plan) for one in earlier))]
 
     if not (gates := audits()):

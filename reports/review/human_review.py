@@ -17,7 +17,7 @@ from evaluators.judges.factory import RUBRICS
 from evaluators.output import markdown_table, plural, write_texts
 from evaluators.reading import parse_json, problem, read_text
 from evaluators.rubric import load_rubric
-from evaluators.statistics.agreement import kappas, krippendorff_alpha
+from evaluators.statistics.agreement import agreement_of
 from evaluators.statistics.count_table import CountTable, count_patterns, mean_interval, mean_rating
 from evaluators.statistics.intervals import Estimate
 from reports.run import clean
@@ -386,9 +386,8 @@ def _figures(ratings: Sequence[Rating]) -> tuple[str, ...]:
     for one in ratings:
         given[one.item, one.digest][one.rater.casefold()] = str(one.rating)
         cells[one.item].append((0, one.rating - lowest))
-    clusters = [item for item, _ in given]
-    raters = sorted({name for said in given.values() for name in said})
-    rows = [[said.get(name, "") for name in raters] for said in given.values()]
+    raters = {name for said in given.values() for name in said}
+    agreement = agreement_of([*given.values()], [item for item, _ in given])
     points = range(lowest, ratings[0].highest + 1)
     patterns, items = count_patterns(cells.values(), (1, len(points)))
     table = CountTable(counts=patterns, golds=("",), outcomes=tuple(map(str, points)))
@@ -397,8 +396,8 @@ def _figures(ratings: Sequence[Rating]) -> tuple[str, ...]:
         *(str(len(some)) for some in (given, scores, raters)),
         Estimate.of(sum(scores) / len(scores), interval, len(scores)).text(),
         " ".join(str(scores.count(point)) for point in points),
-        krippendorff_alpha([list(said.values()) for said in given.values()], clusters).text(),
-        kappas(raters, rows, clusters)[0].kappa.text() if len(raters) == 2 else "-",
+        agreement.alpha.text(),
+        agreement.pairs[0].kappa.text() if len(raters) == 2 and agreement.pairs else "-",
     )
 
 
