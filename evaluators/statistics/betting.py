@@ -60,8 +60,6 @@ def log_capital(seen: Observations, mean: float) -> Array:
     """
     import numpy as np
 
-    if not seen.totals.size:
-        return np.zeros(0)
     most = seen.largest * (seen.bound + mean)
     gains = (seen.totals - mean * seen.sizes) / most
     paths = np.cumsum(np.log1p(np.outer(BETS, gains)), axis=1)

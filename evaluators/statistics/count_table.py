@@ -57,6 +57,10 @@ class CountTable:
         """Return how many items have this gold label."""
         return self.sum(self.of(outcome, gold) for outcome in self.outcomes)
 
+    def summed(self, items: Array) -> CountTable:
+        """Return all items in one table, if ``items[i]`` clusters have the table ``counts[i]``."""
+        return replace(self, counts=(self.counts.T @ items).T)
+
     def sum(self, counts: Iterable[Array]) -> Array:
         """Return the sum of these counts; of no counts, zeros in the shape of the tables."""
         return sum(counts, start=0 * self.total)
@@ -212,7 +216,7 @@ def mean_interval(parts: Ratio, clusters: CountTable, items: Array) -> Interval 
     total = float(items.sum())
     drawn = replace(clusters, counts=intervals.resample(clusters.counts, items))
     found = intervals.percentile(*parts(drawn), total, math.inf)
-    return _hull([found, unvaried_interval(parts, _whole(clusters, items), total)])
+    return _hull([found, unvaried_interval(parts, clusters.summed(items), total)])
 
 
 def class_interval(parts: Ratio, clusters: CountTable, items: Array) -> Interval | None:
@@ -230,7 +234,7 @@ def class_interval(parts: Ratio, clusters: CountTable, items: Array) -> Interval
     patterns, drawn = clusters.counts, intervals.resample(clusters.counts, items)
     found = intervals.percentile(*parts(replace(clusters, counts=drawn)))
     if found is None:
-        found = unvaried_interval(parts, _whole(clusters, items), float(items.sum()))
+        found = unvaried_interval(parts, clusters.summed(items), float(items.sum()))
     flat = patterns.reshape(len(patterns), -1)
     cells = np.eye(flat.shape[1]) * (float((flat.sum(axis=1) * items).sum() / items.sum()))
     weights = np.concatenate([items, np.full(len(cells), 0.5)])
@@ -238,10 +242,6 @@ def class_interval(parts: Ratio, clusters: CountTable, items: Array) -> Interval
     shares = random.gamma(weights, size=(intervals.ROUNDS, len(weights)))
     tables = (shares @ np.concatenate([flat, cells])).reshape(-1, *patterns.shape[1:])
     return _hull([found, intervals.percentile(*parts(replace(clusters, counts=tables)))])
-
-
-def _whole(clusters: CountTable, items: Array) -> CountTable:
-    return replace(clusters, counts=(clusters.counts.T @ items).T)
 
 
 def _hull(every: Iterable[Interval | None]) -> Interval:
@@ -356,17 +356,14 @@ def _reach(parts: Sequence[float], correlation: float = 0.0) -> float:
 
 def _classes(table: CountTable, positive: Collection[str]) -> list[Parts]:
     """Return the items judged right and all items, of the positive class and of the other."""
-    import numpy as np
-
-    golds, outcomes = (
-        np.array([label in positive for label in labels])
-        for labels in (table.golds, table.outcomes)
-    )
     found = []
     for wanted in (True, False):
-        items = table.counts[..., golds == wanted, :]
-        hits = items[..., outcomes == wanted].sum(axis=(-2, -1))
-        found.append((hits, items.sum(axis=(-2, -1))))
+        rows, columns = (
+            [place for place, label in enumerate(labels) if (label in positive) is wanted]
+            for labels in (table.golds, table.outcomes)
+        )
+        items = table.counts[..., rows, :]
+        found.append((items[..., columns].sum(axis=(-2, -1)), items.sum(axis=(-2, -1))))
     return found
 
 

@@ -301,9 +301,7 @@ class Sample:
     @cached_property
     def whole(self) -> CountTable:
         """All items in one table."""
-        import numpy as np
-
-        return replace(self.patterns, counts=np.tensordot(self.items, self.patterns.counts, 1))
+        return self.patterns.summed(self.items)
 
     def value(self, name: str) -> float | None:
         """Return one metric without interval, None if it is undefined."""
