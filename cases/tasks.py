@@ -161,7 +161,7 @@ def _judge(
         place = Place(style=style, rubric=rubric, repeat=repeat, audited=audited, name=name)
         judge = judges.build(place)
     if adjudications and slice_.kind.answered:
-        labels = slice_.kind.labels(slice_.labels)
+        labels = slice_.kind.fixed or slice_.labels
         judge = AdjudicatedJudge(behind=judge, adjudications=adjudications, labels=labels)
     return CheckedJudge(checks=slice_.checks, behind=judge) if slice_.checks else judge
 

@@ -61,7 +61,7 @@ class Kind(str):
     has_labels: bool = False
     """Whether every item has a label that its verdict must equal."""
     fixed: tuple[str, ...] = ()
-    """The labels of a verdict that no rubric names."""
+    """The labels of a verdict, where they are not the grades of a rubric."""
 
     def __new__(cls, name: str, **traits: object) -> Self:
         """Return the kind of this name; ``traits`` are its fields."""
@@ -76,10 +76,6 @@ class Kind(str):
     def ranges(self, grades: tuple[str, ...] = GRADES) -> Mapping[str, Range]:
         """Return the range of a threshold, by the name of each metric a gate can name."""
         return gate_ranges(self, grades)
-
-    def labels(self, grades: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the labels of a verdict; ``grades`` are those of the slice's rubric."""
-        return self.fixed or grades
 
     def passes(
         self, case: ItemView, verdict: Verdict, passing: Collection[str], pass_bar: int
@@ -111,7 +107,7 @@ class Kind(str):
         if self.words:
             return (YES, NO), self.fixed
         if self.answered:
-            return (("", PREMISE) if PREMISE in labels else ("",)), self.labels(grades)
+            return (("", PREMISE) if PREMISE in labels else ("",)), self.fixed or grades
         if NOT_CORRECT in labels:
             return TWO_WAY, TWO_WAY
         if labels and set(labels) <= set(RATINGS):

@@ -361,13 +361,12 @@ class Settings:
                 raise self.problem(key, f"a list of names is needed; it holds {shown(item)}")
         return tuple(items)
 
-    def part(self, key: str, name: str = "") -> "Settings":
+    def part(self, key: str) -> "Settings":
         """Return the mapping under a key, empty if the key is absent."""
         value = self.values.get(key, Map(self.values.line))
         if not isinstance(value, Map):
             raise self.problem(key, f"a mapping is needed, not {shown(value)}")
-        own = name or key
-        return Settings(self.path, f"{self.name}: {own}" if self.name else own, value)
+        return Settings(self.path, f"{self.name}: {key}" if self.name else key, value)
 
     def parts(self, key: str) -> "list[Settings]":
         """Return the list of mappings under a key, empty if the key is absent."""
