@@ -26,20 +26,14 @@ PERFECT = 1 - 1e-9  # a coefficient of 1, allowing for rounding
 
 
 def kappa_parts(table: Array) -> tuple[Array, Array]:
-    """Return Cohen's kappa as a ratio: agreement beyond chance by the most possible beyond chance.
-
-    Cohen (1960), Educ. Psychol. Meas. 20:37. Undefined if both sides use one label only.
-    """
+    """Return Cohen's kappa (1960, Educ. Psychol. Meas. 20:37); undefined for one label only."""
     import numpy as np
 
     return _weighted_parts(table, 1 - np.eye(table.shape[-1]))
 
 
 def quadratic_kappa_parts(table: Array) -> tuple[Array, Array]:
-    """Return kappa weighted by the square of the distance between ordered labels.
-
-    Cohen (1968), Psychol. Bull. 70:213. Undefined if both sides use one label only.
-    """
+    """Return kappa weighted by squared distances of labels: Cohen (1968), Psychol. Bull. 70:213."""
     import numpy as np
 
     steps = np.arange(table.shape[-1], dtype=np.float64)
@@ -54,19 +48,17 @@ def _weighted_parts(table: Array, weights: Array, fewer: int = 0) -> tuple[Array
 
 
 def spearman_parts(table: Array) -> tuple[Array, Array]:
-    """Return Spearman's rank correlation (ties share their mean rank) as covariance by deviations.
+    """Return Spearman's rank correlation (1904, Am. J. Psychol. 15:72); ties share their mean rank.
 
-    Spearman (1904), Am. J. Psychol. 15:72. Undefined if either side never varies.
+    Undefined if either side never varies.
     """
-    import numpy as np
-
     margins = table.sum(axis=-1), table.sum(axis=-2)
     rows, columns = (  # each label's mean rank less the mean of all ranks
         one.cumsum(axis=-1) - one / 2 - one.sum(axis=-1, keepdims=True) / 2 for one in margins
     )
     covariance = (table * rows[..., :, None] * columns[..., None, :]).sum(axis=(-2, -1))
     variances = (margins[0] * rows**2).sum(axis=-1) * (margins[1] * columns**2).sum(axis=-1)
-    return covariance, np.sqrt(variances)
+    return covariance, variances**0.5
 
 
 @dataclass(frozen=True, slots=True)

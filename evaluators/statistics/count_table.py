@@ -75,10 +75,7 @@ class CountTable:
 def count_patterns(
     clusters: Iterable[Sequence[tuple[int, ...]]], shape: tuple[int, ...]
 ) -> tuple[Array, Array]:
-    """Return the distinct count tables of clusters of items, and how many clusters have each.
-
-    ``clusters`` has the cells of each cluster, one for each time that an item was asked.
-    """
+    """Return the distinct tables of clusters, given as cells, and how many clusters have each."""
     import numpy as np
 
     items = sorted(Counter(tuple(sorted(cells)) for cells in clusters).items())
@@ -306,10 +303,7 @@ def of_classes(parts: Callable[[Array, Array, Array, Array], Parts]) -> Ratio:
 
 
 def youden_parts(table: CountTable, positive: Collection[str]) -> Parts:
-    """Return J as a ratio; the labels ``positive`` are one class, all others the other.
-
-    Youden (1950), Cancer 3:32. Undefined where either class has no item.
-    """
+    """Return J (Youden 1950, Cancer 3:32); undefined where the positive or other class is empty."""
     (passed, right), (refused, wrong) = _classes(table, positive)
     return passed * wrong + refused * right - right * wrong, right * wrong
 
