@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from evaluators.core import QAError, UsageError
 from evaluators.output import PRIVATE_FOLDER, write_whole
 from evaluators.reading import parse_json, read_text
@@ -121,8 +123,6 @@ def to_row(item: DraftItem) -> dict[str, object]:
 
 def from_row(row: object) -> DraftItem:
     """Return the item that ``to_row`` wrote. Raises ValueError saying what is wrong."""
-    import msgspec  # noqa: PLC0415
-
     return msgspec.convert(row, DraftItem)
 
 

@@ -10,6 +10,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TypedDict
 
+import msgspec
 import yaml
 
 from cases.labels import grade_or_rating
@@ -106,8 +107,6 @@ def issue(sheet: Sheet, asked: Mapping[str, IssuedItem], folder: Path) -> tuple[
 
 def load_issued(path: Path) -> Issued:
     """Return what ``issue`` wrote. Raises UsageError if there is no such file, or another."""
-    import msgspec  # noqa: PLC0415
-
     if not path.exists():
         what = "no sheet was issued there; name the form's own sheet.json as --sheet"
         raise UsageError(f"{path}: {what}")
@@ -179,8 +178,6 @@ class _Saved(TypedDict):
 
 
 def _from_json(path: Path) -> Iterator[Review]:
-    import msgspec  # noqa: PLC0415
-
     try:
         saved = msgspec.convert(parse_json(read_text(path)), _Saved)
     except ValueError as error:

@@ -29,7 +29,7 @@ from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration, Corrected, Judging, PanelAgreement, RulesAudit
 from reports.run.record import Record
 from reports.run.report import GateResult, GateState
-from reports.run.run_json import decode, inner
+from reports.run.run_json import decode, inner, mappings
 
 
 def judging(
@@ -331,7 +331,7 @@ def drift_notes(
 def calibrations_in(baseline: Baseline | None) -> Iterator[Calibration]:
     """Yield those calibrations of an earlier run that this version can read."""
     parts = inner(baseline.run, "judging").get("calibrations") if baseline else ()
-    for part in parts if isinstance(parts, (list, tuple)) else ():
+    for part in mappings(parts):
         with suppress(ValueError):
             yield decode(Calibration, part)
 

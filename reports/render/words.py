@@ -14,7 +14,7 @@ from reports.run.baseline import named_model
 from reports.run.evidence import Change, UsageShift
 from reports.run.record import Record
 from reports.run.report import GateResult, Report, SliceSummary
-from reports.run.run_json import inner
+from reports.run.run_json import inner, mappings
 
 Shown = Callable[[float | None], str]  # writes a figure, for instance to three decimals
 _PROMOTED = ("reports", "baselines")  # as in reports/verdict/promoted.py, which needs this module
@@ -38,7 +38,7 @@ def origin(run: Mapping[str, object]) -> str:
     def whole(value: object) -> int:
         return value if isinstance(value, int) and 0 <= value < 10**9 else 0
 
-    known = [inner(one, "replies") for one in _parts(run)]
+    known = [inner(one, "replies") for one in mappings(run.get("shards")) or [run]]
     names = ("verdicts", "earlier", "imported", "answers", "judgements")
     verdicts, earlier, imported, *both = (sum(whole(one.get(n)) for one in known) for n in names)
     if not earlier:
@@ -47,12 +47,6 @@ def origin(run: Mapping[str, object]) -> str:
     share = f"{earlier:,} of {plural(verdicts, 'verdict')}"
     which = f" ({plural(both[0], 'answer')}, {plural(both[1], 'judgement')})" if any(both) else ""
     return f"{share} rest on replies of earlier runs{which}{brought}"
-
-
-def _parts(run: Mapping[str, object]) -> list[Mapping[str, object]]:
-    shards = run.get("shards")
-    parts = [one for one in shards if isinstance(one, Mapping)] if isinstance(shards, list) else []
-    return parts or [run]
 
 
 def interval(estimate: Estimate, shown: Shown = number) -> str:
@@ -75,7 +69,7 @@ def cost(report: Report) -> str:
     """Return what the run cost, or the part of it that is known."""
     if report.cost is not None:
         return f"${report.cost:,.4f}" if math.isfinite(report.cost) else "unknown"
-    known = [one.get("known_cost") for one in _parts(report.run)]
+    known = [one.get("known_cost") for one in mappings(report.run.get("shards")) or [report.run]]
     known += [one.cost for one in report.judging.calibrations if one.source != "records"]
     return part_of_cost(sum(one for one in known if isinstance(one, (int, float)) and one > 0))
 

@@ -4,7 +4,7 @@ import hashlib
 import re
 import xml.etree.ElementTree as ET
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -200,23 +200,23 @@ def junit(report: Report) -> str:
         tag = "failure" if report.complete and decision.code == 1 else "error"
         case.append(_problem(tag, report.verdict, decision.line))
         suites["run"].append(case)
-    root = ET.Element("testsuites", name="qagate")
+    root = _suite("testsuites", "qagate", [*chain(*suites.values())])
     for name, cases in suites.items():
-        root.append(_element("testsuite", name=name))
+        # The schema that Jenkins and GitLab share has "skipped" on suites alone.
+        root.append(_suite("testsuite", name, cases, skipped="0"))
         root[-1].extend(cases)
-    for element in (root, *root):
-        cases = list(element.iter("testcase"))
-        element.set("tests", str(len(cases)))
-        for tag in ("failure", "error"):
-            element.set(f"{tag}s", str(sum(case.find(tag) is not None for case in cases)))
-        if element is not root:  # the schema that Jenkins and GitLab share has it on suites alone
-            element.set("skipped", "0")
-        element.set("time", "0")
     if len(root) and report.notes:
         notes = "\n".join(clean.cut(clean.line(note), 4000) for note in report.notes)
         ET.SubElement(root[-1], "system-out").text = notes
     ET.indent(root)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _suite(tag: str, name: str, cases: Sequence[ET.Element], **more: str) -> ET.Element:
+    failures, errors = (str(sum(case.find(one) is not None for case in cases))
+                        for one in ("failure", "error"))  # fmt: skip
+    counts = {"tests": str(len(cases)), "failures": failures, "errors": errors, **more}
+    return _element(tag, name=name, **counts, time="0")
 
 
 def _case(gate: GateResult, report: Report) -> ET.Element:

@@ -17,7 +17,7 @@ from evaluators.text import mask, one_line
 from reports.run.evidence import AuditPlan
 from reports.run.record import Record, by_slice, total_cost
 from reports.run.report import Role, SliceSummary
-from reports.run.run_json import inner, load_run, sample_of
+from reports.run.run_json import inner, load_run, mappings, sample_of
 
 PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "numpy")
 
@@ -145,10 +145,8 @@ class Baseline:
         """Return why its part of a slice may not stand for all of it, or nothing."""
         if self.run.get("complete") is not True:
             return f"the {self.role} was cut short; compare with a complete run"
-        slices = self.run.get("slices")
-        parts = slices if isinstance(slices, (list, tuple)) else ()
-        known = (one for one in parts if isinstance(one, Mapping))
-        part = next((one for one in known if one.get("name") == now.name), None)
+        slices = mappings(self.run.get("slices"))
+        part = next((one for one in slices if one.get("name") == now.name), None)
         if part is None:
             return f"the {self.role} knows no {now.name}; compare with a run of the same slices"
         if part.get("partial") is not False:

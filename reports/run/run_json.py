@@ -278,6 +278,12 @@ def inner(value: object, *names: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def mappings(value: object) -> list[Mapping[str, Any]]:
+    """Return the mappings in a list of any version; none where there is no list."""
+    parts = value if isinstance(value, (list, tuple)) else ()
+    return [one for one in parts if isinstance(one, Mapping)]
+
+
 def _custom(kind: type, value: object) -> object:
     if kind is object:  # what a user's own columns hold
         return value
