@@ -158,6 +158,7 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
     verdict, usage, own = outcome.verdict or Verdict(), outcome.usage, outcome.answering
     counted = own.input_tokens or own.output_tokens  # if no server counts, no cost is known either
     scores = item.slice.rubric.scores if item.slice.rubric else {}
+    # Most fields have the same name in the item, its verdict or its outcome.
     known = {**flat(item.case), **flat(verdict), **flat(outcome), "key": item.key}
     shared: Any = {name: known[name] for name in COLUMNS if name in known}
     record = Record(
