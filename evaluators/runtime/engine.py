@@ -5,7 +5,7 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -69,16 +69,9 @@ class MetricRunner(Protocol):
         """Return the number. Raises CallError or JudgeError if there is none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MetricResults:
-    """The extra metrics of one answer."""
-
-    values: Mapping[str, float | None] = field(default_factory=dict)
-    """By the metric's name; None for those in ``unmeasured``."""
-    unmeasured: Mapping[str, str] = field(default_factory=dict)
-    """The errors, by the metric's name."""
-    failure: str = ""
-    """Why the ledger keeps no further reply, else empty."""
+MetricResults = tuple[Mapping[str, float | None], Mapping[str, str], str]
+"""The metrics of one answer, None for those that failed, and their errors, both by the metric's
+name; and why the ledger keeps no further reply, else empty."""
 
 
 async def measure_all(
@@ -100,7 +93,7 @@ async def measure_all(
             unmeasured[name] = f"{kind}: {one_line(mask(f'{type(result).__name__}: {result}'))}"
         elif isinstance(result, BaseException):
             raise result
-    return MetricResults(values=values, unmeasured=unmeasured, failure=failure)
+    return values, unmeasured, failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,7 +278,8 @@ class Engine:
             self.failure = message
         except Exception as error:  # noqa: BLE001  # one item's failure must not end the run
             kind, message = "internal", f"{type(error).__name__}: {error}"
-        extra = await self._measured(task, None if kind else answer, ask)
+        values, unmeasured, failure = await self._measured(task, None if kind else answer, ask)
+        self.failure = self.failure or failure
         return Outcome(
             key=task.key,
             state=state,
@@ -297,22 +291,20 @@ class Engine:
             judge=returned_names(task.judge.spec, meter.models),
             usage=meter.usage,
             answering=meter.answering,
-            measures={**(verdict.scores if verdict else {}), **extra.values},
-            unmeasured=extra.unmeasured,
+            measures={**(verdict.scores if verdict else {}), **values},
+            unmeasured=unmeasured,
             calls=meter.calls,
         )
 
     async def _measured(self, task: Task, answer: str | None, ask: core.Ask) -> MetricResults:
         if answer is None or not task.metric_runners:
-            return MetricResults()
+            return {}, {}, ""
         try:
             measuring = measure_all(task.metric_runners, task.case, answer, ask)
-            extra = await self._sender.before_the_end(measuring, JUDGING_GRACE_S)
+            return await self._sender.before_the_end(measuring, JUDGING_GRACE_S)
         except StoppedError as error:
             names = dict.fromkeys(runner.spec.name for runner in task.metric_runners)
-            return MetricResults(values=names, unmeasured=dict.fromkeys(names, str(error)))
-        self.failure = self.failure or extra.failure
-        return extra
+            return names, dict.fromkeys(names, str(error)), ""
 
     async def _keep_posting(self, schedule: Schedule) -> None:
         loop = asyncio.get_running_loop()

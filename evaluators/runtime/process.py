@@ -264,12 +264,12 @@ class EngineProcess(EngineHandle):
 
 
 class EngineThread(EngineHandle):
-    """An engine in a thread of this process."""
+    """An engine in a thread of this process. Raises UsageError if it cannot be made."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(self._run, "qa-engine")
         self._job = job
-        self._engine: Engine | None = None
+        self._engine = job.engine(self.arrivals)
         self._is_open = True
         self._loop = asyncio.new_event_loop()
         self._main: asyncio.Task[None] | None = None
@@ -277,21 +277,19 @@ class EngineThread(EngineHandle):
     @property
     def status(self) -> Status:
         """The engine's latest status; after the end the final one."""
-        return Status() if self._engine is None else self._engine.status
+        return self._engine.status
 
     def start(self) -> None:
-        """Make the engine and begin. Raises UsageError if that is impossible."""
-        self._engine = self._job.engine(self.arrivals)
+        """Begin."""
         self._thread.start()
 
     def tell(self, message: str, *values: object) -> None:
         """Pass a message on to the engine."""
-        if self._engine is not None:
-            self._job.messages(self._engine)[message](*values)
+        self._job.messages(self._engine)[message](*values)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Start no item and no call, wait ``grace`` seconds for calls in flight, then give up."""
-        if self._engine is None or not self._is_open:
+        if self._thread.ident is None or not self._is_open:
             return
         self._is_open = False
         self._job.schedule.close()
@@ -304,7 +302,6 @@ class EngineThread(EngineHandle):
         self._engine.close()
 
     def _run(self) -> None:
-        assert self._engine is not None
         try:
             self._job.prepare()
             work = self._engine.run(self._job.schedule, self._job.models)

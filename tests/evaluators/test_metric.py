@@ -491,15 +491,15 @@ def test_a_measure_that_fails_fails_alone() -> None:
         Fixed("broken", KeyError("x\ny")),
         Fixed("full", LedgerError("the disk is full")),
     )
-    assert found.values == {"good": 0.5, "late": None, "odd": None, "broken": None, "full": None}
-    assert found.unmeasured == {
+    assert found[0] == {"good": 0.5, "late": None, "odd": None, "broken": None, "full": None}
+    assert found[1] == {
         "late": "timeout: no reply",
         "odd": "judge_unreadable: unreadable",
         "broken": r"internal: KeyError: 'x\ny'",
         "full": "ledger: LedgerError: the disk is full",
     }
-    assert found.failure == "the disk is full"
-    assert taken(Fixed("good", 0.5)).failure == ""
+    assert found[2] == "the disk is full"
+    assert taken(Fixed("good", 0.5))[2] == ""
     with pytest.raises(asyncio.CancelledError):
         taken(Fixed("late", asyncio.CancelledError()))
 
