@@ -4,6 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from evaluators.core import CallError, Reply, Request, TransientError
@@ -199,15 +200,20 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def sdk_address(
-    sdk: "Callable[..., Any]", key: Key, base_url: str, path: str
-) -> tuple[str, Mapping[str, object]]:
+def sdk_client(sdk: str, key: Key, base_url: str, client: "httpx2.AsyncClient") -> Any:
+    """Return a provider's SDK, given as MODULE:CLASS; it sends each request once."""
+    module, _, name = sdk.partition(":")
+    made = getattr(import_module(module), name)
+    return made(api_key=key.reveal(), base_url=base_url, http_client=client, max_retries=0)
+
+
+def sdk_address(sdk: str, path: str, key: Key, base_url: str) -> tuple[str, Mapping[str, object]]:
     """Return the URL and headers that a provider's SDK would use for a path."""
     import httpx2  # noqa: PLC0415  # a fifth of a second
 
     # With a transport given it reads no certificates and proxies, which would take long.
     offline = httpx2.AsyncClient(transport=httpx2.AsyncBaseTransport())
-    client = sdk(api_key=key.reveal(), base_url=base_url, http_client=offline)
+    client = sdk_client(sdk, key, base_url, offline)
     url = f"{str(client.base_url).rstrip('/')}/{path}"
     return url, {**client.default_headers, **client.auth_headers}
 

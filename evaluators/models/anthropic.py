@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from anthropic.types.messages import MessageBatch
     from httpx2 import AsyncClient
 
+SDK = "anthropic:AsyncAnthropic"
 FINISHES: Mapping[str, str] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -24,13 +26,6 @@ FINISHES: Mapping[str, str] = {
 WRITTEN, READ = "cache_creation_input_tokens", "cache_read_input_tokens"
 INPUT_COUNTS = ("input_tokens", WRITTEN, READ)
 REQUIRED = {"max_tokens": 4096}  # by the API, even if an entry of models.yaml omits it
-
-
-def address(key: Key, base_url: str) -> tuple[str, Mapping[str, object]]:
-    """Return the URL and headers that the SDK would use."""
-    from anthropic import AsyncAnthropic
-
-    return adapter.sdk_address(AsyncAnthropic, key, base_url, "v1/messages")
 
 
 def write(name: str, request: Request, parameters: Mapping[str, object]) -> Mapping[str, object]:
@@ -108,10 +103,7 @@ class _Batches(adapter.BatchApi):
     """
 
     def __init__(self, key: Key, base_url: str, client: "AsyncClient") -> None:
-        from anthropic import AsyncAnthropic
-
-        secret = key.reveal()
-        sdk = AsyncAnthropic(api_key=secret, base_url=base_url, http_client=client, max_retries=0)
+        sdk = adapter.sdk_client(SDK, key, base_url, client)
         super().__init__(sdk, sdk.messages.batches)
 
     def line(self, key: str, body: Mapping[str, object]) -> Mapping[str, object]:
@@ -181,7 +173,7 @@ ADAPTER = adapter.ProviderAdapter(
     defaults=REQUIRED,
     families=("claude-",),
     adds_v1=True,
-    address=address,
+    address=partial(adapter.sdk_address, SDK, "v1/messages"),
     write=write,
     read=read,
     batching=adapter.Batching(calls=100_000, size=256_000_000, open=_Batches),

@@ -178,9 +178,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         milliseconds = _number(headers.get(f"{before}retry-after-ms", ""))
         if milliseconds is not None:
             return milliseconds / 1000
-        value = headers.get(f"{before}retry-after", "")
-        if (seconds := _number(value)) is None:
-            seconds = _until(_moment(value), headers)
+        seconds = _wait(headers.get(f"{before}retry-after", ""), headers)
         if seconds is not None:
             return seconds
     return None
@@ -190,9 +188,7 @@ def reset_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds until all exhausted limits, or else the first one, are free, if known."""
     known, used_up = list[float](), list[float]()
     for before, (reset, remaining) in product(("", PASSED_ON), RESETS.items()):
-        value = headers.get(before + reset, "").strip()
-        if (seconds := _duration(value)) is None:
-            seconds = _until(_timestamp(value), headers)
+        seconds = _wait(headers.get(before + reset, ""), headers)
         if seconds is not None:
             known.append(seconds)
             used_up += [seconds] if _number(headers.get(before + remaining, "")) == 0 else []
@@ -200,19 +196,18 @@ def reset_after(headers: Mapping[str, str]) -> float | None:
     return None if wait is None or wait > MAX_RESET_S else wait
 
 
-def _duration(text: str) -> float | None:
-    found = DURATION.fullmatch(text)
-    if not text or found is None:
-        return _number(text)
-    hours, minutes, seconds, milliseconds = (float(part or 0) for part in found.groups())
-    return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
-
-
-def _timestamp(text: str) -> float | None:
-    with suppress(ValueError):
-        moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    return None
+def _wait(text: str, headers: Mapping[str, str]) -> float | None:
+    """Return the seconds in a number, in a duration, or until a moment; None for anything else."""
+    text = text.strip()
+    if text and (found := DURATION.fullmatch(text)):
+        hours, minutes, seconds, milliseconds = (float(part or 0) for part in found.groups())
+        return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000
+    number, end = _number(text), _moment(text)
+    if number is not None or end is None:
+        return number
+    begin = _moment(headers.get("date", ""))  # the server's clock, as ours may be wrong
+    left = end - (time.time() if begin is None else begin)
+    return left if left >= 0 else None
 
 
 def _number(text: str) -> float | None:
@@ -220,16 +215,9 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _until(moment: float | None, headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until a moment, by the server's ``Date``: our clock may be wrong."""
-    if moment is None:
-        return None
-    start = _moment(headers.get("date", ""))
-    seconds = moment - (time.time() if start is None else start)
-    return seconds if seconds >= 0 else None
-
-
 def _moment(text: str) -> float | None:
-    with suppress(ValueError, OverflowError, OSError):
-        return parsedate_to_datetime(text).timestamp()
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        with suppress(ValueError, OverflowError, OSError):
+            moment = read(text)
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     return None

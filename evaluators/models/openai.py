@@ -14,15 +14,9 @@ if TYPE_CHECKING:
     from httpx2 import AsyncClient
     from openai.types import Batch
 
+SDK = "openai:AsyncOpenAI"
 FINISHES: Mapping[str, str] = {"function_call": "tool_calls"}
 FILTERED = "content_filter"
-
-
-def address(path: str, key: Key, base_url: str) -> tuple[str, Mapping[str, object]]:
-    """Return the URL and headers that the SDK would use for this path."""
-    from openai import AsyncOpenAI
-
-    return adapter.sdk_address(AsyncOpenAI, key, base_url, path)
 
 
 def _messages(messages: tuple[Message, ...]) -> list[dict[str, str]]:
@@ -135,10 +129,7 @@ class _Batches(adapter.BatchApi):
     """Batches by OpenAI's SDK, also at servers that speak its protocol: files of calls."""
 
     def __init__(self, path: str, key: Key, base_url: str, client: "AsyncClient") -> None:
-        from openai import AsyncOpenAI
-
-        secret = key.reveal()
-        sdk = AsyncOpenAI(api_key=secret, base_url=base_url, http_client=client, max_retries=0)
+        sdk = adapter.sdk_client(SDK, key, base_url, client)
         super().__init__(sdk, sdk.batches)
         self._endpoint: Any = f"/v1/{path}"
 
@@ -206,7 +197,7 @@ ADAPTER = adapter.ProviderAdapter(
     base_url="https://api.openai.com/v1",
     api_key_env="OPENAI_API_KEY",
     families=("gpt-", "chatgpt-", "o1", "o3", "o4"),
-    address=partial(address, CHAT),
+    address=partial(adapter.sdk_address, SDK, CHAT),
     write=write_chat,
     read=read_chat,
     batching=BATCHING,
@@ -216,7 +207,7 @@ RESPONSES_ADAPTER = replace(
     families=(),
     defaults={"store": False},  # the provider is asked to keep nothing
     max_tokens_as="max_output_tokens",
-    address=partial(address, RESPONSES),
+    address=partial(adapter.sdk_address, SDK, RESPONSES),
     write=write_response,
     read=read_response,
     batching=replace(BATCHING, open=partial(_Batches, RESPONSES)),
