@@ -1,7 +1,6 @@
 """What reviewers are shown: items, who sees what, and a sheet's offline form and CSV twin."""
 
 import hashlib
-import json
 import re
 import unicodedata
 from collections import defaultdict
@@ -12,7 +11,6 @@ from itertools import groupby
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from cases.check.item_checks import mixed_words
 from evaluators.core import UsageError
@@ -35,7 +33,6 @@ Texts = Mapping[str, Mapping[str, str]]
 """The form's words in one language: form, titles of fields, verdicts, reasons, rules by set."""
 RATE = "rate: "
 """What the column of a criterion begins with, before its name."""
-_INERT = {ord(char): f"\\u{ord(char):04x}" for char in "<>&'\u2028\u2029"}
 _HIDDEN = re.compile(
     f"{INVISIBLE.pattern}|[\x0b-\x0d\x1c-\x1f\x85\u2028\u2029\ud800-\udfff\ufffe\uffff]"
 )
@@ -217,7 +214,6 @@ def texts_in(language: str) -> Texts:
 
 def form_page(sheet: Sheet) -> str:
     """Return the form. Texts of items are in one JSON block, which nothing in them can end."""
-    texts = {item.language: texts_in(item.language)["form"] for item in sheet.items}
     script, style = ((FOLDER / name).read_text("utf-8") for name in ("form.js", "form.css"))
     rubrics = list(dict.fromkeys(visible(item.rubric) for item in sheet.items if item.rubric))
     screens = groupby(sheet.items, lambda one: one.pair or one.id)
@@ -226,20 +222,11 @@ def form_page(sheet: Sheet) -> str:
         "sheet": sheet.digest,
         "name": sheet.name,
         "reviewer": visible(sheet.reviewer),
-        "texts": texts,
+        "texts": {item.language: texts_in(item.language)["form"] for item in sheet.items},
         "items": [_screen(list(items), rubrics) for _, items in screens],
     }
-    return filled_template(
-        FOLDER / "form.html.j2",
-        html=True,
-        languages=texts,
-        reviewer=visible(sheet.reviewer),
-        words=next(iter(texts.values()), texts_in(FALLBACK)["form"]),
-        policy=Markup(content_policy(script, style)),  # base64 and fixed words
-        script=Markup(script),  # our own file, no data in it
-        style=Markup(style),
-        data=Markup(json.dumps(data, ensure_ascii=False).translate(_INERT)),
-    )
+    own = {"script": script, "style": style, "policy": content_policy(script, style)}
+    return filled_template(FOLDER / "form.html.j2", html=True, data=data, **own)
 
 
 def _screen(items: Sequence[SheetItem], rubrics: list[str]) -> dict[str, object]:
@@ -284,6 +271,7 @@ def filled_template(path: Path, *, html: bool = False, **values: object) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=not html,
     )
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return environment.get_template(path.name).render(values)
 
 
@@ -292,7 +280,6 @@ def csv_twin(sheet: Sheet) -> str:
     titles = dict.fromkeys(title for item in sheet.items for title in item.fields)
     questions = [one for item in sheet.items for one in item.questions]
     asked = dict.fromkeys(f"{RATE}{one.name}" if one.name else "verdict" for one in questions)
-    asked = asked or {"verdict": None}
     edits = ["to_edit"] if any(item.edit is not None for item in sheet.items) else []
     header = ["item", "language", *(f"shown: {title}" for title in titles), "why", "rules"]
     rows = [[*header, *edits, "choices", *asked, "edited", "comment", "reviewer"]]
