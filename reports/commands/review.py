@@ -210,7 +210,7 @@ def _next_form(
     for gate in gates:
         slices = {one.slice_.name: one.slice_ for one in gate.sides}
         for one in gate.next_pairs[: options.pairs]:
-            sides = zip(one.pair, (one.old, one.new), strict=True)
+            sides = zip(one.pair, one.passes, strict=True)
             unread = [record for record, known in sides if known is None]
             for record in sorted(
                 unread, key=lambda record: answer_digest(record, record.answer or "")

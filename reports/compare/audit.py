@@ -41,10 +41,8 @@ class AuditedPair:
     plan: PlannedPair
     drawn: bool
     """Whether people are to look at it."""
-    old: bool | None
-    """Whether people let the old answer pass; None where nobody has looked."""
-    new: bool | None
-    """Whether people let the new answer pass; None where nobody has looked."""
+    passes: tuple[bool | None, bool | None]
+    """Whether people let each answer pass, old and new; None where nobody has looked."""
     changed: str = ""
     """With what the first form was made that is different now; empty where nothing is."""
 
@@ -57,12 +55,12 @@ class AuditedPair:
     @property
     def is_known(self) -> bool:
         """Whether people have looked at both answers because the audit asked them to."""
-        return self.drawn and None not in (self.old, self.new)
+        return self.drawn and None not in self.passes
 
     @property
     def ends(self) -> Ends:
         """The lowest and the highest possible value of its weighted difference."""
-        low, high = change_ends(self.old, self.new)
+        low, high = change_ends(*self.passes)
         chance = self.plan.probability
         return (low / chance, high / chance) if self.drawn else (0.0, 0.0)
 
@@ -182,11 +180,11 @@ def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
         chance, order = {"": 0.0, SAMPLE: share}.get(why, 1.0), side.slice_.order
         return PlannedPair(why=why, probability=chance, judged=judged, share=share, order=order)
 
-    digests = [answer_digest(one, one.answer or "") for one in (pair.old, pair.new)]
+    digests = [answer_digest(one, one.answer or "") for one in pair]
     key = digest(["audit", *digests])[:32]
     verdicts = (side.people.get(one) for one in digests)
     said = [one for one in verdicts if one and one.pair == key and one.probability]
-    before, now = (one.passes(side.bar) for one in (pair.old, pair.new))
+    before, now = (one.passes(side.bar) for one in pair)
     judged = 0 if before is None or now is None else now - before
     fresh, first = planned(_why(pair, side.bar), judged), side.plan.get(key)
     if first is None and said:  # accepted before plans were kept
@@ -202,8 +200,7 @@ def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
         key=key,
         plan=replace(plan, probability=probability),
         drawn=bool(said) or int(key, 16) < probability * 16 ** len(key),
-        old=_by_people(pair.old, side),
-        new=_by_people(pair.new, side),
+        passes=(_by_people(pair.old, side), _by_people(pair.new, side)),
         changed=_changed(first, fresh) if first else "",
     )
 

@@ -320,7 +320,7 @@ class AuditedGate(GateAtAnyLook):
             beyond = self.threshold.fail == "margin"
             text += f": the drop is shown to be {f'beyond {margin}' if beyond else 'real'}"
         elif trail.next:
-            blank = sum((one.old, one.new).count(None) for one in self.next_pairs)
+            blank = sum(one.passes.count(None) for one in self.next_pairs)
             answers = f"{plural(blank, 'answer')} of {plural(trail.next, 'more pair')}"
             earlier = f"--{self.sides[0].role}={shlex.quote(self.sides[0].path)}"
             text += f"; {answers} to read: {REVIEW} {earlier} --until-decided"

@@ -171,7 +171,7 @@ def test_without_verdicts_nothing_is_decided() -> None:
     old, new = answers("c" * 40, "old"), answers("i" * 40, "new")
     new = [replace(one, answer=" \n") for one in new]
     gate = gate_of(side(new, old))
-    assert all(one.is_open and one.new is False for one in gate.audit.pairs)
+    assert all(one.is_open and one.passes[1] is False for one in gate.audit.pairs)
     known = gate_of(side(new, old, verdicts(old, "c" * 40)))
     assert [one.ends[0] for one in known.audit.pairs] == [-1] * 40
     assert known.state == "FAIL"
