@@ -298,9 +298,10 @@ def _accepted(item: DraftItem, outcome: Settled, *, unreviewed: bool) -> DraftIt
         nobody = "the validator's opinions differ, and nobody has decided"
         return item.dropped(CONTESTED, nobody) if is_contested(item) else item
     if outcome.verdict in _DROPS:
-        return item.dropped(_DROPS[outcome.verdict], "; ".join(outcome.comments))
+        comments = dict.fromkeys(one.comment for one in outcome.agreed if one.comment)
+        return item.dropped(_DROPS[outcome.verdict], "; ".join(comments))
     against = outcome.verdict != item.answer
-    if not outcome.verdict or (against and len(outcome.names) < 2):
+    if not outcome.verdict or (against and len(outcome.agreed) < 2):
         verdicts = ", ".join(one.verdict for one in outcome.reviews)
         if len(said) >= MOST_VERDICTS:
             return item.dropped("disputed", verdicts)

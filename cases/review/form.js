@@ -55,13 +55,16 @@ const update = () => {
       button.setAttribute("aria-pressed", button.dataset.value === answer(asked).verdict);
     }
   });
+  const all = shown.length;
   const done = shown.filter((one) => openIn(one) < 0).length;
-  byId("bar").max = shown.length;
+  byId("bar").max = all;
   byId("bar").value = done;
-  byId("progress").textContent = filled(words().progress, { done, all: shown.length });
-  byId("open").disabled = done === shown.length;
-  byId("status").textContent = done === shown.length ? words().finished : "";
-  byId("kept").textContent = keeps ? words().kept : words().not_kept;
+  byId("open").disabled = done === all;
+  byId("kept").dataset.text = keeps ? "kept" : "not_kept";
+  for (const spot of document.querySelectorAll("[data-text]")) {
+    spot.textContent = filled(words()[spot.dataset.text], { all, done, number: at + 1 });
+  }
+  byId("status").textContent = done === all ? words().finished : "";
 };
 
 const turn = (number) => {
@@ -76,8 +79,9 @@ const decide = (number, value) => {
   current = number;
   change({ verdict: again ? "" : value }, asked);
   if (again) return;
-  if (openIn(item()) >= 0) turn(openIn(item()));
-  else leap();
+  const open = openIn(item());
+  if (open < 0) leap();
+  else turn(open);
 };
 
 const field = ({ title, text }) => {
@@ -92,8 +96,7 @@ const choice = ({ value, key, label }) => {
   made.prepend(label);
   made.dataset.value = value;
   made.setAttribute("aria-keyshortcuts", key);
-  made.querySelector("kbd").textContent = key.toUpperCase();
-  made.querySelector("kbd").hidden = key === label;
+  made.querySelector("kbd").textContent = key === label ? "" : key.toUpperCase();
   return made;
 };
 
@@ -108,12 +111,9 @@ const group = (asked) => {
 const draw = (number) => {
   at = clamp(number, shown.length);
   const one = item();
-  const said = words();
   current = Math.max(openIn(one), 0);
-  document.documentElement.lang = said.lang;
-  document.title = said.heading;
-  for (const spot of document.querySelectorAll("[data-text]")) spot.textContent = said[spot.dataset.text];
-  byId("position").textContent = filled(said.position, { number: at + 1, all: shown.length });
+  document.documentElement.lang = words().lang;
+  document.title = words().heading;
   const shownIf = { note: one.note, rules: one.rules, rubric: data.rubrics[one.rubric] };
   for (const [name, text] of Object.entries(shownIf)) {
     byId(name).hidden = !text;

@@ -199,11 +199,9 @@ def check_rows(rows: Iterable[Review], allowed: Allowed) -> tuple[Review, ...]:
         if fault := next(_faults(row, choices), None):
             raise UsageError("{}, column {!r}: {}".format(row.source, *fault))
         name = " ".join(unicodedata.normalize("NFC", row.reviewer).split())
-        verdict = choices.get(row.verdict.casefold(), "")
-        before = found.setdefault(
-            (row.item, name.casefold()), replace(row, reviewer=name, verdict=verdict)
-        )
-        if (before.verdict, before.edited) != (verdict, row.edited):
+        review = replace(row, reviewer=name, verdict=choices.get(row.verdict.casefold(), ""))
+        before = found.setdefault((row.item, name.casefold()), review)
+        if (before.verdict, before.edited) != (review.verdict, review.edited):
             raise UsageError(
                 f"{row.source}: {shown(name)} said otherwise of item {shown(row.item)} "
                 f"in {before.source}; keep one of the two"
@@ -237,12 +235,10 @@ class Settled:
     """What is agreed, empty for nothing."""
     edited: str
     """The text that replaces the old one; empty if nobody changed it."""
-    reviews: tuple[Review, ...]
+    reviews: Sequence[Review]
     """Those that gave a verdict, by reviewer."""
-    names: tuple[str, ...]
-    """Who gave the agreed verdict."""
-    comments: tuple[str, ...]
-    """Theirs, each once."""
+    agreed: Sequence[Review]
+    """Those that gave the agreed verdict."""
 
 
 def settle(items: Iterable[str], reviews: Iterable[Review]) -> dict[str, Settled]:
@@ -258,18 +254,13 @@ def settle(items: Iterable[str], reviews: Iterable[Review]) -> dict[str, Settled
             given[review.item].append(review)
     found = {}
     for item in items:
-        verdict = _majority([one.verdict for one in given[item]])
-        edits = [one.edited for one in given[item] if one.verdict == verdict and one.edited]
+        said = given[item]
+        verdict = _majority([one.verdict for one in said])
+        edits = [one.edited for one in said if one.verdict == verdict and one.edited]
         edited = _majority(edits)
         verdict = verdict if edited or not edits else ""
-        agreed = [one for one in given[item] if one.verdict == verdict]
-        found[item] = Settled(
-            verdict=verdict,
-            edited=edited,
-            reviews=tuple(given[item]),
-            names=tuple(one.reviewer for one in agreed),
-            comments=tuple(dict.fromkeys(one.comment for one in agreed if one.comment)),
-        )
+        agreed = [one for one in said if one.verdict == verdict]
+        found[item] = Settled(verdict=verdict, edited=edited, reviews=said, agreed=agreed)
     return found
 
 

@@ -206,7 +206,7 @@ def accept(
     told: dict[str, list[str]] = {OVERRULED: [], WAITING: [], CONFLICTING: [], UNDECIDED: []}
     for id_, one in settle(dict.fromkeys(review.item for review in reviews), reviews).items():
         item, _, digest = id_.rpartition("@")
-        asked, names = items[id_], ", ".join(one.names)
+        asked, names = items[id_], ", ".join(review.reviewer for review in one.agreed)
         change = f"{item}: {asked.judged or 'no verdict'} -> {one.verdict} ({names})"
         needed = least or (2 if one.verdict in asked.upgrades else 1)
         if not one.verdict:
@@ -216,11 +216,12 @@ def accept(
             told[UNDECIDED].append(f"{item}: unclear to {names}")
         elif asked.criterion:
             told[UNDECIDED].append(f"{item}: {one.verdict!r} is no verdict on an answer")
-        elif len(one.names) < needed:
+        elif len(one.agreed) < needed:
             told[WAITING].append(f"{change}: {plural(needed, 'reviewer')} must agree")
         else:
             told[OVERRULED] += [change] if asked.judged not in ("", one.verdict) else []
-            reason = " / ".join(" ".join(comment.split()) for comment in one.comments)
+            comments = (" ".join(review.comment.split()) for review in one.agreed)
+            reason = " / ".join(dict.fromkeys(filter(None, comments)))
             said_by: Any = {"name": names, "reason": reason, "date": date, "about": asked.about}
             found.append(Adjudication(item=item, digest=digest, label=one.verdict, **said_by))
     return found, told

@@ -188,7 +188,7 @@ def test_only_what_reviewers_agree_on_is_accepted() -> None:
     items[f"d@{digest}#style"] = replace(asked, criterion="style")
     reviews = [
         review(f"a@{digest}", "B", CORRECT, comment="fine\nindeed"),
-        review(f"a@{digest}", "A", CORRECT),
+        review(f"a@{digest}", "A", CORRECT, comment="fine indeed"),
         review(f"b@{digest}", "A", CORRECT),
         review(f"b@{digest}", "B", INCORRECT),
         review(f"c@{digest}", "A", "UNCLEAR"),
