@@ -193,11 +193,9 @@ def _label_interval(patterns: Array, items: Array, trials: float) -> Interval:
     As ``kappa_interval``: alpha is 1 - (n - 1) D / S for n labels, with D the disagreement within
     units and S that of all pairs of labels. The delta method gives each cluster's part.
     """
-    import numpy as np
-
     counts = patterns.sum(axis=2)
     totals, sizes = counts.sum(axis=0), counts.sum(axis=1)
-    observed = sizes - np.trace(patterns, axis1=1, axis2=2)
+    observed = sizes - patterns.trace(axis1=1, axis2=2)
     n, differing = float(totals.sum()), float(observed.sum())
     pairs = n**2 - float((totals**2).sum())
     residuals = 2 * differing / pairs * (n * sizes - counts @ totals)

@@ -78,9 +78,7 @@ class UsageMetric:
     def _value(self, values: Array) -> float:
         if self.quantile is None:
             return float(values.mean())
-        import numpy as np
-
-        return float(np.sort(values)[_rank(self.quantile, len(values)) - 1])
+        return float(sorted(values)[_rank(self.quantile, len(values)) - 1])
 
 
 def _rank(share: float, n: float) -> int:
