@@ -63,20 +63,15 @@ class Words:
     """A short text cut into words (letters and digits, ticks, crosses) and the gaps around them."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
         self.found = [*_WORD.finditer(text)]
-
-    def gap(self, index: int) -> str:
-        """Return the text before word ``index``; for ``len(found)`` the text after the last one."""
-        start = self.found[index - 1].end() if index else 0
-        end = self.found[index].start() if index < len(self.found) else len(self.text)
-        return self.text[start:end]
+        self.gaps = _WORD.split(text)
+        """``gaps[i]`` is before word ``i``; the last one is after all words."""
 
     def phrase(self, index: int, table: Collection[str]) -> int:
         """Return how many words from ``index`` on form the table's longest phrase; 0 for none."""
         count = 0
         while count < _LONGEST_PHRASE and index + count < len(self.found):
-            if count and not _JOINER.fullmatch(self.gap(index + count)):
+            if count and not _JOINER.fullmatch(self.gaps[index + count]):
                 break
             count += 1
         while count and self.key(index, count) not in table:
@@ -127,9 +122,9 @@ class Lexicon:
             else:
                 return None
             index += count or 1
-        if index == start or not all(_is_plain(words.gap(place)) for place in range(index)):
+        if index == start or not all(map(_is_plain, words.gaps[:index])):
             return None
-        tail = words.gap(index).rstrip("!")  # "A-" and "A/" are other labels
+        tail = words.gaps[index].rstrip("!")  # "A-" and "A/" are other labels
         if not _is_plain(tail) or tail.startswith(("-", "/", "=", "→")):
             return None
         every = grades | hints
@@ -141,14 +136,14 @@ class Lexicon:
         while True:
             index = start
             while (count := words.phrase(index, self.leads)) and _SOFT.fullmatch(
-                words.gap(index + count)
+                words.gaps[index + count]
             ):
                 index += count
             count = words.phrase(index, self.markers)
             needs_sign = not count
             count = count or words.phrase(index, self.colon_markers)
             index += count
-            if not count or (needs_sign and not _ANNOUNCING.search(words.gap(index))):
+            if not count or (needs_sign and not _ANNOUNCING.search(words.gaps[index])):
                 return start
             start = index + words.phrase(index, self.copulas)
 
@@ -161,7 +156,7 @@ class Lexicon:
         """Return the text behind the words that announce an answer: ``yes`` for ``Answer: yes``."""
         words = Words(text[:MAX_EXPRESSION])
         start = self._skip_markers(words)
-        if not start or start == len(words.found) or not _is_plain(words.gap(0)):
+        if not start or start == len(words.found) or not _is_plain(words.gaps[0]):
             return text
         return text[words.found[start].start() :]
 
@@ -175,14 +170,14 @@ class Lexicon:
         index = 0
         while index < len(words.found):
             count = words.phrase(index, self.labels)
-            word, after = words.found[index][0], words.gap(index + (count or 1))
+            word, after = words.found[index][0], words.gaps[index + (count or 1)]
             if count:
                 named = self.labels[words.key(index, count)]
                 last = words.found[index + count - 1][0]
                 meant = strict or last.isupper() or not after.isspace() or "\n" in after
             else:
                 named = self.letters.get(word, grade)
-                opens = not index or any(end in words.gap(index) for end in ".!?:\n")
+                opens = not index or any(end in words.gaps[index] for end in ".!?:\n")
                 article = opens and after == " " and not words.phrase(index + 1, self.copulas)
                 meant = word.isupper() and not article
             if named != grade and meant:
