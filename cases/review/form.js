@@ -29,16 +29,6 @@ const keep = () => {
   }
 };
 
-const recall = () => {
-  try {
-    const kept = JSON.parse(localStorage.getItem(place));
-    answers = new Map(kept?.answers);
-    if (kept?.reviewer) byId("reviewer").value = kept.reviewer;
-  } catch {
-    keeps = false;
-  }
-};
-
 const change = (values, one = item()) => {
   answers.set(one.id, { ...answer(one), ...values });
   unsaved = true;
@@ -220,7 +210,12 @@ window.addEventListener("beforeunload", (event) => {
   if (unsaved && !keeps) event.preventDefault();
 });
 
-recall();
-keep();
+try {
+  const kept = JSON.parse(localStorage.getItem(place));
+  answers = new Map(kept?.answers);
+  if (kept?.reviewer) byId("reviewer").value = kept.reviewer;
+} catch {
+  keeps = false;
+}
 byId("form").hidden = false;
 draw(0);

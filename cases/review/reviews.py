@@ -119,10 +119,7 @@ def load_issued(path: Path) -> Issued:
 def read_issued(
     path: Path, files: Iterable[Path]
 ) -> tuple[Mapping[str, IssuedItem], tuple[Review, ...]]:
-    """Return what the sheets of ``path`` asked, and the reviews in files that came back.
-
-    Raises UsageError as ``check_rows``, and naming everything that no sheet asked.
-    """
+    """Return what ``path`` asked, and the reviews in files. UsageError names all it did not ask."""
     issued, rows, what = load_issued(path), [*read_rows(files)], ""
     if others := dict.fromkeys(one.item for one in rows if one.item not in issued.items):
         what = f"verdicts on items that no sheet asked: {listed(others)}"
@@ -188,10 +185,9 @@ def _from_json(path: Path) -> Iterator[Review]:
 
 
 def check_rows(rows: Iterable[Review], allowed: Allowed) -> tuple[Review, ...]:
-    """Return rows as reviews, each once; a verdict may be in any letter case.
+    """Return rows as reviews, each once, with the answers in ``allowed`` (``Sheet.allowed``).
 
-    ``allowed`` (``Sheet.allowed``) names the answers to each question. Raises UsageError naming
-    file, row and column, also for a reviewer who contradicts himself.
+    Raises UsageError naming file, row and column, also for a reviewer who contradicts himself.
     """
     found: dict[tuple[str, str], Review] = {}
     for row in rows:

@@ -148,7 +148,7 @@ def _accept_ratings(
     reviews: Sequence[files.Review], items: Mapping[str, files.IssuedItem], path: Path
 ) -> int:
     old, today = human.load_ratings(path), datetime.now(UTC).date().isoformat()
-    new, told, unrated = human.ratings_of(reviews, items, today)
+    new, told = human.ratings_of(reviews, items, today)
     found, refused = human.merged_ratings(old, new)
     if len(names := {one.run for one in found}) > 1:
         what = f"ratings of two runs, {listed(sorted(names))}, would have one mean"
@@ -158,7 +158,6 @@ def _accept_ratings(
         *told,
         f"{plural(len(found) - len(old), 'new rating')}, {len(found)} in {path}",
         *(f"refused: {line}" for line in refused),
-        *(f"comment without a rating: {line}" for line in unrated),
     ]
     table = human.table_of(found, padded=True) if found else []
     said = "ratings by criteria change no grade and no gate"

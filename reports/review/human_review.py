@@ -292,11 +292,8 @@ class Rating:
 
 def ratings_of(
     reviews: Iterable[Review], items: Mapping[str, IssuedItem], date: str
-) -> tuple[list[Rating], list[str], list[str]]:
-    """Return the ratings, lines about what each person rated, and comments without a rating.
-
-    An answer's comments stand with its first rating.
-    """
+) -> tuple[list[Rating], list[str]]:
+    """Return the ratings, and lines about what each person rated, and said without a rating."""
     asked: dict[str, set[str]] = defaultdict(set)
     for id_, of in items.items():
         if of.criterion:
@@ -305,9 +302,9 @@ def ratings_of(
     for one in reviews:
         answer = one.item.removesuffix(f"#{items[one.item].criterion}")
         given[one.reviewer][answer].append(one)
-    found, told, unrated = list[Rating](), list[str](), list[str]()
+    found, told = list[Rating](), list[str]()
     for name, answers in given.items():
-        full, incomplete = 0, list[str]()
+        full, incomplete, unrated = 0, list[str](), list[str]()
         for answer, said in answers.items():
             item, _, digest = answer.rpartition("@")
             comment = clean.mask(" / ".join(one.comment for one in said if one.comment))
@@ -316,16 +313,17 @@ def ratings_of(
                 place = (of.run, item, digest, of.part, of.criterion, of.question)
                 ends = int(of.choices[0]), int(of.choices[-1])
                 found.append(Rating(*place, *ends, rating, name, comment, date))
-                comment = ""
-            unrated += [f"{item}, {name}: {comment}"] if comment else []
+                comment = ""  # it stands with the answer's first rating
+            if comment:
+                unrated.append(f"comment without a rating: {item}, {name}: {comment}")
             left = ", ".join(sorted(asked[answer] - {of.criterion for of, _ in rated}))
             full += not left
             if rated and left:
                 incomplete.append(f"incomplete: {item}: no rating by {name} for {left}")
         some, none = len(incomplete), len(asked) - full - len(incomplete)
         count = f"{name} rated {full} of {plural(len(asked), 'answer')} in full"
-        told += [f"{count}, {some} in part, {none} not at all", *incomplete]
-    return found, told, unrated
+        told += [f"{count}, {some} in part, {none} not at all", *incomplete, *unrated]
+    return found, told
 
 
 def load_ratings(path: Path) -> list[Rating]:
@@ -356,10 +354,7 @@ def merged_ratings(old: Iterable[Rating], new: Iterable[Rating]) -> tuple[list[R
 
 
 def table_of(ratings: Iterable[Rating], *, padded: bool = False) -> list[str]:
-    """Return the lines of a Markdown table, ``padded`` for a terminal.
-
-    Each criterion has a row of all answers, if they are of several slices, then one of each slice.
-    """
+    """Return a table's lines: a row of all answers if of several slices, then one of each slice."""
     show = clean.line if padded else clean.prose
     by_criterion: dict[tuple[str, str, int, int], dict[str, list[Rating]]] = defaultdict(dict)
     for one in ratings:
