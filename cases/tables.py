@@ -8,14 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import Any, NoReturn
 
 from evaluators.core import UsageError
 from evaluators.reading import Map, Seq, load_yaml, problem, read_text
 from evaluators.text import listed, shown
-
-if TYPE_CHECKING:
-    from _csv import Reader
 
 MEGABYTE = 1024 * 1024
 MAX_BYTES = 64 * MEGABYTE
@@ -140,7 +137,7 @@ def read_csv(path: Path, text: str, separator: str = ",", *, literal: bool = Fal
     return Table(path=path, names=names, records=records, has_header=True)
 
 
-def _records(path: Path, reader: "Reader", header: list[str]) -> Iterator[TableRow]:
+def _records(path: Path, reader: Any, header: list[str]) -> Iterator[TableRow]:
     columns = [normal(name) for name in header]
     row, before = 0, reader.line_num
     try:

@@ -4,7 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from cases.dataset import PlannedItem, Slice
@@ -110,8 +110,10 @@ def make_tasks(
         answerer = _answerer(slice_, model, recorded=name in recorded)
         style: Style = "rated" if slice_.rates or name in rated else "graded"
         answered = slice_.kind.answered  # only a recorded answer is judged again
+        # Labels test a judge better than an audit does.
+        place = Place(style=style, rubric=slice_.rubric, audited=answered, name=name)
         by_repeat = {
-            repeat: _judge(slice_, style, repeat, judges, adjudications)
+            repeat: _judge(slice_, replace(place, repeat=repeat), judges, adjudications or {})
             for repeat in dict.fromkeys(1 if answered else item.repeat for item in part)
         }
         passes = partial(slice_.kind.passes, passing=slice_.passing, pass_bar=slice_.pass_bar)
@@ -142,13 +144,7 @@ def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> core.Ans
     return RecordedAnswer()
 
 
-def _judge(
-    slice_: Slice,
-    style: Style,
-    repeat: int,
-    judges: JudgeFactory,
-    adjudications: Adjudications | None,
-) -> Judge:
+def _judge(slice_: Slice, place: Place, judges: JudgeFactory, known: Adjudications) -> Judge:
     """Return the judge of a slice, behind the adjudications where a model's answer is judged."""
     judge: Judge
     if slice_.kind.by_checks:
@@ -156,13 +152,10 @@ def _judge(
     if slice_.kind.words:
         judge = YesNoJudge(yes=(slice_.yes,), no=(slice_.no,))
     else:
-        audited = slice_.kind.answered  # labels test a judge better than an audit does
-        rubric, name = slice_.rubric, slice_.name
-        place = Place(style=style, rubric=rubric, repeat=repeat, audited=audited, name=name)
         judge = judges.build(place)
-    if adjudications and slice_.kind.answered:
+    if known and slice_.kind.answered:
         labels = slice_.kind.fixed or slice_.labels
-        judge = AdjudicatedJudge(behind=judge, adjudications=adjudications, labels=labels)
+        judge = AdjudicatedJudge(behind=judge, adjudications=known, labels=labels)
     return CheckedJudge(checks=slice_.checks, behind=judge) if slice_.checks else judge
 
 

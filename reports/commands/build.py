@@ -5,7 +5,7 @@ import re
 import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -143,30 +143,27 @@ def _add_calling(parser: CommandParser) -> None:
     add = parser.add_argument_group("calls to models").add_argument
     ledger = Path(".qa/ledger.sqlite3")
     add("--ledger", type=read_place, default=ledger, metavar="PLACE", help="default: %(default)s")
-    whole, number = _number("--concurrency", 1, whole=True), _number("--rpm", 1, whole=True)
-    add("--concurrency", type=whole, default=16, metavar="N", help="calls at once (default: 16)")
-    add("--rpm", type=number, metavar="N", help="requests a minute")
+    count, text = partial(_number, "--concurrency", whole=True), "calls at once (default: 16)"
+    add("--concurrency", type=count, default=16, metavar="N", help=text)
+    add("--rpm", type=partial(_number, "--rpm", whole=True), metavar="N", help="requests a minute")
     add("--key-env", action="append", default=[], metavar="URL=NAME", help=KEY_ENV)
     add("--models", type=Path, metavar="FILE", help=MODELS_FILE)
-    add("--max-cost", type=_number("--max-cost", 0), metavar="USD", help="what may be spent")
-    add("--deadline", type=_number("--deadline", 0), metavar="S", help="seconds to work")
+    add("--max-cost", type=partial(_number, "--max-cost"), metavar="USD", help="what may be spent")
+    add("--deadline", type=partial(_number, "--deadline"), metavar="S", help="seconds to work")
     add("--replay", action="store_true", help="answer from the ledger alone")
     text = "drop the items whose call fails again, and go on without them"
     add("--leave-out-failed", action="store_true", help=text)
 
 
-def _number(option: str, low: int, *, whole: bool = False) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not low <= value <= 1_000_000 or (whole and not value.is_integer()):
-            kind = "a whole number" if whole else "a number"
-            raise UsageError(f"build: {option} {shown(text)}: want {kind} from {low} to 1,000,000")
-        return int(value) if whole else value
-
-    return read
+def _number(option: str, text: str, *, whole: bool = False) -> float:
+    low, kind = (1, "a whole number") if whole else (0, "a number")
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not low <= value <= 1_000_000 or (whole and not value.is_integer()):
+        raise UsageError(f"build: {option} {shown(text)}: want {kind} from {low} to 1,000,000")
+    return int(value) if whole else value
 
 
 def _model(text: str) -> tuple[str, Path]:
