@@ -1,7 +1,7 @@
 """What a given label says: yes or no, a grade, a rating, or only whether an answer is right."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, NOT_ATTEMPTED, YES
@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"[+-]?\d{1,9}(?:\.\d{1,9})?", re.ASCII)
 _SCALE = re.compile(rf"({_NUMBER.pattern}):({_NUMBER.pattern})", re.ASCII)
 
 OWN_RATER = re.compile(r"label_\d+")
-"""A column of one rater's labels."""
+"""A column, or a field of an item, with one rater's labels."""
 
 TIED = "TIED"
 """What stands for the label of an answer on which as many raters say one thing as another."""
@@ -117,11 +117,6 @@ def read_grade(text: str, labels: Sequence[str] = GRADES) -> str:
     if word not in WORDS and word not in BITS:
         raise ValueError(f"want {', '.join(GRADES)}, A, B, C, yes or no; got {shown(text)}")
     return WORDS.get(word) or BITS[word]
-
-
-def raters(metadata: Iterable[str]) -> list[str]:
-    """Return the fields of an item that hold the label of one rater."""
-    return sorted(name for name in metadata if OWN_RATER.fullmatch(name))
 
 
 def is_number(text: str) -> bool:

@@ -10,16 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from cases.dataset import Slice
-from cases.labels import (
-    OWN_RATER,
-    TIED,
-    LabelReading,
-    Scale,
-    given_label,
-    raters,
-    read_grade,
-    yes_or_no,
-)
+from cases.labels import OWN_RATER, TIED, LabelReading, Scale, given_label, read_grade, yes_or_no
 from cases.rows import LAYOUTS, ItemRow, check_columns, golds_of, id_of, metadata_of, rows_of
 from cases.tables import Table, TableRow, normal, read_table
 from evaluators.core import Case, UsageError
@@ -85,7 +76,7 @@ def _case(slice_: Slice, row: ItemRow) -> Case:
     judged = None if slice_.kind.answered else recorded
     hashed = case_digest(question, context, golds, label, judged)
     given, metadata = id_of(row), metadata_of(row)
-    for name in [] if slice_.kind.answered else raters(metadata):
+    for name in () if slice_.kind.answered else sorted(filter(OWN_RATER.fullmatch, metadata)):
         if row.record.values[name] in (None, ""):
             del metadata[name]  # this rater did not see the item
         else:

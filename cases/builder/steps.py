@@ -58,15 +58,16 @@ class StepCalls:
 
     caller: Caller
     say: Say
-    usages: list[Usage] = field(default_factory=list)
+    used: Usage = field(default_factory=Usage)
 
     async def ask_all(self, name: str, jobs: Sequence[Job[T]]) -> list[T | CallError]:
         """Return each job's result, or the CallError that ended it, in the order of the jobs."""
-        parts, before = 10 if len(jobs) >= MANY_JOBS else 1, len(self.usages)
+        parts, done = 10 if len(jobs) >= MANY_JOBS else 1, 0
 
         def ended(usage: Usage) -> None:
-            self.usages.append(usage)
-            done = len(self.usages) - before
+            nonlocal done
+            done += 1
+            self.used += usage
             if parts * done // len(jobs) > parts * (done - 1) // len(jobs):
                 self.say(f"{name}: {done} of {len(jobs)}")
 
@@ -109,14 +110,12 @@ class ModelCalls:
             try:
                 return await work(self._session.models[spec.text], calls)
             finally:
-                tokens = sum(one.input_tokens + one.output_tokens for one in calls.usages)
-                costs = [one.cost for one in calls.usages if one.cost is not None]
-                paid, said = "", "at an unknown price"
-                if len(costs) == len(calls.usages):
-                    paid = f" for {money(sum(one.spent for one in calls.usages))}"
-                    said = money(sum(costs))
+                used, paid, cost = calls.used, "", "at an unknown price"
+                if used.cost is not None:
+                    paid, cost = f" for {money(used.spent)}", money(used.cost)
                 sent = f"{caller.sender.requests} requests sent{paid}"
-                self._say(f"{name}: {sent}; all replies: {tokens:,} tokens, {said}")
+                tokens = f"{used.input_tokens + used.output_tokens:,} tokens"
+                self._say(f"{name}: {sent}; all replies: {tokens}, {cost}")
                 for line in caller.ledger.notes:
                     self._say(line)
 

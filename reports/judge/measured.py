@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from cases.dataset import Dataset, Slice
-from cases.labels import CONSTRUCTED, raters
+from cases.labels import CONSTRUCTED, OWN_RATER
 from cases.plan import Labelled, rates
 from evaluators.core import RECORDED, Outcome, parse_judges
 from evaluators.kinds import is_right
@@ -151,7 +151,8 @@ def separations(inputs: GateInputs) -> dict[str, Separation]:
 
 def _people(slice_: Slice, records: Sequence[Record]) -> PanelAgreement | None:
     own = [record for record in records if record.repeat == 1]
-    names = tuple(sorted({name for record in own for name in raters(record.metadata)}))
+    fields = {name for record in own for name in record.metadata}
+    names = tuple(sorted(filter(OWN_RATER.fullmatch, fields)))
     rows = [(one, [str(one.metadata.get(name, "")) for name in names]) for one in own]
     tied = {record.key for record in own if record.label is None}
     return agreement_of(slice_, names, rows, tied) if len(names) > 1 else None
