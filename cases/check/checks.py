@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from cases.check import item_checks
-from cases.check.item_checks import BUNDLED, Finding, Subject, error, rows_listed, warning
+from cases.check.item_checks import BUNDLED, Finding, Subject, error, warning
 from cases.config import FILE, load_dataset, with_items
 from cases.dataset import Dataset, Slice, clusters_in
 from evaluators.core import GRADES, NO, UNANSWERED, YES, Case, UsageError, Verdict
@@ -21,7 +21,7 @@ from evaluators.output import plural
 from evaluators.reading import NUMBER, load_settings
 from evaluators.replies.readers import Invalid, read_yes_no
 from evaluators.statistics.paired import smallest_n
-from evaluators.text import hint, shown
+from evaluators.text import first_of, hint, shown
 
 FEWEST = 10  # the balance of fewer items says nothing
 YES_SHARE = (0.4, 0.6)
@@ -92,9 +92,10 @@ def closed_book(subject: Subject) -> Iterator[Finding]:
     share = sum(1 / totals[case.label] for case in right) / 2
     if share > max(BAR, 0.5 + SURE * 0.5 / math.sqrt(len(items))):
         surest = sorted((case.row for case in right), key=lambda row: -abs(odds[row]))
+        rows = first_of([str(row) for row in surest], 10)
         what = f"the words of the questions alone answer {share:.0%} right, above {BAR:.0%}: "
-        seen = f"{len(right)} of {len(items)} items, most surely rows {rows_listed(surest, 10)}; "
-        yield warning(0, f"{what}{seen}reword those or add twins with the other answer")
+        seen = f"{len(right)} of {len(items)} items, most surely rows {rows}; reword those or"
+        yield warning(0, f"{what}{seen} add twins with the other answer")
 
 
 def _worded(subject: Subject) -> list[_Worded]:
@@ -135,7 +136,7 @@ def twins(subject: Subject) -> Iterator[Finding]:
     """Find twins without opposite answers, or whose passages differ in no fact or several."""
     for link in TWINS if subject.slice_.kind.words else ():
         for name, pair in _linked(subject, link).items():
-            rows = rows_listed(case.row for case in pair)
+            rows = first_of([str(case.row) for case in pair], 5)
             if len(pair) != 2:
                 message = f"{link} {shown(name)} is that of {len(pair)} rows ({rows})"
                 yield error(pair[0].row, f"{message}; twins are two")

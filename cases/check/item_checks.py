@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import product
@@ -20,7 +20,7 @@ from evaluators.judges.lexical.judge import grade
 from evaluators.judges.lexical.match import find_matches
 from evaluators.kinds import MARKS
 from evaluators.languages import SCRIPTS, has, language_of, words
-from evaluators.text import INVISIBLE, listed, shown
+from evaluators.text import INVISIBLE, first_of, listed, shown
 
 BUNDLED = Path(__file__).parents[1]
 LOOKED_AT = 10_000  # characters of each text that are checked: what is odd in a text shows by then
@@ -45,8 +45,6 @@ _SUPERSEDED = re.compile(
     r"|(?:it|they)\s+(?:was|were|had been)\s+(?:\w+\s+)?amended\b|being\s+amended\b)",
     re.IGNORECASE,
 )
-
-_AND = " | "  # between sentences that are looked through at once
 
 _OUTER = ".,;:!?\"'`“”„«»()[]"
 _TOKEN = re.compile(r"\w+")
@@ -114,13 +112,6 @@ def written(subject: Subject) -> Iterator[tuple[int, str, str]]:
     yield from ((case.row, "gold", gold) for case in subject.cases for gold in case.golds)
 
 
-def rows_listed(rows: Iterable[int], most: int = 5) -> str:
-    """Return row numbers for a message, such as ``3, 8 and 12 more``."""
-    numbers = list(rows)
-    text = ", ".join(map(str, numbers[:most]))
-    return text if len(numbers) <= most else f"{text} and {len(numbers) - most} more"
-
-
 def repeats(subject: Subject, *, contradicting: bool) -> Iterator[Finding]:
     """Find the items that ask the same as one before, and expect the same or something else.
 
@@ -182,7 +173,8 @@ def ids(subject: Subject) -> Iterator[Finding]:
     given = subject.ids
     bare = [number for number, id_ in given.items() if id_ is None]
     if 0 < len(bare) < len(given):
-        what = f"{len(bare)} of {len(given)} rows have no id ({rows_listed(bare)}): theirs comes "
+        rows = first_of([str(row) for row in bare], 5)
+        what = f"{len(bare)} of {len(given)} rows have no id ({rows}): theirs comes "
         yield warning(bare[0], f"{what}from the content and changes with it; give every row one")
     odd = {row: id_ for row, id_ in given.items() if id_ and not GOOD_ID.fullmatch(id_)}
     if odd:
@@ -198,7 +190,7 @@ def loose_golds(subject: Subject) -> Iterator[Finding]:
         return
     for case in subject.cases:
         forms = [gold for gold in case.golds if not gold.startswith(MARKS)]
-        text = Answer(replace(case, golds=tuple(forms)), _AND.join(language.empty))
+        text = Answer(replace(case, golds=tuple(forms)), " | ".join(language.empty))
         gold = text.forms[0].quantity if text.forms else None
         known = (gold.values[0], *(gold.limits or ())) if gold and gold.unit else ()
         for number in known and {one.bare_number for one in text.forms}.intersection(known):
