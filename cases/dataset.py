@@ -264,21 +264,16 @@ def parse_shard(text: str) -> Shards | None:
     return shards if shards.missing else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SliceFile:
-    """The parts of a ``DATASET:LANG=FILE`` option."""
-
-    dataset: str
-    language: str
-    path: Path
+SliceFiles = Mapping[tuple[str, str], Path]
+"""What ``DATASET:LANG=FILE`` options say: files by data set and language."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
     """Which items the user wants to run; the defaults ask everything once."""
 
-    items: tuple[SliceFile, ...] = ()
-    prompts: tuple[SliceFile, ...] = ()
+    items: SliceFiles = field(default_factory=dict)
+    prompts: SliceFiles = field(default_factory=dict)
     languages: tuple[str, ...] = ()
     limit: int | None = None
     """The most items of each slice, 1 or more, picked by a hash of id and ``seed``."""

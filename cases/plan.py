@@ -27,7 +27,7 @@ def make_plan(files: Sequence[Path], selection: Selection, labelled: Iterable[Pa
     selection = _checked(datasets, selection, labelled)
     chosen = [_narrow(dataset, selection) for dataset in datasets]
     there = {slice_.name for dataset in chosen for slice_ in dataset.slices.values()}
-    for name in (f"{option.dataset}:{option.language}" for option in selection.prompts):
+    for name in map(":".join, selection.prompts):
         if name not in there:
             what = f"{name} is not asked in this run; there are {', '.join(sorted(there))}"
             raise UsageError(f"--prompt: {what}")
@@ -63,7 +63,7 @@ def _check_gates(
     slice_: Slice, datasets: Sequence[Dataset], cases: Sequence[Case], selection: Selection
 ) -> None:
     """Raise UsageError for a gate on a metric that these items can never have."""
-    own = any(f"{one.dataset}:{one.language}" == slice_.name for one in selection.items)
+    own = (slice_.dataset, slice_.language) in selection.items
     labels = {slice_.kind.gold_label(case.label, (case.golds or ("",))[0]) for case in cases}
     golds, outcomes = slice_.kind.axes(slice_.labels, labels, ())
     blank = CountTable(
@@ -94,20 +94,20 @@ def _checked(
     known = sorted(dataset.name for dataset in datasets)
     files = (*BUNDLED_LABELS.rglob(FILE), *(labelled if selection.items else ()))
     labels = {path.parent.name for path in files}.difference(known)
-    items = tuple(one for one in selection.items if one.dataset not in labels)
+    items = {key: path for key, path in selection.items.items() if key[0] not in labels}
     selection = replace(selection, items=items)
     folders = {dataset.name: dataset.folder for dataset in datasets}
     for dataset in datasets:
         if folders[dataset.name] != dataset.folder:
             both = f"{dataset.folder} and {folders[dataset.name]}"
             raise UsageError(f"two datasets are named {dataset.name!r}: {both}; rename one folder")
-    for option in (*selection.items, *selection.prompts):
-        if option.dataset not in known:
-            what = f"dataset {option.dataset!r} is not among those found ({', '.join(known)})"
+    for name, _ in (*selection.items, *selection.prompts):
+        if name not in known:
+            what = f"dataset {name!r} is not among those found ({', '.join(known)})"
             advice = "name a folder that holds it, for instance `pytest cases/`"
             raise UsageError(f"{what}; {advice}")
     languages = {language for dataset in datasets for language in dataset.slices}
-    languages.update(option.language for option in selection.items)
+    languages.update(language for _, language in selection.items)
     for given in selection.languages:
         language, _, split = given.partition("/")
         if language not in languages:
@@ -121,19 +121,19 @@ def _checked(
 
 
 def _narrow(dataset: Dataset, selection: Selection) -> Dataset:
-    own = [option for option in selection.items if option.dataset == dataset.name]
-    for option in own:
-        dataset = with_items(dataset, option.language, option.path)
-    keep = {option.language for option in own} if selection.items else dataset.slices.keys()
+    own = {code: path for (name, code), path in selection.items.items() if name == dataset.name}
+    for language, path in own.items():
+        dataset = with_items(dataset, language, path)
+    keep = own if selection.items else dataset.slices
     slices = {key: slice_ for key, slice_ in dataset.slices.items() if key in keep}
     if selection.languages:
         wanted = dict(given.partition("/")[::2] for given in selection.languages)
         found = {key: _split(slices[key], wanted[key]) for key in slices if key in wanted}
         slices = {key: one for key, one in found.items() if one}
-    for option in reversed(selection.prompts):  # the first of two for one slice counts
-        if option.dataset == dataset.name and option.language in slices:
-            prompt = load_prompt(option.path, option.language)
-            slices[option.language] = replace(slices[option.language], prompt=prompt)
+    for (name, language), path in selection.prompts.items():
+        if name == dataset.name and language in slices:
+            prompt = load_prompt(path, language)
+            slices[language] = replace(slices[language], prompt=prompt)
     return replace(dataset, slices=slices)
 
 

@@ -28,21 +28,22 @@ def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled
 
     def load(path: Path) -> Dataset:
         dataset = load_dataset(path)
-        for given in (one for one in items if one.dataset == dataset.name):
-            dataset = with_items(dataset, given.language, given.path)
+        for (name, language), file in items.items():
+            if name == dataset.name:
+                dataset = with_items(dataset, language, file)
         return dataset
 
     found = list(map(load, labelled_files(folders, items, root)))
     names = {one.name for dataset in found for one in dataset.slices.values()}
     is_offline = parse_judges(options.judges).is_offline
     for bundled in map(load, sorted(BUNDLED_LABELS.rglob(FILE))):
-        given = {one.language for one in items if one.dataset == bundled.name}
+        given = {language for name, language in items if name == bundled.name}
         wanted = given if is_offline else bundled.slices.keys()
         slices = {key: bundled.slices[key] for key in wanted}
         kept = {key: one for key, one in slices.items() if one.name not in names}
         if kept or not is_offline:
             found.append(replace(bundled, slices=kept))
-    found.sort(key=lambda dataset: dataset.name not in {one.dataset for one in items})
+    found.sort(key=lambda dataset: dataset.name not in {name for name, _ in items})
     return labelled_for(plan, found, None if is_offline else options.calibration)
 
 

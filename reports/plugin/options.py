@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cases.dataset import Plan, Selection, SliceFile, parse_shard
+from cases.dataset import Plan, Selection, SliceFiles, parse_shard
 from evaluators.command_line import REMOVED, CommandParser, removed
 from evaluators.core import RECORDED, Place, UsageError, read_place
 from evaluators.kinds import JUDGED
@@ -106,15 +106,15 @@ def _seconds(name: str, text: str) -> float:
     return float(found[1]) * _SECONDS[found[2]]
 
 
-def _slice_files(name: str, texts: Collection[str], here: Path) -> tuple[SliceFile, ...]:
-    found: dict[str, SliceFile] = {}
+def _slice_files(name: str, texts: Collection[str], here: Path) -> SliceFiles:
+    found: dict[tuple[str, str], Path] = {}
     needed = "DATASET:LANG=FILE, such as simpleqa:bg=my.csv,"
     for text in texts:
         given = _read(name, text, "(([^:=]+):([^=]+))=((?s:.+))", needed)
-        if given[1] in found:
+        if (given[2], given[3]) in found:
             raise UsageError(f"--{name}: {given[1]} is given twice; give it once")
-        found[given[1]] = SliceFile(dataset=given[2], language=given[3], path=here / given[4])
-    return tuple(found.values())
+        found[given[2], given[3]] = here / given[4]
+    return found
 
 
 # The table: name, placeholder (none for a flag), help
@@ -343,9 +343,7 @@ def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path
     return found
 
 
-def labelled_files(
-    folders: Iterable[Path], items: Iterable[SliceFile], root: Path
-) -> Iterator[Path]:
+def labelled_files(folders: Iterable[Path], items: SliceFiles, root: Path) -> Iterator[Path]:
     """Yield the ``dataset.yaml`` of each labelled data set that may measure the judge.
 
     They stand in, below or next to the run's folders, or with a file of ``--items``; no attacks.
@@ -353,7 +351,7 @@ def labelled_files(
     root = root.resolve()
     homes = {folder.resolve() for folder in folders}
     places = {home.parent if home.parent.is_relative_to(root) else home for home in homes}
-    given = {one.path.parent.resolve() for one in items}
+    given = {path.parent.resolve() for path in items.values()}
     places |= {one for one in given if one.is_relative_to(root) and (one / DATASET_FILE).is_file()}
     for path in dataset_files(map(str, sorted(places)), root, root):
         try:

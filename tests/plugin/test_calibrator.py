@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cases.config import load_dataset
-from cases.dataset import Plan, Selection, SliceFile
+from cases.dataset import Plan, Selection
 from cases.loading import load_cases
 from cases.plan import BUNDLED_LABELS, labelled_for, make_plan
 from evaluators.core import Outcome, Reply, ToolCall, UsageError
@@ -97,8 +97,7 @@ def test_a_labelled_file_of_the_users_own_is_what_measures(project: Project) -> 
     asked = project.write("asked.csv", "Question,Answers,Predicted answers\n?,a,a\n")
     folder = BUNDLED_LABELS.parent
     files = [folder / name / "dataset.yaml" for name in ("simpleqa", "judges")]
-    own = {"simpleqa": asked, "judges": labels}
-    items = tuple(SliceFile(dataset=name, language="de", path=own[name]) for name in own)
+    items = {("simpleqa", "de"): asked, ("judges", "de"): labels}
     gates = project.write("gates.yaml", "simpleqa: {de: {correct: {min: 0.1}}}")
     choice = Selection(items=items, gates=gates)
     plan = make_plan(files, choice)
@@ -114,7 +113,7 @@ def test_a_labelled_set_elsewhere_gets_a_file(project: Project, plan: Plan, plac
     shutil.copytree(root / "qa" / "labels", root / place)
     rows = "question,answer,predicted_answer,label\n?,a,a,CORRECT\n"
     own = project.write(f"{place}/own.csv", rows)
-    choice = Selection(items=(SliceFile(dataset=name, language="en", path=own),))
+    choice = Selection(items={(name, "en"): own})
     files = [root / "qa" / "capital" / "dataset.yaml"]
     with pytest.raises(UsageError, match=f"dataset '{name}' is not among those found"):
         make_plan(files, choice)
