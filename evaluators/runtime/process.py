@@ -270,6 +270,7 @@ class EngineThread(EngineHandle):
         super().__init__(self._run, "qa-engine")
         self._job = job
         self._engine = job.engine(self.arrivals)
+        self._messages = job.messages(self._engine)
         self._is_open = True
         self._loop = asyncio.new_event_loop()
         self._main: asyncio.Task[None] | None = None
@@ -285,15 +286,16 @@ class EngineThread(EngineHandle):
 
     def tell(self, message: str, *values: object) -> None:
         """Pass a message on to the engine."""
-        self._job.messages(self._engine)[message](*values)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: everything is done
+            self._loop.call_soon_threadsafe(self._messages[message], *values)
 
     def stop(self, grace: float = GRACE_SECONDS) -> None:
         """Start no item and no call, wait ``grace`` seconds for calls in flight, then give up."""
         if self._thread.ident is None or not self._is_open:
             return
         self._is_open = False
-        self._job.schedule.close()
-        with contextlib.suppress(RuntimeError):  # the loop is closed: everything is done
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._job.schedule.close)
             self._loop.call_soon_threadsafe(self._engine.halt)
         self._thread.join(grace)
         if self._thread.is_alive() and self._main is not None:

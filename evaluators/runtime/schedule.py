@@ -1,7 +1,6 @@
 """Which item is next: first those that a test waits for, then the rest in order."""
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import Collection, Sequence
 
@@ -11,7 +10,7 @@ GOLDEN_SHARE = 0.618  # multiples of it, without their whole parts, lie far from
 
 
 class Schedule:
-    """The queue between pytest's thread and the engine's loop.
+    """The queue of an engine, in its loop alone.
 
     Items are handed out in the order of ``keys``, up to these limits:
 
@@ -33,96 +32,69 @@ class Schedule:
         first: float = UNLIMITED,
         lead: float = UNLIMITED,
     ) -> None:
-        self._lock = threading.Lock()
         self._ahead = deque(keys)
         self._wanted: deque[str] = deque()
         self._untaken = set(keys)
-        self._window = window
-        self._untested = untested
-        self._first = first
-        self._lead = lead
-        self._refused = 0
-        self._taken = 0
-        self._ended = 0
+        self._window, self._untested = window, untested
+        self._first, self._lead = first, lead
+        self._refused = self._taken = self._ended = 0
         self._closed = False
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._waking = False
-
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        vars(self).update(state)
-        self._lock = threading.Lock()  # each process has one of its own
 
     def lead(self, count: int) -> None:
         """Hand out up to ``count`` items before it is known which items have a test."""
-        with self._lock:
-            if self._lead != UNLIMITED:
-                self._lead = count
+        if self._lead != UNLIMITED:
+            self._lead = count
         self._wake()
 
     def select(self, keys: Sequence[str], untested: int = 0) -> None:
         """Hand out only these items, in this order; the first ``untested`` have no test."""
-        with self._lock:
-            self._lead = UNLIMITED
-            self._untested = untested
-            self._ahead = deque(keys)
-            self._untaken.intersection_update(keys)
+        self._lead = UNLIMITED
+        self._untested = untested
+        self._ahead = deque(keys)
+        self._untaken.intersection_update(keys)
         self._wake()
 
     def discard(self, keys: Collection[str]) -> list[str]:
         """Hand these items out no more; return those that were not handed out yet."""
-        with self._lock:
-            left = [key for key in keys if key in self._untaken]
-            self._untaken.difference_update(left)
+        left = [key for key in keys if key in self._untaken]
+        self._untaken.difference_update(left)
         self._wake()
         return left
 
     def want(self, key: str) -> None:
         """Put an item first, also beyond the window: a test is waiting for it."""
-        with self._lock:
-            if key in self._untaken:
-                self._wanted.append(key)
+        if key in self._untaken:
+            self._wanted.append(key)
         self._wake()
 
     def ended(self, count: int = 1) -> None:
         """Count ``count`` more tests as over."""
-        with self._lock:
-            self._ended += count
+        self._ended += count
         self._wake()
 
     def done(self, *, refused: bool = False) -> None:
         """Note that an item has an outcome; ``refused``: its model took none of its requests."""
         if self._first != UNLIMITED:
-            with self._lock:
-                self._refused += 1
-                more = refused and self._refused < SCOUTS
-                self._first = max(self._first, self._taken) + 1 if more else UNLIMITED
+            self._refused += 1
+            more = refused and self._refused < SCOUTS
+            self._first = max(self._first, self._taken) + 1 if more else UNLIMITED
             self._wake()
 
     def close(self) -> None:
         """Hand out nothing more."""
-        with self._lock:
-            self._closed = True
+        self._closed = True
         self._wake()
 
     async def take(self) -> str | None:
         """Return the next item's key as soon as it may start; None when no item is left."""
-        self._loop = loop = asyncio.get_running_loop()
-        while True:
-            with self._lock:
-                key = self._pick()
-                over = self._closed or not self._untaken
-                if key is None and not over:
-                    turn = loop.create_future()
-                    self._waiting.append(turn)
-            if over:
-                loop.call_soon(self._let_in)
-            if key is not None or over:
-                return key
+        while (key := self._pick()) is None and self._untaken and not self._closed:
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
             await turn
+        if self._closed or not self._untaken:
+            self._wake()
+        return key
 
     def _room(self) -> int:
         return max(0, self._window + self._untested - (self._taken - self._ended))
@@ -146,23 +118,10 @@ class Schedule:
         return None
 
     def _wake(self) -> None:
-        # Waking a loop is a system call: too dear for every test.
-        with self._lock:
-            if self._loop is None or self._waking or not self._waiting:
-                return
-            self._waking = True
-        try:
-            self._loop.call_soon_threadsafe(self._let_in)
-        except RuntimeError:
-            return  # The loop is closed: nothing is left to be woken.
-
-    def _let_in(self) -> None:
         """Wake as many takers as there are items, not all of them for one item."""
-        with self._lock:
-            self._waking = False
-            over = self._closed or not self._untaken
-            # Items that tests want may lie beyond the window.
-            count = len(self._waiting) if over else len(self._wanted) + self._room()
+        over = self._closed or not self._untaken
+        # Items that tests want may lie beyond the window.
+        count = len(self._waiting) if over else len(self._wanted) + self._room()
         for _ in range(min(count, len(self._waiting))):
             turn = self._waiting.popleft()
             if not turn.done():

@@ -238,7 +238,7 @@ def test_the_window_moves_on_as_tests_end() -> None:
         second = asyncio.create_task(schedule.take())
         await asyncio.sleep(0.01)
         assert not second.done()
-        threading.Thread(target=schedule.ended).start()
+        schedule.ended()
         return [first, await asyncio.wait_for(second, 5)]
 
     assert asyncio.run(scenario()) == ["a", "b"]
@@ -271,7 +271,7 @@ def test_the_end_reaches_everyone(act: Callable[[Schedule], None], taken: list[s
     async def scenario() -> list[str | None]:
         waiting = [asyncio.create_task(schedule.take()) for _ in range(3)]
         await asyncio.sleep(0.01)
-        threading.Thread(target=act, args=(schedule,)).start()
+        act(schedule)
         return [await asyncio.wait_for(one, 5) for one in waiting]
 
     assert asyncio.run(scenario()) == taken
