@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
 
 from cases.dataset import Dataset, Threshold
@@ -67,7 +67,7 @@ def blank_table(sides: Sides) -> CountTable:
     return summary.count_table(slice_, counts, (golds, outcomes), summary.scores_of(graded, slice_))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PairCounts:
     """The tables of both runs, counted by cluster."""
 
@@ -84,11 +84,12 @@ class PairCounts:
         patterns = replace(self.patterns, counts=self.patterns.counts[:, number])
         return Sample(kind=self.kind, patterns=patterns, items=self.clusters, clustered=True)
 
+    @cached_property
     def drawn(self) -> intervals.Array:
-        """Return the resampled counts of both runs."""
+        """The resampled counts of both runs."""
         return resample_pairs(self.patterns.counts, self.clusters)
 
-    def difference(self, row: Metric, drawn: intervals.Array) -> Estimate:
+    def difference(self, row: Metric) -> Estimate:
         """Return new - old of a metric, with its interval from the resampled counts."""
 
         def ratio(counts: intervals.Array) -> tuple[intervals.Array, intervals.Array]:
@@ -98,7 +99,7 @@ class PairCounts:
         old, new = (row.value(one.whole) for one in runs)
         if old is None or new is None:
             return Estimate.of(None, None, self.pairs)
-        interval = intervals.percentile(*moved(ratio, drawn), self.clusters.sum(), math.inf)
+        interval = intervals.percentile(*moved(ratio, self.drawn), self.clusters.sum(), math.inf)
         if row.bounded and not interval:  # all resamples agree: what unseen items allow
             size = float(self.clusters.sum())
             ends = (count_table.unvaried_interval(row.parts, one.whole, size) for one in runs)
@@ -158,14 +159,11 @@ def _metric_change(sides: Sides, row: Metric) -> Change | str:
     if not _are_alike(sides):
         return f"{row.name} is not the same in all languages: penalty, labels or scores differ"
 
-    def difference(fills: tuple[Fill, Fill]) -> Estimate:
-        counted = count_pairs(sides, fills)
-        return counted.difference(row, counted.drawn())
-
     def before(fill: Fill) -> float:
         return count_pairs(sides, (fill, fill)).run(0).value(row.name) or 0.0
 
-    seen = difference(({}, {}))
+    counted = count_pairs(sides)
+    seen = counted.difference(row)
     unknown = sum(len(side.matches) for side in sides) - seen.n
     if not unknown:
         return seen, (), None
@@ -174,10 +172,10 @@ def _metric_change(sides: Sides, row: Metric) -> Change | str:
             return f"{row.name} has no bounds with {lost}; compare with a run of the same items"
         ungraded = plural(unknown, "ungraded item")
         return f"{row.name} has no bounds with {ungraded}; run the same command again"
-    fills = count_table.worst_case_fills(count_pairs(sides).patterns)
+    fills = count_table.worst_case_fills(counted.patterns)
     ranked = sorted(fills, key=before)  # old results matter only through their metric
-    ends = [difference(both) for both in product((ranked[0], ranked[-1]), fills)]
-    return seen, ends, None
+    every = product((ranked[0], ranked[-1]), fills)
+    return seen, [count_pairs(sides, both).difference(row) for both in every], None
 
 
 def _extra_difference(sides: Sides, name: str, fill: float | None = None) -> Estimate:
@@ -258,13 +256,13 @@ def differences(sides: Sides) -> dict[str, Estimate]:
     counted = count_pairs(sides) if _are_alike(sides) else None
     found = {}
     if counted and counted.pairs:
-        drawn, blank = counted.drawn(), blank_table(sides)
+        blank = blank_table(sides)
         for name, row in metrics_of(counted.kind, blank).items():
             if row.compared and row.every_item:
                 hit = _hit(row, sides, blank)
                 found[name] = pairs.paired_difference(sides, hit=hit).estimate
             elif row.compared:
-                found[name] = counted.difference(row, drawn)
+                found[name] = counted.difference(row)
     for name in _extras(sides):
         found[name] = _extra_difference(sides, name)
     return {name: one for name, one in found.items() if one.value is not None}

@@ -74,11 +74,10 @@ class SessionFacts(SessionStatus):
         counted = self.misses + self.failures + self.ungraded
         return self.pytest_code in (FAILED, INTERRUPTED) and not counted
 
-    def end(self, notes: tuple[str, ...]) -> SessionStatus:
+    def end(self) -> SessionStatus:
         """Return the facts that deciding again, from the report alone, needs."""
         known = {one.name: getattr(self, one.name) for one in fields(SessionStatus)}
-        known |= {"failures": self.failures + self.unexplained, "notes": notes}
-        return SessionStatus(**known)
+        return SessionStatus(**known | {"failures": self.failures + self.unexplained})
 
 
 Verdict = tuple[int, str]

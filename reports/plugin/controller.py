@@ -218,15 +218,15 @@ class Controller:
         return 1 if stopped and self._results.other_failures else code
 
     def _finish(self, code: int) -> int:
-        from reports.plugin.finish import finish  # noqa: PLC0415  # loaded while tests wait
-        from reports.run.report import SessionStatus  # noqa: PLC0415
+        from reports.gates.decide import SessionFacts  # noqa: PLC0415  # loaded while tests wait
+        from reports.plugin.finish import finish  # noqa: PLC0415
 
         again = ", ".join(worker.rerun_settings(self._config))
         notes = [f"failing tests were run again: {again}"] if again else []
         if untested := self._results.untested(self._run.host.arrivals.outcomes):
             notes.append(f"{plural(untested, 'item')} graded without a test: the workers died")
         status: Any = {"pytest_code": code, "failures": self._results.other_failures}
-        ended = SessionStatus(notes=tuple(notes), interrupted=self._interrupted, **status)
+        ended = SessionFacts(notes=tuple(notes), interrupted=self._interrupted, **status)
         about = {
             "id": self._folder.name.removeprefix("qa-"),
             "started": self._started.isoformat(timespec="seconds"),

@@ -24,7 +24,7 @@ from reports.render import console, html, markdown, words
 from reports.render.writer import append_summary, write
 from reports.run import clean
 from reports.run.baseline import OutcomeFacts, provenance
-from reports.run.report import WARNING, Report, SessionStatus, SliceSummary
+from reports.run.report import WARNING, Report, SliceSummary
 from reports.run.report_folder import previous
 from reports.run.run_json import ordered
 from reports.run.transcripts import of_ledger
@@ -44,7 +44,7 @@ def prepare() -> None:
 
 
 def finish(
-    run: EngineRun, results: SessionResults, ended: SessionStatus, about: Mapping[str, object]
+    run: EngineRun, results: SessionResults, ended: SessionFacts, about: Mapping[str, object]
 ) -> tuple[Report, str]:
     """Write a session's report and CI's summary; return it and a warning. Raises WriteError."""
     options, plan = run.options, run.plan
@@ -76,7 +76,7 @@ def finish(
 
 
 def _facts(
-    run: EngineRun, ended: SessionStatus, about: Mapping[str, object], found: OutcomeFacts
+    run: EngineRun, ended: SessionFacts, about: Mapping[str, object], found: OutcomeFacts
 ) -> Facts:
     options, plan, status = run.options, run.plan, run.host.status
     specs: dict[str, object] = {
@@ -87,14 +87,13 @@ def _facts(
     if labels := {key: one.label for key, one in run.adjudications.items()}:
         specs["adjudications"] = {"verdicts": len(labels), "sha256": digest(labels)}
     stops = status.stops
-    session = SessionFacts(
-        failures=ended.failures,
-        interrupted=ended.interrupted,
+    session = replace(
+        ended,
         gates_off=options.gates_off,
-        pytest_code=ended.pytest_code,
         cause=next((why for kind, why in stops.items() if kind not in ENOUGH), ""),
         left="; ".join(filter(None, (stops.get(BATCH, ""), status.unkept))),
         one_shard=plan.shard is not None,
+        notes=(*(f"{WARNING}{one}" for one in ended.notes), *_notes(run, found)),
     )
     spent = {"requests": status.requests, "spent": run.spent}
     known = {"known_cost": found.known} if found.unpriced else {}
@@ -104,7 +103,6 @@ def _facts(
         session=session,
         provenance=provenance(plan, options.choice, found, specs),
         run={**about, **ci_link(os.environ), **spent, **known, "replies": found.replies},
-        notes=(*(f"{WARNING}{one}" for one in ended.notes), *_notes(run, found)),
         complete=not ended.interrupted and not status.failure,
         calibrations=run.calibrator.calibrations(run.host.arrivals.outcomes),
     )

@@ -73,9 +73,10 @@ def ended(
         "slices": slices,
         "rejudged": earlier.sha256,
     }
-    model, notes = str(earlier.run.get("model", "")), (*facts.notes, note)
-    how: Any = {"provenance": provenance, "kept": tuple(gone)}
-    return found, replace(facts, model=model, notes=notes, **how)
+    model = str(earlier.run.get("model", ""))
+    session = replace(facts.session, notes=(*facts.session.notes, note))
+    changed = replace(facts, model=model, session=session, provenance=provenance)
+    return found, replace(changed, kept=tuple(gone))
 
 
 def _answers(earlier: Baseline) -> Answers:

@@ -156,7 +156,6 @@ class Facts:
     """Without the counts of items, which come from the records."""
     provenance: Mapping[str, object]
     run: Mapping[str, object]
-    notes: tuple[str, ...] = ()
     complete: bool = True
     calibrations: tuple[Calibration, ...] = ()
     kept: tuple[Record, ...] = ()
@@ -217,12 +216,12 @@ def account(
             *(f"{WARNING}{one}" for one in causes(records)),
             *_people_notes(inputs, facts, (baseline, anchor), decision),
             *_gate_notes(run, since, session.ungated, decision.gates),
-            *facts.notes,
+            *session.notes,
             *judging_notes(found, facts.every_judge, run.slices.values(), run.datasets),
             *drift_notes(run.calibrations, sides, baseline),
         ),
         datasets=inputs.datasets,
-        session=session.end(facts.notes),
+        session=session.end(),
         comparison=compared,
         since_anchor=since,
         parity=tuple(gap for one in run.datasets for gap in parity(one, run.records)),

@@ -24,8 +24,7 @@ def rebuilt(
 ) -> Report:
     """Return the report counted again against these runs; ``datasets`` replace its own."""
     inputs = _inputs_of(report, report.datasets if datasets is None else datasets)
-    notes = report.session.notes
-    facts = replace(_facts([report]), provenance=report.provenance, run=report.run, notes=notes)
+    facts = replace(_facts([report]), provenance=report.provenance, run=report.run)
     return safe_report(account(inputs, facts, baseline, anchor))
 
 
@@ -102,10 +101,10 @@ def _facts(reports: Sequence[Report]) -> Facts:
             cause=next((end.cause for end in ends if end.cause), ""),
             left="; ".join(dict.fromkeys(end.left for end in ends if end.left)),
             pytest_code=odd[0] if odd else worst,
+            notes=tuple(dict.fromkeys(note for end in ends for note in end.notes)),
         ),
         provenance={name: _origin(name, [part.get(name) for part in parts]) for name in names},
         run={"shards": [report.run for report in reports]},
-        notes=tuple(dict.fromkeys(note for end in ends for note in end.notes)),
         complete=all(report.complete for report in reports),
     )
 

@@ -147,11 +147,11 @@ class Rates:
             self.wrong_fail_zero += verdict(found, metric, truth, double, "zero") == "FAIL"
 
 
-def difference(counts: PairCounts, metric: str, drawn: Array) -> Estimate:
+def difference(counts: PairCounts, metric: str) -> Estimate:
     """Return the product's difference of one metric."""
     row = METRICS[counts.kind][metric]
     if not row.every_item:
-        return counts.difference(row, drawn)
+        return counts.difference(row)
     runs = (replace(counts.patterns, counts=counts.patterns.counts[:, run]) for run in (0, 1))
     old, new = (row.parts(run)[0] for run in runs)
     changes = np.repeat((new - old).astype(int), counts.clusters.astype(int))
@@ -178,9 +178,8 @@ def rates(situation: Situation, n: int, rounds: int) -> dict[str, Rates]:
     found = {name: Rates() for name in METRICS[situation.kind] if name in TRUTHS}
     for _ in range(rounds):
         counts = situation.draw(random, n)
-        drawn = counts.drawn()
         for name, one in found.items():
-            one.add(difference(counts, name, drawn), name, situation.truth(name))
+            one.add(difference(counts, name), name, situation.truth(name))
     return found
 
 

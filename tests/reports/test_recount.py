@@ -170,8 +170,9 @@ def test_a_shards_own_end_is_that_of_the_whole(codes: tuple[int, int], code: int
     runs = []
     for one in codes:
         cut = one == 2
-        facts = SessionFacts(pytest_code=one, interrupted=cut, failures=int(one == 1))
-        runs.append(run_of(answered("cc"), session=facts, complete=not cut, notes=("said once",)))
+        said: Any = {"failures": int(one == 1), "notes": ("said once",)}
+        facts = SessionFacts(pytest_code=one, interrupted=cut, **said)
+        runs.append(run_of(answered("cc"), session=facts, complete=not cut))
     found = merged(runs, None)
     assert (found.decision.code, found.complete) == (code, 2 not in codes)
     assert found.session.notes == ("said once",)
@@ -205,9 +206,8 @@ def rich() -> Report:
     votes = (Vote(judge="a", grade="CORRECT"), Vote(judge="b", grade="INCORRECT", error="x"))
     old = run_of([*answered("cinc" * 5), *answered("cc", "bg")], dataset)
     new = [*answered("ccie" * 5, votes=votes), *answered("im", "bg", answer="\ud83d \u202e")]
-    return run_of(
-        new, dataset, baseline=old, notes=("a damaged row",), whole={"facts:en": 99, "facts:bg": 2}
-    )
+    session, whole = SessionFacts(pytest_code=1, notes=("a damaged row",)), {"facts:en": 99}
+    return run_of(new, dataset, baseline=old, session=session, whole=whole | {"facts:bg": 2})
 
 
 @pytest.mark.parametrize("make", [rich, full, lambda: run_of(answered("c"))])
