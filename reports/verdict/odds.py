@@ -139,11 +139,13 @@ class Simulation:
         self._known = count_run(self._inputs, inputs.records, judge, for_gates=True)
         grouped, seen = self._known.records, seen_by_judge(self._known)
         self._slices = [
-            SimulatedSlice(one, grouped[one.name], margin_of(part, one), seen.get(one.name, 1.0))
+            (SimulatedSlice(one, grouped[one.name]), margin_of(part, one), seen.get(one.name, 1.0))
             for part in datasets
             for one in part.slices.values()
             if one.name in grouped
         ]
+        """Each with its margin, and the share of a true loss that the judge sees."""
+        self._able = [one for one, *_ in self._slices if one.can_lose]
 
     def odds(
         self,
@@ -158,23 +160,24 @@ class Simulation:
 
         varied = (discordance, worse, alone) if alone else (discordance, worse)
         random = np.random.default_rng([SEED, *(round(1e6 * one) for one in varied)])
-        able = [one for one in self._slices if one.can_lose] if alone else []
         found = Odds()
         for number in range(runs):
             if number >= FEWEST and found.error <= error:  # so many are enough
                 break
-            lost = able[number % len(able)] if able else None
-            losses = ((one, alone * (one is lost)) for one in self._slices)
-            drawn = (one.records(random, discordance, worse, loss) for one, loss in losses)
-            inputs = replace(self._inputs, records=tuple(chain.from_iterable(drawn)))
+            lost = self._able[number % len(self._able)] if alone else None
+            drawn: list[Record] = []
+            for one, margin, seen in self._slices:
+                loss = (worse * margin + alone * (one is lost)) * seen
+                drawn += one.records(random, discordance, loss)
+            inputs = replace(self._inputs, records=tuple(drawn))
             decision = decision_of(inputs, self._facts, *self._earlier, known=self._known)
             found.ended[decision.code] += 1
             if lost:
                 found.passed[lost.name] += decision.code == 0
-            for one in decision.gates:
-                name = f"{one.slice} {one.name} {one.bar}"
-                found.blame[name] += one.state != "PASS"
-                found.reasons[name].add(one.reason if one.state == "INCONCLUSIVE" else "")
+            for gate in decision.gates:
+                name = f"{gate.slice} {gate.name} {gate.bar}"
+                found.blame[name] += gate.state != "PASS"
+                found.reasons[name].add(gate.reason if gate.state == "INCONCLUSIVE" else "")
         return found
 
     def lines(self, shares: Sequence[float], source: str) -> Iterator[str]:
@@ -182,7 +185,7 @@ class Simulation:
         runs = max(FEWEST, min(RUNS, RUNS * EASY // len(self._inputs.records)))
         models = [(share, 0.0, "unchanged", 0.0) for share in shares]
         models += [(shares[0], margins, text, 0.0) for margins, text in LOSSES.items()]
-        if sum(one.can_lose for one in self._slices) > 1:
+        if len(self._able) > 1:
             text = f"one language alone worse by {100 * ALONE:.0f} points, another in each run"
             models.append((shares[0], 0.0, text, ALONE))
         yield f"odds of all gates together, {FEWEST} to {runs} simulated runs a line (seed {SEED})"
@@ -231,12 +234,8 @@ def margin_of(dataset: Dataset, slice_: Slice) -> float:
 class SimulatedSlice:
     """One slice, asked again and again."""
 
-    def __init__(
-        self, slice_: Slice, records: Sequence[Record], margin: float, seen: float = 1.0
-    ) -> None:
-        """``seen`` is the share of a true loss that the judge sees."""
+    def __init__(self, slice_: Slice, records: Sequence[Record]) -> None:
         self.name, self._records = slice_.name, tuple(records)
-        self._margin, self._seen = margin, seen
         self._gold = [gold_of(one, slice_.kind) for one in records]
         self._graded = [place for place, one in enumerate(records) if one.is_graded]
         bar = slice_.pass_bar if slice_.kind.rated else None
@@ -256,10 +255,8 @@ class SimulatedSlice:
         self.can_lose = self.is_answered and bool(self._right) and any(self._wrong.values())
         """Whether a model answers it, rightly and wrongly, so that a loss can be drawn."""
 
-    def records(
-        self, random: Generator, discordance: float, worse: float, lost: float = 0.0
-    ) -> list[Record]:
-        """Return the records of one more run, worse by margins and a lost share of items."""
+    def records(self, random: Generator, discordance: float, loss: float) -> list[Record]:
+        """Return the records of one more run, where the judge sees a share of items lost."""
         found = list(self._records)
         if not self.is_answered or not self._graded:
             return found
@@ -268,8 +265,7 @@ class SimulatedSlice:
         right = [place for place in self._graded if moves.get(place, place) in self._right]
         for place in (place for place, one in enumerate(found) if not one.is_graded):
             moves[place] = _one_of(self._golds.get(self._gold[place]) or self._graded, random)
-        drop = (worse * self._margin + lost) * self._seen
-        chance = drop * len(self._graded) / max(1, len(self._right))
+        chance = loss * len(self._graded) / max(1, len(self._right))
         for place, draw in zip(right, random.random(len(right)).tolist(), strict=True):
             if draw < chance and (wrong := self._wrong[self._gold[place]]):
                 moves[place] = _one_of(wrong, random)

@@ -51,11 +51,11 @@ def simulation(letters: str, *rules: Threshold, baseline: bool = True) -> chance
     return chances.Simulation(inputs, FACTS, earlier(inputs) if baseline else None)
 
 
-def again(records: Sequence[Record], discordance: float, worse: float = 0.0) -> list[list[Record]]:
+def again(records: Sequence[Record], discordance: float, loss: float = 0.0) -> list[list[Record]]:
     """Return 400 runs more over these records."""
     random = np.random.default_rng(1)
-    one = chances.SimulatedSlice(graded_slice(), records, margin=0.1)
-    return [one.records(random, discordance, worse) for _ in range(400)]
+    one = chances.SimulatedSlice(graded_slice(), records)
+    return [one.records(random, discordance, loss) for _ in range(400)]
 
 
 def test_an_unchanged_model_keeps_every_mean_and_changes_so_many_items() -> None:
@@ -70,7 +70,7 @@ def test_an_unchanged_model_keeps_every_mean_and_changes_so_many_items() -> None
     assert np.mean(flips) == pytest.approx(0.2, abs=0.006)
     spread = np.std([sum(one.grade == CORRECT for one in run) for run in runs])
     assert spread == pytest.approx(np.sqrt(100 * 0.2), rel=0.1)
-    worse = again(answered("c" * 60 + "i" * 40), 0.1, worse=2.0)  # twice a margin of 0.1
+    worse = again(answered("c" * 60 + "i" * 40), 0.1, loss=0.2)
     right = [one.grade == CORRECT for run in worse for one in run]
     assert np.mean(right) == pytest.approx(0.4, abs=0.01)
     runs = again(answered("c" * 30 + "i" * 10 + "e" * 60), 0.0)
@@ -83,7 +83,7 @@ def test_an_unchanged_model_keeps_every_mean_and_changes_so_many_items() -> None
         for number, (gold, said) in enumerate(rows)
     ]
     random = np.random.default_rng(1)
-    one = chances.SimulatedSlice(make_slice("yes_no"), records, margin=0.1)
+    one = chances.SimulatedSlice(make_slice("yes_no"), records)
     runs = [one.records(random, 0.3, 0.0) for _ in range(400)]
     for gold, rate in (("YES", 0.8), ("NO", 0.3)):
         of_gold = [new for run in runs for new in run if new.label == gold]
@@ -122,7 +122,7 @@ def test_the_gates_decide_as_those_of_a_report(seed: int, letters: str) -> None:
     baseline = earlier(inputs)
     known = count_run(inputs, old, FACTS.every_judge, for_gates=True)
     part = inputs.datasets[0].slices["en"]
-    new = chances.SimulatedSlice(part, old, 0.1).records(np.random.default_rng(seed), 0.3, 1.0)
+    new = chances.SimulatedSlice(part, old).records(np.random.default_rng(seed), 0.3, 0.1)
     inputs = replace(inputs, records=tuple(new))
     decided = decision_of(inputs, FACTS, baseline, known=known)
     whole = account(inputs, FACTS, baseline).decision
@@ -174,8 +174,8 @@ def test_the_margin_is_that_of_the_drop_gate() -> None:
         chances.known_discordance(replace(asked, records=tuple(first)))[0] == chances.DISCORDANCES
     )
     records = [make_record(n, label=CORRECT, grade=CORRECT) for n in range(20)]
-    one = chances.SimulatedSlice(make_slice("judged"), records, margin=0.1)
-    assert one.records(np.random.default_rng(1), 0.5, 2.0) == records
+    one = chances.SimulatedSlice(make_slice("judged"), records)
+    assert one.records(np.random.default_rng(1), 0.5, 0.2) == records
 
 
 def clusters(count: int, name: str = "fact_id") -> set[tuple[str, ...]]:
