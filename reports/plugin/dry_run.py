@@ -185,14 +185,10 @@ class DryRun:
             for one in calibrations_in(self._baseline)
             if f"{one.dataset}:{one.language}" not in known_here
         )
-        inputs = ReportInputs(
-            # The judge's errors are known only where it was measured.
-            datasets=tuple(replace(one, judge_unmeasured=True) for one in self._plan.datasets),
-            records=records,
-            whole=Counter(item.slice.name for item in self._plan.items.values()),
-            samples=self._plan.samples,
-            outside=tuple(elsewhere),
-        )
+        # The judge's errors are known only where it was measured; a shard foretells its own end.
+        datasets = tuple(replace(one, judge_unmeasured=True) for one in self._plan.datasets)
+        alone = replace(self._plan, datasets=datasets, shard=None)
+        inputs = ReportInputs.of(alone, records, tuple(elsewhere))
         facts = Facts(
             model=self._options.model, judge=judge, session=SessionFacts(), provenance={}, run={}
         )

@@ -95,7 +95,6 @@ class EarlyStopping:
         self._queue_of = stoppable(plan, paired=any(baselines))
         every = (one for dataset in plan.datasets for one in dataset.slices.values())
         self._slices = [one for one in every if one.name in self._queue_of]
-        self._whole = Counter(item.slice.name for item in plan.items.values())
         self._decided: set[str] = set()
         self._outcomes: dict[str, Outcome] = {}
         self._ended: dict[str, Record] = {}
@@ -152,20 +151,14 @@ class EarlyStopping:
 
     def _watch(self) -> Iterator[_Watched]:
         """Yield the report's gates with all unlabelled items open: the first may not be typical."""
-        inputs = ReportInputs(
-            datasets=self._plan.datasets,
-            records=tuple(
-                make_record(one, stopped(one.key))
-                if one.slice.kind.answered
-                else self._ended[one.key]
-                for one in self._selected
-            ),
-            whole=self._whole,
-            samples=self._plan.samples,
-            outside=self._calibrator.calibrations(self._outcomes),
+        records = (
+            make_record(one, stopped(one.key)) if one.slice.kind.answered else self._ended[one.key]
+            for one in self._selected
         )
+        outside = self._calibrator.calibrations(self._outcomes)
+        inputs = ReportInputs.of(self._plan, records, outside)
         asked, samples = Counter(one.slice.name for one in self._selected), self._plan.samples
-        every = all(asked[name] == n and name not in samples for name, n in self._whole.items()
+        every = all(asked[name] == n and name not in samples for name, n in inputs.whole.items()
                     if asked[name])  # fmt: skip
         for gate in sequences(inputs, self._judge, self._baselines):
             evidence = Evidence(largest=max(map(len, gate.units), default=1))

@@ -41,6 +41,20 @@ class ReportInputs:
     shards: Shards | None = None
     """The shards that the records come from; None where none is missing."""
 
+    @classmethod
+    def of(
+        cls, plan: Plan, records: Iterable[Record], outside: tuple[Calibration, ...]
+    ) -> "ReportInputs":
+        """Return the inputs of a run by this plan."""
+        return cls(
+            datasets=plan.datasets,
+            records=tuple(records),
+            whole=Counter(item.slice.name for item in plan.items.values()),
+            samples=plan.samples,
+            outside=outside,
+            shards=plan.shard,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedRun:
@@ -175,16 +189,11 @@ def assemble(
     anchor: Baseline | None = None,
 ) -> Report:
     """Return the report of a run, decided against baseline and anchor, from all end states."""
-    items = [item for key, item in plan.items.items() if key in outcomes]
-    inputs = ReportInputs(
-        datasets=plan.datasets,
-        records=(*(make_record(item, outcomes[item.key]) for item in items), *facts.kept),
-        whole=Counter(item.slice.name for item in plan.items.values())
-        + Counter(f"{one.dataset}:{one.language}" for one in facts.kept),
-        samples=plan.samples,
-        outside=facts.calibrations,
-        shards=plan.shard,
-    )
+    items = (item for key, item in plan.items.items() if key in outcomes)
+    records = (make_record(item, outcomes[item.key]) for item in items)
+    inputs = ReportInputs.of(plan, (*records, *facts.kept), facts.calibrations)
+    gone = Counter(f"{one.dataset}:{one.language}" for one in facts.kept)
+    inputs = replace(inputs, whole=gone + Counter(inputs.whole))
     return safe_report(account(inputs, facts, baseline, anchor))
 
 
