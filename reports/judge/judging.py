@@ -412,15 +412,13 @@ def _scale(parts: Sequence[_Part], measure: str) -> JudgeScale | None:
         return JudgeScale(youden=UNDEFINED, basis=basis)
     if len(parts) > 1:
         every = [(one, found[0].separations.get(name), n) for one, found, n in parts if found]
-        weighted = [(found.youden, float(n)) for _, found, n in every if found]
-        return _pooled(weighted, [one.language for one, found, _ in every if found])
+        return _pooled([(one.language, own.youden, n) for one, own, n in every if own])
     (slice_, calibrations, _), *_ = parts
     known = [(one, found) for one in calibrations if (found := one.separations.get(name))]
     own = calibrations[0].separations.get(name) if calibrations else None
     if own and own.fewest >= ENOUGH:
         known = known[:1]
-    labels = [(found.youden, float(found.youden.n)) for _, found in known]
-    scale = _pooled(labels, [one.language for one, _ in known])
+    scale = _pooled([(one.language, own.youden, own.youden.n) for one, own in known])
     if not own or len(known) < 2:
         return scale
     few = f"; {slice_.language} alone has fewer than {ENOUGH} of a class"
@@ -430,9 +428,10 @@ def _scale(parts: Sequence[_Part], measure: str) -> JudgeScale | None:
     return JudgeScale(youden=youden, basis=scale.basis + few)
 
 
-def _pooled(parts: Sequence[tuple[Estimate, float]], languages: Sequence[str]) -> JudgeScale:
+def _pooled(parts: Sequence[tuple[str, Estimate, int]]) -> JudgeScale:
+    """Return the scale by each language's J and its weight."""
     if not parts:
         return JudgeScale(youden=UNDEFINED, basis="no labelled items measure its errors")
-    youden = weighted_mean(parts)
-    basis = f"over {plural(youden.n, 'labelled item')} in {', '.join(languages)}"
+    youden = weighted_mean([(own, float(n)) for _, own, n in parts])
+    basis = f"over {plural(youden.n, 'labelled item')} in {', '.join(name for name, *_ in parts)}"
     return JudgeScale(youden=youden, basis=basis)

@@ -8,7 +8,7 @@ from cases.config import FILE, load_dataset, with_items
 from cases.dataset import Dataset, Plan
 from cases.plan import BUNDLED_LABELS, Labelled, gated, labelled_for
 from cases.tasks import make_tasks
-from evaluators.core import Outcome, parse_judges
+from evaluators.core import RECORDED, Outcome, parse_judges
 from evaluators.judges.factory import JudgeFactory
 from evaluators.runtime.engine import Task
 from reports.judge.measured import CALIBRATION_OFF, calibrate, distrust, unmeasured
@@ -51,21 +51,16 @@ class Calibrator:
     """The labelled items of one run. They belong to no test."""
 
     def __init__(
-        self,
-        plan: Plan,
-        labelled: Sequence[Labelled],
-        judges: JudgeFactory,
-        *,
-        is_on: bool,
-        answers_recorded: bool = False,
+        self, plan: Plan, labelled: Sequence[Labelled], judges: JudgeFactory, options: RunOptions
     ) -> None:
-        """Take the judge's measure if it ``is_on``; that of rules always, at no cost."""
+        """Take the judge's measure unless that is off; that of rules always, at no cost."""
         is_offline = judges.first_model is None
-        self.plan, self.labelled, self.is_on = plan, tuple(labelled), is_on or is_offline
+        self.plan, self.labelled = plan, tuple(labelled)
+        self.is_on = is_offline or options.calibration != 0
         items = [item for one in labelled for item in one.items] if self.is_on else []
         self.tasks: Mapping[str, Task] = make_tasks(items, None, judges)
         """The tasks of the labelled items, by key."""
-        self._placeholder = is_offline and answers_recorded
+        self._placeholder = is_offline and options.model == RECORDED and options.answers is None
         self._judge = " ".join(one.name for one in judges.spec.members)
         self._selected: tuple[Labelled, ...] = ()
         self._keys: tuple[str, ...] = ()

@@ -54,7 +54,6 @@ class EngineRun:
 
     def __init__(self, options: RunOptions, plan: Plan, root: Path, *, calling: bool) -> None:
         self.options, self.plan = options, plan
-        labelled = find_labelled(options, plan, root)
         self.earlier = _earlier_runs(options)
         self.connected = connect_models(options, needs_key=calling and not options.replay)
         self.adjudications, self.audit_plan = _verdicts_by_people(options, plan)
@@ -65,8 +64,8 @@ class EngineRun:
         """The tasks by key; empty once the engine has them."""
         self.takes_extras = any(task.metric_runners for task in self.tasks.values())
         """Whether some answer gets extra metrics."""
-        recorded, is_on = model is None and options.answers is None, options.calibration != 0
-        self.calibrator = Calibrator(plan, labelled, judges, is_on=is_on, answers_recorded=recorded)
+        labelled = find_labelled(options, plan, root)
+        self.calibrator = Calibrator(plan, labelled, judges, options)
         self._stopping: Stopping | None = None
         if options.until_decided:
             from reports.plugin.early_stopping import EarlyStopping  # noqa: PLC0415  # brings numpy along

@@ -72,7 +72,7 @@ def test_a_sample_of_the_labels_is_the_same_every_time(project: Project, plan: P
     rules = replace(options(), judges=("lexical",))
     found = find_labelled(rules, plan, project.path)
     assert [len(one.items) for one in found] == [4, 4]
-    assert Calibrator(plan, found, judges("lexical"), is_on=False).is_on
+    assert Calibrator(plan, found, judges("lexical"), options(calibration=0)).is_on
     assert find_labelled(rules, plan, project.path / "qa" / "capital") == ()
 
 
@@ -125,7 +125,8 @@ def test_a_labelled_set_elsewhere_gets_a_file(project: Project, plan: Plan, plac
 
 @pytest.fixture
 def calibrator(project: Project, plan: Plan) -> Calibrator:
-    return Calibrator(plan, find_labelled(options(), plan, project.path), ASKING, is_on=True)
+    labelled = find_labelled(options(), plan, project.path)
+    return Calibrator(plan, labelled, ASKING, options())
 
 
 def test_only_the_languages_that_are_run_are_measured(calibrator: Calibrator) -> None:
@@ -138,7 +139,7 @@ def test_only_the_languages_that_are_run_are_measured(calibrator: Calibrator) ->
     assert calibrator.is_complete(done)
     (found,) = calibrator.calibrations(done)
     assert (found.language, found.graders) == ("en", ("capital:en",))
-    off = Calibrator(calibrator.plan, calibrator.labelled, ASKING, is_on=False)
+    off = Calibrator(calibrator.plan, calibrator.labelled, ASKING, options(calibration=0))
     assert (off.select(["capital-en-q1"]), dict(off.tasks)) == ((), {})
     (found,) = off.calibrations({})
     assert found.reason == "calibration is off"
@@ -152,7 +153,7 @@ def test_labels_that_are_tests_of_the_run_are_not_judged_beside_it(project: Proj
     files = [folder / "capital" / "dataset.yaml", folder / "labels" / "dataset.yaml"]
     every = make_plan(files, Selection(languages=("en",)))
     labelled = labelled_for(every, [one for one in every.datasets if one.kind == "judged"])
-    calibrator = Calibrator(every, labelled, ASKING, is_on=True)
+    calibrator = Calibrator(every, labelled, ASKING, options())
     assert calibrator.select(list(every.items)) == ()
     assert calibrator.is_complete({})
     assert len(calibrator.select(list(every.items)[:-1])) == 4
