@@ -12,8 +12,9 @@ import gc
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -28,7 +29,8 @@ except ModuleNotFoundError as error:
         f"another package named {lost!r} is in the way of qagate's own; rename it, or run "
         "`qagate run` instead of pytest"
     ) from None
-from evaluators.core import UsageError
+from evaluators.core import RECORDED, UsageError, parse_judges
+from evaluators.models.spec import Spec, parse
 from evaluators.text import encodable, harmless, shown
 from reports.plugin import options as ours
 from reports.plugin import worker
@@ -155,8 +157,6 @@ def _plan(config: pytest.Config, options: ours.RunOptions, files: list[Path]) ->
 
     config.pluginmanager.register(LostOutput(), "qa-lost-output")
     if not (options.replay or options.dry_run or config.option.collectonly):
-        from reports.plugin.head_start import start_early  # noqa: PLC0415  # brings the engine along
-
         start_early(config, options)
     with worker.gc_paused():
         folders = (file.parent for file in files)
@@ -185,6 +185,26 @@ def _plan(config: pytest.Config, options: ours.RunOptions, files: list[Path]) ->
     given = worker.WorkerInput(plan=plan, outcome_store=controller.outcome_store)
     config.pluginmanager.register(controller, "qa-controller")
     return given
+
+
+def start_early(config: pytest.Config, options: ours.RunOptions) -> None:
+    """Start the engine's process if models will be asked: SDKs take most of a second to load."""
+    from evaluators.models import load  # noqa: PLC0415  # workers load none
+    from evaluators.models.catalogue import load_catalogue  # noqa: PLC0415
+    from evaluators.runtime.process import fork_early  # noqa: PLC0415
+
+    words = {options.model, *parse_judges(options.judges).models()} - {RECORDED}
+    catalogue: Mapping[str, Spec] = {}
+    specs = []
+    with suppress(UsageError):  # wrong names are reported when all is checked
+        catalogue = load_catalogue(own=options.models) if words else {}
+    for word in sorted(words):
+        with suppress(UsageError):
+            specs.append(parse(word, catalogue))
+    early = fork_early(partial(load, specs)) if specs else None
+    if early is not None:
+        config.stash[worker.EARLY] = early
+        config.add_cleanup(early.abandon)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -6,8 +6,9 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from datetime import UTC, datetime
+from fnmatch import fnmatch
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,7 @@ from cases.dataset import Plan
 from evaluators.core import QAError
 from evaluators.output import plural
 from reports.plugin import worker
-from reports.plugin.head_start import EARLY, ENDING, takes_everything
-from reports.plugin.options import RunOptions, check_collected, shares
+from reports.plugin.options import CHOOSING, RunOptions, check_collected, shares
 from reports.plugin.progress import Progress, ProgressDisplay
 from reports.plugin.run import EngineRun
 from reports.run.clean import mask
@@ -34,6 +34,23 @@ Status = tuple[str, str, str | tuple[str, Mapping[str, bool]]]
 """pytest's category, letter and word of a report; the word may come with its colour."""
 MISSED: Status = ("missed", "m", ("MISSED", {"yellow": True}))
 LISTED = "fE"  # pytest's default for -r
+NARROWING = (
+    *("qa_shard", *CHOOSING, "collectonly", "setuponly", "setupplan", "showfixtures"),
+    *("show_fixtures_per_test", "cacheshow", "pyargs", "doctestmodules"),
+)
+"""Options that drop tests, or run none."""
+ENDING = ("maxfail", "stepwise", "usepdb", "trace")
+"""pytest's options that may end a run before its last test."""
+HOOKS = (
+    *("pytest_collection", "pytest_collect_directory", "pytest_collection_modifyitems"),
+    *("pytest_ignore_collect", "pytest_pycollect_makeitem"),
+)
+"""Where a plugin may drop tests."""
+IGNORING = ("collect_ignore", "collect_ignore_glob")
+"""What a conftest.py calls the files that pytest is to skip."""
+KNOWN = ("_pytest.", "xdist.", "reports.plugin", "_hypothesis_pytestplugin", "anyio.",
+         "pytest_asyncio.")  # fmt: skip
+"""Plugins that drop no test unless one of the options above tells them to."""
 LAST_BROUGHT = "--import-mode=importlib"
 """The last word that ``qagate run`` puts before the user's own: see reports/commands/run.py."""
 
@@ -70,7 +87,7 @@ class Controller:
             # Where the last tests may be left out, little is asked ahead of the tests.
             may_end_early = any(getattr(config.option, name, None) for name in ENDING)
             ahead = options.until_decided or not may_end_early
-            arrivals = self._run.open(store, config.stash.get(EARLY, None), ahead=ahead)
+            arrivals = self._run.open(store, config.stash.get(worker.EARLY, None), ahead=ahead)
             config.add_cleanup(self._run.host.stop)
             if not self._distributed:
                 config.stash[worker.OUTCOMES] = arrivals
@@ -284,3 +301,41 @@ def _command(config: pytest.Config) -> str:
     if typed[1:2] == ["-p"] and LAST_BROUGHT in typed:
         typed = ["qagate", "run", *typed[typed.index(LAST_BROUGHT) + 1 :]]
     return mask(shlex.join(typed))
+
+
+def takes_everything(config: pytest.Config, files: Sequence[Path]) -> bool:
+    """Whether probably nothing drops a test of these files; a wrong True costs little."""
+    only_first = (config.getoption("qa_limit") or "").startswith("first")
+    plugins = config.pluginmanager.get_plugins()
+    folders = [Path(config.invocation_params.dir, word).resolve() for word in config.args]
+    hooks = (one for name in HOOKS for one in getattr(config.hook, name).get_hookimpls())
+    unknown = [one.plugin for one in hooks if not one.plugin_name.startswith(KNOWN)]
+    modules = (str(getattr(one, "__name__", "") or type(one).__module__) for one in unknown)
+    return not (
+        only_first
+        or any(getattr(config.option, name, None) for name in NARROWING)
+        or any(getattr(plugin, name, None) for plugin in plugins for name in IGNORING)
+        or not all(name.startswith(KNOWN) for name in modules)
+        or not all(folder.is_dir() for folder in folders)
+        or not all(_is_collected(file.parent.resolve(), folders, config) for file in files)
+    )
+
+
+def _is_collected(home: Path, folders: Collection[Path], config: pytest.Config) -> bool:
+    """Whether pytest will probably find a test with the ``qa`` marker in a dataset's folder."""
+
+    def matches(name: str, setting: str) -> bool:
+        return any(fnmatch(name, pattern) for pattern in config.getini(setting))
+
+    above = [one for one in (home, *home.parents) if any(map(one.is_relative_to, folders))]
+    plugins = config.pluginmanager.get_plugins()
+    loaded = {Path(str(getattr(plugin, "__file__", ""))).resolve() for plugin in plugins}
+    for one in above:
+        conftest = one / "conftest.py"
+        if conftest.exists() and conftest.resolve() not in loaded:  # it may drop tests
+            return False
+        if one not in folders and matches(one.name, "norecursedirs"):
+            return False
+    modules = (one for one in home.glob("*.py") if matches(one.name, "python_files"))
+    has_test = any(one.is_file() and b"mark.qa" in one.read_bytes() for one in modules)
+    return bool(above) and has_test

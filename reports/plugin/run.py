@@ -64,8 +64,7 @@ class EngineRun:
         """The tasks by key; empty once the engine has them."""
         self.takes_extras = any(task.metric_runners for task in self.tasks.values())
         """Whether some answer gets extra metrics."""
-        labelled = find_labelled(options, plan, root)
-        self.calibrator = Calibrator(plan, labelled, judges, options)
+        self.calibrator = Calibrator(plan, find_labelled(options, plan, root), judges, options)
         self._stopping: Stopping | None = None
         if options.until_decided:
             from reports.plugin.early_stopping import EarlyStopping  # noqa: PLC0415  # brings numpy along

@@ -38,6 +38,7 @@ class WorkerInput:
 
 WORKER_INPUT = pytest.StashKey[WorkerInput]()
 OUTCOMES = pytest.StashKey[OutcomeSource]()
+EARLY = pytest.StashKey[Any]()  # the controller's engine, if it began before the plan was made
 
 
 class NoVerdictError(QAError):

@@ -12,8 +12,8 @@ import pytest
 from evaluators.command_line import REMOVED, VALUED, CommandParser, removed
 from evaluators.core import UsageError, parse_judges
 from evaluators.runtime.process import EngineProcess
-from reports.plugin import head_start
-from reports.plugin.head_start import takes_everything
+from reports.plugin import start_early, worker
+from reports.plugin.controller import takes_everything
 from reports.plugin.options import NAMES, dataset_files, read_options, shares
 from reports.plugin.run import RunModels, connect_models
 from tests.support.projects import BAR, Project, graded
@@ -309,14 +309,14 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
         made.append(tuple(spec.text for spec in load.args[0]))
         return None
 
-    monkeypatch.setattr(head_start, "fork_early", note)
+    monkeypatch.setattr("evaluators.runtime.process.fork_early", note)
     return made
 
 
 def start(project: Project, *words: str) -> pytest.Config:
     """Read a command line as a run does, and begin."""
     config = project.parse_config(*words)
-    head_start.start_early(config, read_options(config.getoption, project.path))
+    start_early(config, read_options(config.getoption, project.path))
     return config
 
 
@@ -333,7 +333,7 @@ def test_a_vain_head_start_ends(project: Project, monkeypatch: pytest.MonkeyPatc
     """Where something turns out to be wrong later the process does not stay."""
     monkeypatch.setattr("evaluators.runtime.process.can_fork", lambda: True)
     config = start(project, "--model", MODEL)
-    process = config.stash[head_start.EARLY]._process
+    process = config.stash[worker.EARLY]._process
     assert process.is_alive()
     config._ensure_unconfigure()
     assert process.exitcode == -signal.SIGKILL
