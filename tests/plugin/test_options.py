@@ -279,7 +279,8 @@ def test_a_data_set_without_collected_tests_is_missed(project: Project, workers:
 @pytest.mark.untraced
 @pytest.mark.parametrize("workers", [0, 2])
 def test_labels_without_a_test_measure_when_named(project: Project, workers: int) -> None:
-    """Their folder among the paths is no worse than out of them; alone it is missed."""
+    """Their folder among the paths is no worse than out of them; alone it is missed. A wrong file
+    is refused by a dry run too."""
     yaml = graded({"en": BAR}, "rubric: simpleqa")
     project.dataset("facts", {"en": ["Sofia"] * 20}, yaml)
     rows = [
@@ -294,6 +295,9 @@ def test_labels_without_a_test_measure_when_named(project: Project, workers: int
         found = [one["items"] for one in project.report()["judging"]["calibrations"]]
         assert found == [24]
     assert f'{NONE}"labels")' in project.run_with(workers, "qa/labels").stderr.str()
+    project.write("qa/labels/en.jsonl", '{"question": "Asked?"}\n')
+    for words in ((), ("--dry-run",)) if not workers else ():
+        assert "en.jsonl:1: no column 'label'" in project.refused("qa/facts", *words)
 
 
 MODEL, OTHER = "openai:m@http://127.0.0.1:9/v1", "anthropic:a@http://127.0.0.1:9"
