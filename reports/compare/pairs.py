@@ -255,9 +255,8 @@ class PairedDifference:
         """The smallest drop that such pairs would exclude with 80 % power if nothing changed."""
         if not self.n:
             return None
-        return paired.confirmed_margin(
-            int(self.n * self.weight), (self.fixed + self.broke) / self.n
-        )
+        independent, differ = int(self.n * self.weight), (self.fixed + self.broke) / self.n
+        return paired.confirmed_margin(independent, differ)
 
     def pairs_to_decide(self, bound: float) -> int | None:
         """Return how many pairs would decide the bound with 80 % power, if it is as seen."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from reports.run.report import Report
 
 POLL_SECONDS = 0.02
-TIDY_EVERY = 500  # tests
+TIDY_EVERY = 500  # items
 COLOURS = {0: "green", 6: "yellow"}  # of the last line, by exit code; other codes are red
 Status = tuple[str, str, str | tuple[str, Mapping[str, bool]]]
 """pytest's category, letter and word of a report; the word may come with its colour."""
@@ -71,7 +71,6 @@ class Controller:
         self._progress = Progress(planned=0, started=time.monotonic())
         self._display: ProgressDisplay | None = None
         self._interrupted = self._is_over = False
-        self._teardowns = 0
         self._report: Report | None = None
         self._last_line = self._warning = ""
         self._folder = Path(tempfile.mkdtemp(prefix="qa-"))
@@ -164,14 +163,13 @@ class Controller:
         self._results.note(report)
         if report.when != "teardown":
             return
-        self._teardowns += 1
-        if self._teardowns % TIDY_EVERY == 0:
-            self._forget_silent_phases()
         self._run.host.ended()
         key = worker.key_of(report.nodeid)
         if key in self._plan.items:
             outcome = self._run.host.arrivals.outcomes.get(key)
             self._progress.add(self._plan.items[key].slice.name, outcome)
+            if self._progress.done % TIDY_EVERY == 0:
+                self._forget_silent_phases()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Status | None:
