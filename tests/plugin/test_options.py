@@ -296,8 +296,9 @@ def test_labels_without_a_test_measure_when_named(project: Project, workers: int
         assert found == [24]
     assert f'{NONE}"labels")' in project.run_with(workers, "qa/labels").stderr.str()
     project.write("qa/labels/en.jsonl", '{"question": "Asked?"}\n')
-    for words in ((), ("--dry-run",)) if not workers else ():
-        assert "en.jsonl:1: no column 'label'" in project.refused("qa/facts", *words)
+    for option in ("-q", "--dry-run"):
+        if not workers:
+            assert "en.jsonl:1: no column 'label'" in project.refused("qa/facts", option)
 
 
 MODEL, OTHER = "openai:m@http://127.0.0.1:9/v1", "anthropic:a@http://127.0.0.1:9"
