@@ -300,9 +300,7 @@ def change_ends(before: bool | None, now: bool | None) -> Ends:
     return bool(now) - (before is not False), (now is not False) - bool(before)
 
 
-def interval_at_any_look(
-    pairs: Iterable[tuple[str, bool | None, bool | None]],
-) -> Interval | None:
+def interval_at_any_look(pairs: Iterable[tuple[str, bool | None, bool | None]]) -> Interval | None:
     """Return the interval of new - old, over pairs by their place, that holds at any look."""
     units: dict[str, list[Ends]] = defaultdict(list)
     for place, before, now in pairs:

@@ -44,8 +44,8 @@ class SessionFacts(SessionStatus):
     """What else a reader of the verdict has to know: gates without a baseline, or made laxer."""
     placeholder_judge: bool = False
     """Whether rules graded recorded answers, in place of a model."""
-    errors: int = 0
-    missing: int = 0
+    ungraded: int = 0
+    """Items without a grade: ERROR or MISSING."""
     stopped: int = 0
     """Items that were not asked, as every gate was decided before."""
     gates_off: bool = False
@@ -57,11 +57,6 @@ class SessionFacts(SessionStatus):
     of two versions."""
     one_shard: bool = False
     """Whether the user asked for one shard only, and so for no decision."""
-
-    @property
-    def ungraded(self) -> int:
-        """The number of items without a grade."""
-        return self.errors + self.missing
 
     @property
     def graded(self) -> int:

@@ -247,10 +247,7 @@ def _comparison(sides: Compared, earlier: Baseline | None, facts: Facts) -> Comp
 
 
 def decision_of(
-    inputs: ReportInputs,
-    facts: Facts,
-    *earlier: Baseline | None,
-    known: CountedRun | None = None,
+    inputs: ReportInputs, facts: Facts, *earlier: Baseline | None, known: CountedRun | None = None
 ) -> Decision:
     """Return the decision of ``account``, without reasons; labels judged as in a ``known`` run."""
     run = count_run(inputs, inputs.records, facts.every_judge, for_gates=True, known=known)
@@ -363,8 +360,7 @@ def _session(
         session,
         selected=sum(one.planned for one in every),
         misses=sum(one.failed for one in every),
-        errors=sum(one.error for one in every),
-        missing=sum(one.missing for one in every),
+        ungraded=sum(one.error + one.missing for one in every),
         stopped=sum(one.stopped for one in every),
         placeholder_judge=any(one.stand_in for one in run.calibrations),
         ungated=tuple(name for name in run.summaries if name not in decided),

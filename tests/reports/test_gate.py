@@ -335,7 +335,7 @@ def test_code_and_last_line(states: Sequence[GateState], session: SessionFacts, 
     assert decision.gates == tuple(given_gates)
 
 
-COUNTS = ("selected", "misses", "failures", "errors", "missing")
+COUNTS = ("selected", "misses", "failures", "ungraded")
 NAMES = st.lists(st.just("simpleqa:pl"), max_size=1).map(tuple)
 
 
