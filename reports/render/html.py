@@ -42,24 +42,21 @@ def render(report: Report, transcripts: Source | None = None) -> str:
     script, style = (page.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("js", "css"))
     items = listed(report)
     longest = max(300, min(LONGEST, _PAGE // max(1, len(items))))
-    return (
-        _environment()
-        .get_template("report.html.j2")
-        .render(
-            report=report,
-            words=words,
-            views=views,
-            policy=Markup(content_policy(script, style)),  # base64 and fixed words
-            script=Markup(script),  # our own file, no data in it
-            style=Markup(style),
-            data=Markup(block(report, items, longest)),  # JSON without a markup character
-            sent=Markup(inert(sent_block(words.urgent(report), transcripts, shower(_PROMPT)))),
-            most=_MOST,
-            listed=len(items),
-            drawn=DRAWN,
-            **views.sections(report),
-        )
-    )
+    sent = sent_block(words.urgent(report), transcripts, shower(_PROMPT))
+    return _environment().get_template("report.html.j2").render(
+        report=report,
+        words=words,
+        views=views,
+        policy=Markup(content_policy(script, style)),  # base64 and fixed words
+        script=Markup(script),  # our own file, no data in it
+        style=Markup(style),
+        data=Markup(block(report, items, longest)),  # JSON without a markup character
+        sent=Markup(inert(sent)),
+        most=_MOST,
+        listed=len(items),
+        drawn=DRAWN,
+        **views.sections(report),
+    )  # fmt: skip
 
 
 def prepare() -> None:
@@ -77,7 +74,7 @@ def environment(folder: str, shown: Callable[[str], str], filters: Filters) -> E
     """Return what fills the templates of a folder; ``shown`` makes any text safe but our markup."""
 
     def safe(value: object) -> object:  # the template's own markup passes
-        return shown(value) if isinstance(value, str) and type(value) is not Markup else value
+        return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
     made = Environment(
         loader=PackageLoader("reports.render", folder),

@@ -45,6 +45,7 @@ def render(report: Report) -> str:
     changed = report.comparison.slices if report.comparison else ()
     lost = [one for one in changed if not one.blocked and (one.difference.high or 0) < 0]
     calibrations = report.judging.calibrations
+    measured = [one for one in calibrations if one.source == "records"]
     page = str(report.run.get("link", ""))  # the CI run that keeps the report, where there is one
     text = template().render(
         report=report,
@@ -55,7 +56,7 @@ def render(report: Report) -> str:
         lost=sorted(lost, key=lambda one: one.difference.value or 0),
         broke=words.broke(report),
         cards=list(_cards(calibrations)),
-        measured=(measured := [one for one in calibrations if one.source == "records"]),
+        measured=measured,
         examples=_examples(report, measured),
         misses=_misses(report),
         link=page if _PLAIN_LINK.fullmatch(page) else "",
@@ -74,8 +75,8 @@ def _fitting(text: str, room: int = 700) -> Markup:
     """Return the first lines that fit into so many characters, and how many do not."""
     every = text.strip().split("\n")
     kept = max(1, sum(end <= room for end in accumulate(map(len, every))))
-    more = len(every) - kept
-    return Markup("\n".join(every[:kept] + [f"- {more:,} more below"] * (more > 0)))
+    more = [f"- {len(every) - kept:,} more below"] if len(every) > kept else []
+    return Markup("\n".join(every[:kept] + more))
 
 
 def _headline(part: SliceSummary) -> str:
