@@ -249,7 +249,7 @@ def _record(path: Path, row: int, line: str) -> Record:
         values: Any = parse_json(line)
         record: Record = decode(Record, values)
         if lacking := sorted({*COLUMNS}.difference(values, _LATER_COLUMNS)):
-            raise ValueError(f"it lacks {lacking}")
+            raise ValueError(f"another version wrote it, without {', '.join(lacking)}")
         return safe(record)
     except (ValueError, RecursionError) as error:
         what = f"not a record as it was written ({error}); restore the file from the run"
@@ -262,7 +262,7 @@ def _record(path: Path, row: int, line: str) -> Record:
 def decode(kind: Any, value: object) -> Any:
     """Return JSON data as a value of type ``kind``; raises ValueError, naming the field."""
     made = msgspec.convert(value, kind, dec_hook=_custom)
-    _refuse_unknown(value, msgspec.to_builtins(made, enc_hook=plain), "$")
+    _refuse_unknown(value, encode(made), "$")
     return made
 
 
@@ -294,16 +294,17 @@ def _custom(kind: type, value: object) -> object:
     raise ValueError(f"{str(value)[:60]!r} is no {kind.__name__}")
 
 
-def _refuse_unknown(given: object, known: object, where: str) -> None:
+def _refuse_unknown(given: Any, known: Any, where: str) -> None:
     """Raise ValueError for a field that was given and not understood: msgspec passes it over."""
-    if isinstance(given, Mapping) and isinstance(known, Mapping):
+    if isinstance(given, dict):
         if unknown := sorted(given.keys() - known.keys()):
             raise ValueError(f"unknown field {unknown[0]!r} - at `{where}`")
         for name, part in given.items():
-            _refuse_unknown(part, known[name], f"{where}.{name}")
-    elif isinstance(given, list) and isinstance(known, (list, tuple)):
-        for number, (part, one) in enumerate(zip(given, known, strict=False)):
-            _refuse_unknown(part, one, f"{where}[{number}]")
+            if isinstance(part, (dict, list)):
+                _refuse_unknown(part, known[name], f"{where}.{name}")
+    elif isinstance(given, list):
+        for number, part in enumerate(given):
+            _refuse_unknown(part, known[number], f"{where}[{number}]")
 
 
 def dump(value: object, indent: int | None = None) -> str:
