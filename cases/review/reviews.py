@@ -72,15 +72,19 @@ class IssuedItem:
     """Which run gave the answer."""
 
 
+Asked = Mapping[str, IssuedItem]
+"""Questions by id."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issued:
     """All sheets issued in one folder: their digests, and their questions by id."""
 
     sheets: tuple[str, ...] = ()
-    items: Mapping[str, IssuedItem]
+    items: Asked
 
 
-def issue(sheet: Sheet, asked: Mapping[str, IssuedItem], folder: Path) -> tuple[Path, ...]:
+def issue(sheet: Sheet, asked: Asked, folder: Path) -> tuple[Path, ...]:
     """Write a sheet and add it to ``sheet.json``; return three paths. Raises UsageError."""
     path = folder / ISSUED
     old = load_issued(path) if path.exists() else Issued(items={})
@@ -116,9 +120,7 @@ def load_issued(path: Path) -> Issued:
         raise UsageError(f"{path}: not what `qagate review` writes; write the form again") from None
 
 
-def read_issued(
-    path: Path, files: Iterable[Path]
-) -> tuple[Mapping[str, IssuedItem], tuple[Review, ...]]:
+def read_issued(path: Path, files: Iterable[Path]) -> tuple[Asked, tuple[Review, ...]]:
     """Return what ``path`` asked, and the reviews in files. UsageError names all it did not ask."""
     issued, rows, what = load_issued(path), [*read_rows(files)], ""
     if others := dict.fromkeys(one.item for one in rows if one.item not in issued.items):

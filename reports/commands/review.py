@@ -26,9 +26,8 @@ from reports.run.report import Report
 from reports.run.run_json import load_report
 from reports.verdict.recount import audits_of, rebuilt
 
+Gates = Sequence[AuditedGate]
 GATE_CODES = {"FAIL": FAILED, "INCONCLUSIVE": INCONCLUSIVE, "PASS": OK}  # the worst first
-
-
 _WAYS = {
     "--accept": "what reviewers sent back (.json or .csv): put what they agree on into --to",
     "--export-judges": "write labelled items from two paths, adjudications.yaml and RUN, as JSONL; "
@@ -117,10 +116,10 @@ def _accept(options: argparse.Namespace) -> int:
 
 def _take(
     reviews: Sequence[files.Review],
-    items: Mapping[str, files.IssuedItem],
+    items: files.Asked,
     file: Path,
     least: int | None,
-    gates: Sequence[AuditedGate] = (),
+    gates: Gates = (),
 ) -> tuple[list[str], bool]:
     """Put agreed verdicts into a file; return lines that say so, and whether some are open."""
     old: Adjudications = files.load_adjudications(file) if file.exists() else {}
@@ -144,9 +143,7 @@ def _take(
     return lines, bool(said[human.CONFLICTING] or said[human.WAITING] or refused)
 
 
-def _accept_ratings(
-    reviews: Sequence[files.Review], items: Mapping[str, files.IssuedItem], path: Path
-) -> int:
+def _accept_ratings(reviews: Sequence[files.Review], items: files.Asked, path: Path) -> int:
     old, today = human.load_ratings(path), datetime.now(UTC).date().isoformat()
     new, told = human.ratings_of(reviews, items, today)
     found, refused = human.merged_ratings(old, new)
@@ -201,21 +198,17 @@ def _until_decided(options: argparse.Namespace) -> int:
     return next(code for state, code in GATE_CODES.items() if state in states)
 
 
-def _next_form(
-    folder: Path, gates: Sequence[AuditedGate], options: argparse.Namespace
-) -> Iterator[str]:
+def _next_form(folder: Path, gates: Gates, options: argparse.Namespace) -> Iterator[str]:
     """Write a form of the next pairs; a pair's answers by digest: nothing shows whose one is."""
     picks: dict[str, human.Pick] = {}
     for gate in gates:
         slices = {one.slice_.name: one.slice_ for one in gate.sides}
         for one in gate.next_pairs[: options.pairs]:
+            part = slices[f"{one.pair.new.dataset}:{one.pair.new.language}"]
             sides = zip(one.pair, one.passes, strict=True)
-            unread = [record for record, known in sides if known is None]
-            for record in sorted(
-                unread, key=lambda record: answer_digest(record, record.answer or "")
-            ):
-                part = slices[f"{record.dataset}:{record.language}"]
-                pick = human.Pick(record=record, part=part, pair=one.key)
+            unread = [record for record, passes in sides if passes is None]
+            new = [human.Pick(record=record, part=part, pair=one.key) for record in unread]
+            for pick in sorted(new, key=lambda pick: pick.digest):
                 picks.setdefault(pick.id, pick)
     (run,) = options.paths
     if picks:

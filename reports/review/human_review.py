@@ -3,13 +3,13 @@
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cases.dataset import Slice
-from cases.review.reviews import ABOUT, IssuedItem, Review, issue, settle
+from cases.review.reviews import ABOUT, Asked, IssuedItem, Review, issue, settle
 from cases.review.sheet import UNCLEAR, Question, Sheet, SheetItem, draw, verdict_question
 from evaluators.core import NO, UNANSWERED, YES, UsageError, parse_judges
 from evaluators.judges.ensemble import Adjudication, Adjudications, answer_digest, verdict_of
@@ -194,7 +194,7 @@ CONFLICTING, UNDECIDED = "conflict, for a third person", "undecided"
 
 
 def accept(
-    reviews: Sequence[Review], date: str, items: Mapping[str, IssuedItem], least: int | None = None
+    reviews: Sequence[Review], date: str, items: Asked, least: int | None = None
 ) -> tuple[list[Adjudication], dict[str, list[str]]]:
     """Return the verdicts that reviewers agree on, and lines about others and overruled judges.
 
@@ -291,7 +291,7 @@ class Rating:
 
 
 def ratings_of(
-    reviews: Iterable[Review], items: Mapping[str, IssuedItem], date: str
+    reviews: Iterable[Review], items: Asked, date: str
 ) -> tuple[list[Rating], list[str]]:
     """Return the ratings, and lines about what each person rated, and said without a rating."""
     asked: dict[str, set[str]] = defaultdict(set)

@@ -41,9 +41,7 @@ from tests.support.scripted import Scripted, make_case, make_rubric
 from tests.support.tables import tabled
 
 SETS = ("grade", "rating", "yes_no", "question")
-
 BLOCK = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
-
 LANGUAGES = sorted(path.stem for path in (sheets.FOLDER / "texts").glob("*.yaml"))
 
 
@@ -275,7 +273,6 @@ def test_both_ways_back_say_the_same(
 
 
 NAMES = ("Ана", "Boris", "Csilla")
-
 GROUPS = {f"q{n}": ("news" if n % 4 else "encyclopaedia") for n in range(40)}
 
 
