@@ -418,8 +418,10 @@ def project_settings(here: Path) -> Settings:
         read = tomllib.loads(read_text(path)) if path.is_file() else {}
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from None
-    values = Map(1, read.get("tool", {}).get("qagate"))
-    settings = Settings(path, "[tool.qagate]", values)
+    values = read.get("tool", {}).get("qagate", {})
+    if not isinstance(values, dict):
+        raise UsageError(f"{path}: [tool.qagate]: a table is needed, not {shown(values)}")
+    settings = Settings(path, "[tool.qagate]", Map(1, values))
     settings.check_keys(("baseline", "words"))
     if "baseline" in values:
         settings.one_of("baseline", ("required",))

@@ -41,7 +41,7 @@ MAX_ANSWER_BYTES = 256 * 1024
 """A longer answer is cut before judges and reports see it."""
 SHOWN = 80
 """Characters of a value that a message shows."""
-_TYPES = {bool: "true or false", type(None): "null"}
+_TYPES = {bool: "true or false", int: "a number", float: "a number", type(None): "null"}
 
 MASK = "***"
 PLACEHOLDER = "no-key"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evaluators import output
 from evaluators.core import QAError, UsageError
-from evaluators.reading import Map, Seq, load_yaml, parse_json, read_text
+from evaluators.reading import Map, Seq, load_yaml, parse_json, project_settings, read_text
 from tests.support.tables import grown, tabled
 
 
@@ -176,6 +176,18 @@ def test_any_text_is_read_or_refused(tmp_path: Path, text: str) -> None:
         loaded(tmp_path, text)
     except UsageError as problem:
         assert "a.yaml" in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"), [("[[tool.qagate]]", "list"), ("tool.qagate=3", "number")]
+)
+def test_a_projects_settings_are_a_table(tmp_path: Path, text: str, what: str) -> None:
+    """Anything else is refused in one line, which says what it is."""
+    (tmp_path / "pyproject.toml").write_text(text)
+    with pytest.raises(
+        UsageError, match=rf"toml: \[tool.qagate\]: a table is needed, not a {what}"
+    ):
+        project_settings(tmp_path)
 
 
 def test_lines_and_tables() -> None:
