@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from evaluators.core import GRADES, NO, UNANSWERED, YES, State
 from reports.run.evidence import Flip
 from reports.run.record import COLUMNS
 from reports.run.report import Report
-from reports.run.run_json import load_report
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,11 +63,6 @@ class Run:
         for name, order in _orders(self.report).items():
             frame[name] = frame[name].astype(pd.CategoricalDtype(list(order), ordered=True))
         return frame.astype(TYPES)
-
-
-def load(path: str | Path) -> Run:
-    """Return the run of a report folder or its ``run.json``. Raises UsageError."""
-    return Run(report=load_report(Path(path)))
 
 
 def _rows(report: Report) -> list[dict[str, object]]:
