@@ -135,8 +135,7 @@ class Simulation:
             datasets.append(replace(part, slices=own, pooled=judged(part.pooled)))
         self._inputs = replace(inputs, datasets=tuple(datasets))
         self._facts, self._earlier = facts, earlier
-        judge = facts.every_judge
-        self._known = count_run(self._inputs, inputs.records, judge, for_gates=True)
+        self._known = count_run(self._inputs, inputs.records, facts.judge, for_gates=True)
         grouped, seen = self._known.records, seen_by_judge(self._known)
         self._slices = [
             (SimulatedSlice(one, grouped[one.name]), margin_of(part, one), seen.get(one.name, 1.0))

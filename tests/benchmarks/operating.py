@@ -72,7 +72,7 @@ class Run:
     @cached_property
     def known(self) -> CountedRun:
         """These very records, counted; their labels are judged alike in every draw."""
-        return count_run(self.inputs, self.records, FACTS.every_judge, for_gates=True)
+        return count_run(self.inputs, self.records, FACTS.judge, for_gates=True)
 
     @cached_property
     def inputs(self) -> ReportInputs:

@@ -120,7 +120,7 @@ def test_the_gates_decide_as_those_of_a_report(seed: int, letters: str) -> None:
     old = answered(letters, judge="lexical")
     inputs = inputs_of(old, CORRECT_BAR, DROP, pool=replace(DROP, pool=True))
     baseline = earlier(inputs)
-    known = count_run(inputs, old, FACTS.every_judge, for_gates=True)
+    known = count_run(inputs, old, FACTS.judge, for_gates=True)
     part = inputs.datasets[0].slices["en"]
     new = chances.SimulatedSlice(part, old).records(np.random.default_rng(seed), 0.3, 0.1)
     inputs = replace(inputs, records=tuple(new))

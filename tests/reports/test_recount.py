@@ -78,15 +78,6 @@ def test_gates_that_fit_no_part_of_the_run_are_refused(wrong: GatesFile, words: 
         regated(run_of(answered("c")), wrong, None)
 
 
-@pytest.mark.parametrize(("breaker", "code"), [("lexical", 0), ("openai:g", 6)])
-def test_a_model_that_breaks_ties_has_to_be_measured(breaker: str, code: int) -> None:
-    """Two judges by rules decide unmeasured, but not with a model over them; counted again, too."""
-    facts = facts_dataset(judge_unmeasured=False)
-    rules, known = "lexical python:mine:Judge", {"tie_breaker": breaker}
-    made = run_of(answered("cc"), facts, judge=rules, provenance=known)
-    assert (made.decision.code, rebuilt(made, None).decision.code) == (code, code)
-
-
 @pytest.mark.parametrize(
     ("facts", "code"), [({"failures": 1}, 1), ({}, 1), ({"interrupted": True}, 2), ({}, 3)]
 )
