@@ -156,7 +156,8 @@ class DryRun:
         how: Any = {"baseline": any(self._earlier), "discordances": shares}
         alike: dict[str, list[str]] = {}
         for one in () if self._options.gates_off else self._clusters(keys):
-            for gate, _, power in (x.partition(": ") for x in chances.power_lines(*one, **how)):
+            for line in chances.power_lines(*one, **how):
+                gate, _, power = line.partition(": ")
                 alike.setdefault(power, []).append(gate)
         yield from (f"{', '.join(gates)}: {power}" for power, gates in alike.items())
 
