@@ -140,7 +140,7 @@ Change = tuple[Estimate, Sequence[Estimate], PairedDifference | None]
 unknown results, none where every result is known; and of a share of all items its pairs counted."""
 
 
-def share_change(sides: Sides, hit: Hit) -> tuple[PairedDifference, Sequence[PairedDifference]]:
+def share_change(sides: Sides, hit: Hit) -> Change:
     """Return the change of a share of all items; ``hit`` says which items it counts.
 
     Both extremes use the fewest independent pairs, as clusters may correlate more in between.
@@ -148,10 +148,10 @@ def share_change(sides: Sides, hit: Hit) -> tuple[PairedDifference, Sequence[Pai
     alone = hit is pairs.passes and len(sides) == 1
     seen = sides[0].difference if alone else pairs.paired_difference(sides, hit=hit)
     if seen.n == sum(len(side.matches) for side in sides):
-        return seen, ()
+        return seen.estimate, (), seen
     ends = [pairs.paired_difference(sides, fill, hit) for fill in (False, True)]
     weight = min(one.weight for one in (seen, *ends))
-    return seen, [replace(one, weight=weight) for one in ends]
+    return seen.estimate, [replace(one, weight=weight).estimate for one in ends], seen
 
 
 def _metric_change(sides: Sides, row: Metric) -> Change | str:
@@ -234,8 +234,7 @@ def change_for(threshold: Threshold, sides: Sides) -> Change | str:
         fills = () if known else (0.0, 1.0)
         return seen, [_extra_difference(sides, name, end) for end in fills], None
     if hit := share_hit(name, sides):
-        counts, both = share_change(sides, hit)
-        return counts.estimate, [one.estimate for one in both], counts
+        return share_change(sides, hit)
     if row := metrics_of(sides[0].slice_.kind, blank_table(sides)).get(name):
         return _metric_change(sides, row)
     return f"{name} is not measured on {sides[0].slice_.name}"
