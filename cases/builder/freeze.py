@@ -5,14 +5,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from cases.builder.recipe import COUNT, Recipe
 from cases.builder.steps import STEPS, BuildStep, ModelCalls
 from cases.builder.validation import BUNDLED, INTERVAL, KNOWN, agreed, is_contested, verdicts_on
-from cases.builder.work_folder import BuildError, DraftItem, Items, Values, kept
+from cases.builder.work_folder import BuildError, DraftItem, Items, Values, kept, sha256
 from cases.config import FILE, NAME, load_dataset
 from cases.review.sheet import filled_template, visible
 from evaluators.core import NO, YES, UsageError
@@ -37,8 +36,8 @@ def balanced(
     the splits: each is half yes and half no in every source.
     """
 
-    def rank(item: DraftItem) -> bytes:
-        return sha256(f"freeze:{seed}:{item.id}".encode()).digest()
+    def rank(item: DraftItem) -> str:
+        return sha256(f"freeze:{seed}:{item.id}")
 
     seen, single = dict[str, str](), list[DraftItem]()
     for item in items:
@@ -249,7 +248,7 @@ class FreezeStep(BuildStep):
             language=language,
             labels=recipe.labels,
             agreement=agreed(folder.read("accept"), recipe),
-            files={path.name: sha256(text.encode()).hexdigest() for path, text in data.items()},
+            files={path.name: sha256(text) for path, text in data.items()},
         )
         write_texts(changed({**data, readme(to, sheet, language): sheet}).items())
         shares = report["question_only"]["shares"]

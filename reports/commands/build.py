@@ -10,18 +10,18 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from cases.builder.freeze import FreezeStep, prose
+from cases.builder.freeze import TEMPLATES, FreezeStep, prose
 from cases.builder.generation import CheckStep, GenerateStep
 from cases.builder.recipe import DATASET, Recipe, find_recipe, load_recipe
 from cases.builder.sampling import DUMPS, SampleStep
 from cases.builder.steps import BY_PEOPLE, Build, BuildStep, run_steps
 from cases.builder.validation import INTERVAL, AcceptStep, ProbeStep, ReviewStep, ValidateStep
 from cases.builder.work_folder import Values, WorkFolder, locked
-from cases.review.sheet import spreadsheet_text
+from cases.review.sheet import filled_template, spreadsheet_text
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError, read_place
 from evaluators.models.spec import KEY_ENV, MODELS_FILE
-from evaluators.output import markdown_table, say, write_texts
+from evaluators.output import say, write_texts
 from evaluators.statistics.metrics import METRICS
 from evaluators.text import shown
 from reports.run.record import Record
@@ -186,7 +186,13 @@ def evaluate(models: Sequence[tuple[str, Path]], recipe: Recipe, out: Path) -> l
         if {(one.id, one.digest) for one in records} != {(one.id, one.digest) for one in first}:
             what = f"{path}: not the same items as {models[0][1]}; run all models on one dataset"
             raise UsageError(what)
-    text = markdown({name: part for name, (part, _) in found.items()})
+    text = filled_template(
+        TEMPLATES / "models.md.j2",
+        models={name: part for name, (part, _) in found.items()},
+        metrics=METRICS["yes_no"].values(),
+        interval=INTERVAL,
+        prose=prose,
+    )
     sheet = error_sheet({name: records for name, (_, records) in found.items()})
     write_texts([(out / "models.md", text), (out / "errors.csv", sheet)])
     return [*text.split("\n\n## ", 1)[0].splitlines(), f"{out}: models.md, errors.csv"]
@@ -204,33 +210,6 @@ def _slice_of(
     firsts = (one for one in report.records if one.repeat < 2)
     place = (parts[0].dataset, recipe.language)
     return parts[0], tuple(one for one in firsts if (one.dataset, one.language) == place)
-
-
-def markdown(models: Mapping[str, SliceSummary]) -> str:
-    """Return the metrics of every model, and its accuracy on each kind of item."""
-    metrics, first = METRICS["yes_no"].values(), next(iter(models.values()))
-    rows = []
-    for name, part in models.items():
-        figures = (part.measures[row.name].text(INTERVAL) for row in metrics)
-        graded = part.measures["accuracy"].n
-        rows.append((prose(name), *figures, f"{graded:,}", f"{part.counts.planned - graded:,}"))
-    lines = [
-        f"# Models on `{first.name}`\n",
-        f"{first.counts.planned:,} items. Each figure stands with its 95 % interval. An unanswered "
-        "item is wrong. Items whose call failed are not graded and in no figure.\n",
-        *markdown_table(("Model", *(row.title for row in metrics), "Items", "Not graded"), rows),
-    ]
-    for field, values in first.breakdowns.items():
-        title = field.replace("_", " ")
-        lines += [f"\n\n## Accuracy by {title}\n"]
-        by_value = []
-        for value in values:
-            parts = (part.breakdowns.get(field, {}).get(value) for part in models.values())
-            estimates = [one["accuracy"] if one else None for one in parts]
-            figures = (f"{e.text(INTERVAL)}, n = {e.n:,}" if e else "–" for e in estimates)
-            by_value.append((prose(value), *figures))
-        lines += markdown_table((title.capitalize(), *map(prose, models)), by_value)
-    return "\n".join(lines) + "\n"
 
 
 def error_sheet(models: Mapping[str, Sequence[Record]]) -> str:
