@@ -323,8 +323,7 @@ class Plan:
 
     def of(self, dataset: Dataset) -> list[PlannedItem]:
         """Return the items of one data set."""
-        slices = set(map(id, dataset.slices.values()))
-        return [item for item in self.items.values() if id(item.slice) in slices]
+        return [item for item in self.items.values() if item.slice.dataset == dataset.name]
 
     def tests(self, dataset: Dataset) -> Iterator[PlannedItem]:
         """Yield the items of a data set that become tests, each with all its repeats."""

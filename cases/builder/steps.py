@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import dropwhile
 from typing import Any, ClassVar, TypeVar
 
 from cases.builder import work_folder
@@ -179,7 +180,7 @@ def run_steps(build: Build, steps: Sequence[type[BuildStep]]) -> Values:
     """Do these steps as far as needed; return the report. Raises UsageError before any is done."""
     made = [step(build) for step in steps]
     # Only the models from the first unfinished step on are connected to.
-    left = [*made[next((at for at, step in enumerate(made) if not step.is_done), len(made)) :]]
+    left = dropwhile(lambda step: step.is_done, made)
     specs = [step.spec(role) for step in left for role in step.models if step.values.get(role)]
     calls = ModelCalls(build.options, specs, build.say)
     for step in made:

@@ -70,8 +70,7 @@ class Parser(command_line.CommandParser):
 
     def add_anchor(self) -> None:
         """Declare ``--anchor RUN``."""
-        text = "a fixed earlier run that drop and rise gates must pass too; by default"
-        text += " the run's own"
+        text = "a fixed earlier run that drop and rise gates must pass too (default: the run's own)"
         self.add_argument("--anchor", metavar="RUN", type=find_run, help=text)
 
 
