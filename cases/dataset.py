@@ -321,14 +321,10 @@ class Plan:
     first: int | None = None
     shard: Shards | None = None
 
-    def of(self, dataset: Dataset) -> list[PlannedItem]:
-        """Return the items of one data set."""
-        return [item for item in self.items.values() if item.slice.dataset == dataset.name]
-
     def tests(self, dataset: Dataset) -> Iterator[PlannedItem]:
         """Yield the items of a data set that become tests, each with all its repeats."""
         seen: dict[str, set[str]] = defaultdict(set)
-        for item in self.of(dataset):
+        for item in (one for one in self.items.values() if one.slice.dataset == dataset.name):
             known = seen[item.slice.name]
             if self.first is None or len(known) < self.first or item.case.id in known:
                 known.add(item.case.id)

@@ -62,7 +62,7 @@ def test_a_worker_has_the_very_plan_of_the_controller(plan: Plan, tmp_path: Path
     given = some(read_worker_input(worker_input(plan, tmp_path / "store")))
     assert given.plan == plan
     assert list(given.plan.items) == list(plan.items)
-    assert [len(given.plan.of(dataset)) for dataset in given.plan.datasets] == [6]
+    assert [len([*given.plan.tests(dataset)]) for dataset in given.plan.datasets] == [6]
     assert given.outcome_store == tmp_path / "store"
     first = worker_input(plan, tmp_path / "store")
     path = Path(first[INPUT_KEY])

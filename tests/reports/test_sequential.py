@@ -164,7 +164,7 @@ def test_the_size_of_a_unit_says_nothing_about_its_place(languages: tuple[str, .
     files = [CASES / name / "dataset.yaml" for name in ("simpleqa", "eba", "boolq")]
     plan = make_plan(files, Selection(languages=languages))
     for dataset in plan.datasets:
-        sizes = Counter(one.slice.place_of(one.case) for one in plan.of(dataset))
+        sizes = Counter(one.slice.place_of(one.case) for one in plan.tests(dataset))
         if len(set(sizes.values())) > 1:
             found = spearmanr(range(len(sizes)), [sizes[place] for place in sorted(sizes)])
             assert found.pvalue > 0.01, dataset.name
