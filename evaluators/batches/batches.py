@@ -17,6 +17,7 @@ from evaluators.ledger import PaidReply
 from evaluators.models import LazyModel
 from evaluators.models.adapter import BatchStatus
 from evaluators.models.api import BatchedModel
+from evaluators.output import plural
 from evaluators.runtime.budget import BATCH, money, part_of_cost
 from evaluators.runtime.caller import Caller, Detour, Meter, Sender
 from evaluators.runtime.server import NEVER
@@ -109,8 +110,8 @@ class Batches(Detour):
         self._left: dict[str, int] = {}  # by batch, the calls that are not waited for
         self._given_up = 0  # calls that no batch answered
         self._tasks: set[asyncio.Task[None]] = set()
-        self._busy: set[asyncio.Task[Any]] = set()  # those that send or read a wave now
-        self._reading = 0
+        self._sending: set[asyncio.Task[None]] = set()  # those that send a wave now
+        self._reading: set[asyncio.Task[None]] = set()  # those that read one
         self._forming: asyncio.Task[None] | None = None
         self._planning, self._loading = asyncio.Lock(), asyncio.Lock()
         self._changed_at = 0.0
@@ -164,8 +165,8 @@ class Batches(Detour):
 
     async def close(self) -> None:
         """End; what is being sent or read now has a little time to be noted."""
-        if self._busy:
-            await asyncio.wait(self._busy, timeout=GRACE_S)
+        if busy := self._sending | self._reading:
+            await asyncio.wait(busy, timeout=GRACE_S)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -228,8 +229,8 @@ class Batches(Detour):
                 if not call.future.done():  # the run's time may be up
                     models[call.model.spec].append(call)
             for every in models.values():
-                self._busy.add(task := self._begin(self._send(every)))
-                task.add_done_callback(self._busy.discard)
+                self._sending.add(task := self._begin(self._send(every)))
+                task.add_done_callback(self._sending.discard)
 
     async def _send(self, calls: Sequence[ParkedCall]) -> None:
         """Send calls to one model, in as many batches as its provider's limits ask for."""
@@ -335,13 +336,11 @@ class Batches(Detour):
             self._left[poller.wave.named] = poller.wave.calls
             raise StoppedError(BATCH, self._note_left())
         assert live.task is not None
-        self._busy.add(live.task)
-        self._reading += 1
+        self._reading.add(live.task)
         try:
             return await self._read(live)
         finally:
-            self._reading -= 1
-            self._busy.discard(live.task)
+            self._reading.discard(live.task)
 
     async def _read(self, live: LiveWave) -> Mapping[str, CallError]:
         failures, group, done = dict[str, CallError](), dict[str, Reply](), 0
@@ -412,11 +411,17 @@ class Batches(Detour):
                 self._sender.retried[error.kind] += 1
 
     def _note_left(self) -> str:
-        said = [waves.still_out(self._left, is_on=self.takes_all)] if self._left else []
-        if self._given_up:
-            verb = "call was" if self._given_up == 1 else "calls were"
-            what = f"{self._given_up:,} {verb} not answered in {ROUNDS} batches"
-            said.append(f"{what}; the same command asks again")
+        said, left, lost = list[str](), sum(self._left.values()), self._given_up
+        out = f"{plural(left, 'call')} {'is' if left == 1 else 'are'}"
+        if left and self.takes_all:
+            said.append(f"{out} still with the provider; run the same command again")
+        elif left:
+            named = ", ".join([*self._left][:3])
+            way = "add --batch to wait, or give it up: qagate ledger batches --cancel ID"
+            said.append(f"{out} with the provider in a batch ({named}); {way}")
+        if lost:
+            what = f"{plural(lost, 'call')} {'was' if lost == 1 else 'were'} not answered"
+            said.append(f"{what} in {ROUNDS} batches; the same command asks again")
         self._sender.stops[BATCH] = "; ".join(said)
         return self._sender.stops[BATCH]
 

@@ -8,7 +8,7 @@ lost: nothing is created while the provider may have it already.
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
@@ -269,18 +269,6 @@ class BatchPoller:
 def _refused(kind: str, why: str) -> FatalError:
     advice = "leave --batch out to ask directly"
     return FatalError(kind, f"the provider took no batch: {why}; {advice}")
-
-
-def still_out(left: Mapping[str, int], *, is_on: bool) -> str:
-    """Return the line for calls, by batch, not waited for by a run that sends batches or not."""
-    count = sum(left.values())
-    verb, calls = ("is", "call") if count == 1 else ("are", "calls")
-    if is_on:
-        return f"{count:,} {calls} {verb} still with the provider; run the same command again"
-    return (
-        f"{count:,} {calls} {verb} with the provider in a batch ({', '.join([*left][:3])}); add "
-        "--batch to wait, or give it up: qagate ledger batches --cancel ID"
-    )
 
 
 @asynccontextmanager

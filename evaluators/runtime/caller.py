@@ -19,10 +19,6 @@ from evaluators.runtime.server import LONGEST_WAIT_S, NEVER, RATE_LIMIT
 from evaluators.text import documents_of, fresh_key, request_key
 
 T = TypeVar("T")
-Fetched = tuple[Reply, int]
-"""A reply with the number of requests sent for it."""
-
-ITEM_DEADLINE = "item_deadline"
 DEADLINE = "deadline"
 DEADLINE_GRACE_S = 1.5  # that a call in flight may go on after the run's time is used up
 PROBES = 4  # in a row by one call, before another call's turn: the call may be to blame
@@ -97,7 +93,6 @@ class _Call:
     request: Request
     item: ItemClock
     failed_at: float | None = None  # for the first time
-    tries: int = 0
     refused: int = 0  # tries for which the server was to blame
     failures: Counter[str] = field(default_factory=Counter)  # of the others, by kind
     server_is_to_blame: bool = False
@@ -158,19 +153,19 @@ class Sender:
                 return await self._try(call)
             except TransientError as error:
                 failure = error
-            call.tries += 1
             call.refused += call.server_is_to_blame
             call.failures[failure.kind] += not call.server_is_to_blame
+            tries = call.refused + call.failures.total()
             if self._settings.retry.is_last(failure, call.failures):
-                if call.tries > 1:
-                    failure.args = (f"{failure} (tried {call.tries} times)",)
+                if tries > 1:
+                    failure.args = (f"{failure} (tried {tries} times)",)
                 raise failure
             now = asyncio.get_running_loop().time()
             call.failed_at = now if call.failed_at is None else call.failed_at
             self.retried[failure.kind] += 1
             pause = 0.0
             if not call.server_is_to_blame and failure.kind != RATE_LIMIT:
-                pause = self._settings.retry.pause(call.tries, failure, self._settings.random())
+                pause = self._settings.retry.pause(tries, failure, self._settings.random())
             await asyncio.sleep(max(0.0, min(pause, item.until - now, self.end - now)))
 
     async def _try(self, call: _Call) -> Reply:
@@ -204,7 +199,7 @@ class Sender:
             what = f"the {queue.limits.item_deadline:g} s of this item are used up"
             waits = self.admission.describe(now)
             what += f" ({waits})" if waits else ""
-            raise CallError(ITEM_DEADLINE, f"{queue.spec}: {what}") from None
+            raise CallError("item_deadline", f"{queue.spec}: {what}") from None
         finally:
             self.settle(reserved, queue.spec, reply)
 
@@ -335,7 +330,7 @@ class Caller:
         self._find_detour = None if settings.replay else find_detour
         self.detour = Detour()
         self._look_at = NEVER
-        self._under_way: dict[str, asyncio.Task[Fetched]] = {}
+        self._under_way: dict[str, asyncio.Task[tuple[Reply, int]]] = {}
 
     def open(self) -> None:
         """Look for a detour before the first call."""
@@ -395,7 +390,10 @@ class Caller:
         meter.add(model, reply, sent=sent, earlier=earlier, imported=imported)
         return reply
 
-    async def _fetch(self, model: Model, request: Request, key: str, meter: Meter) -> Fetched:
+    async def _fetch(
+        self, model: Model, request: Request, key: str, meter: Meter
+    ) -> tuple[Reply, int]:
+        """Return a reply with the number of requests sent for it."""
         keeps, fresh = self._settings.transcripts, self._settings.fresh
         documents = documents_of(model, request, key, fresh) if keeps else ()
         row = partial(PaidReply, key=key, spec=model.spec, documents=documents)

@@ -37,9 +37,7 @@ class TokenLimit(TokenBucket):
     def estimate(self, request: core.Request) -> float:
         """Return how many tokens a request and its reply will probably take."""
         longest = request.parameters.get("max_tokens")
-        reply = self._reply
-        if isinstance(longest, int):
-            reply = min(reply, longest) if self._weight < 1 else longest
+        reply = min(self._reply, longest) if isinstance(longest, int) else self._reply
         return _characters(request) * self._per_character + reply
 
     def correct(self, estimate: float, request: core.Request, reply: core.Reply) -> None:
@@ -114,7 +112,6 @@ class Admission:
         self._requests = TokenBucket((rpm or UNLIMITED) / 60, BURST_S)
         self._random = random
         self._servers: dict[str, ServerState] = {}
-        self._queues: dict[str, ModelQueue] = {}
         self._turns: deque[ModelQueue] = deque()
         self._halted: StoppedError | None = None
         self._alarm: asyncio.TimerHandle | None = None
@@ -122,7 +119,7 @@ class Admission:
     @property
     def hopeless(self) -> dict[str, str]:
         """Why no call to a model will succeed, by kind, where all that ended were refused alike."""
-        found = (queue.hopeless for queue in list(self._queues.values()))
+        found = (queue.hopeless for queue in list(self._turns))
         return {error.kind: str(error) for error in found if error}
 
     @property
@@ -137,15 +134,15 @@ class Admission:
 
     def queue(self, model: core.Model) -> ModelQueue:
         """Return the queue of a model."""
-        if model.spec not in self._queues:
-            limits = model.limits
-            if limits.host not in self._servers:
-                state = limits.host, self._concurrency, self._random, limits.item_deadline
-                self._servers[limits.host] = ServerState(*state)
-            queue = ModelQueue(model.spec, limits, self._servers[limits.host])
-            self._queues[model.spec] = queue
-            self._turns.append(queue)
-        return self._queues[model.spec]
+        for queue in self._turns:
+            if queue.spec == model.spec:
+                return queue
+        limits = model.limits
+        if limits.host not in self._servers:
+            state = limits.host, self._concurrency, self._random, limits.item_deadline
+            self._servers[limits.host] = ServerState(*state)
+        self._turns.append(ModelQueue(model.spec, limits, self._servers[limits.host]))
+        return self._turns[-1]
 
     async def enter(
         self, queue: ModelQueue, size: float, until: float, *, urgent: bool, first: bool
