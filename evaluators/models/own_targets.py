@@ -281,13 +281,8 @@ class FunctionModel:
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     import asyncio  # noqa: PLC0415
 
-    asyncio.set_event_loop(loop)
-    loop.run_forever()
-    waiting = asyncio.all_tasks(loop)
-    for task in waiting:
-        task.cancel()
-    loop.run_until_complete(asyncio.gather(*waiting, return_exceptions=True))
-    loop.close()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:  # it cancels what is left
+        runner.get_loop().run_forever()
 
 
 @contextmanager
