@@ -169,8 +169,7 @@ class Engine:
 
     def halt(self) -> None:
         """Start no further call. Call it from the engine's own loop."""
-        kind = "stopped"
-        self._caller.halt(StoppedError(kind, "the run was stopped before this was asked"))
+        self._caller.halt(StoppedError("stopped", "the run was stopped before this was asked"))
 
     async def run(self, schedule: Schedule, models: Sequence[core.Model] = ()) -> None:
         """Work until the schedule hands out no more items; then close the models."""

@@ -57,7 +57,7 @@ class InMemoryOutcomes(OutcomeWriter):
         self.outcomes: dict[str, Outcome] = {}
         self._clock = clock
         self._since = clock()
-        self._ended: str | None = None
+        self.ended: str | None = None  # why nothing more will come
         self._news = threading.Condition()
 
     def post(self, outcomes: Sequence[Outcome]) -> None:
@@ -73,15 +73,15 @@ class InMemoryOutcomes(OutcomeWriter):
     def end(self, message: str) -> None:
         """Say that nothing more will come, and why."""
         with self._news:
-            self._ended = message
+            self.ended = message
             self._news.notify_all()
 
     def wait(self, key: str) -> Outcome:
         """Return an item's outcome once it came; MISSING if none will, EngineLostError if lost."""
         with self._news:
             while key not in self.outcomes:
-                if self._ended is not None:
-                    return _missing(key, self._ended)
+                if self.ended is not None:
+                    return _missing(key, self.ended)
                 if self._clock() - self._since > SILENCE_SECONDS:
                     raise EngineLostError(LOST)
                 self._news.wait(BEAT_SECONDS)

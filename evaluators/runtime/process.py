@@ -107,9 +107,11 @@ def _signals_held() -> Iterator[None]:
 class EngineProcess(EngineHandle):
     """An engine in a forked process; one without a job does ``load`` until it is given one."""
 
+    status = Status()
+    """The engine's latest status; after the end the final one."""
+
     def __init__(self, job: Job | None = None, load: Callable[[], None] = nothing) -> None:
         super().__init__(self._read, "qa-engine-reader")
-        self._status = Status()
         self._store = None if job is None else job.store
         self._connection, self._childs = multiprocessing.Pipe()
         self._process = multiprocessing.get_context("fork").Process(
@@ -124,19 +126,13 @@ class EngineProcess(EngineHandle):
             "post": self.arrivals.post,
             "status": self._note,
             "beat": lambda _: self.arrivals.beat(),
-            "end": self._end,
+            "end": self.arrivals.end,
             "ready": lambda _: self._ready.set(),
             "work": lambda said: self._note_work(*said),
         }
         self._at_work: dict[str, None] = {}
         self._was_silent = False
         self._ready = threading.Event()
-        self._has_ended = False
-
-    @property
-    def status(self) -> Status:
-        """The engine's latest status; after the end the final one."""
-        return self._status
 
     def fork(self) -> None:
         """Start the process. Raises OSError if the system has none left."""
@@ -201,7 +197,7 @@ class EngineProcess(EngineHandle):
         self.tell("stop", grace)
         self._thread.join(grace + TAIL_SECONDS)
         if self._thread.is_alive():
-            self._end("the run was stopped")
+            self.arrivals.end("the run was stopped")
             self._process.kill()
         self._thread.join()
 
@@ -211,7 +207,7 @@ class EngineProcess(EngineHandle):
                 self._connection.send(message)
 
     def _note(self, status: Status) -> None:
-        self._status = status
+        self.status = status
         self.arrivals.beat()
 
     def _note_work(self, key: str, left: float | None) -> None:
@@ -219,17 +215,13 @@ class EngineProcess(EngineHandle):
             self._at_work.pop(key, None)
         else:
             self._at_work[key] = None
-            self._status = replace(self._status, left=left)
-
-    def _end(self, why: str) -> None:
-        self._has_ended = True
-        self.arrivals.end(why)
+            self.status = replace(self.status, left=left)
 
     def _read(self) -> None:
         try:
             # The engine sends its status all the time.
             while self._connection.poll(
-                min(SILENT_SECONDS, max(1.0, self._status.left + LATE_SECONDS))
+                min(SILENT_SECONDS, max(1.0, self.status.left + LATE_SECONDS))
             ):
                 message, value = self._connection.recv()
                 self._received[message](value)
@@ -242,12 +234,12 @@ class EngineProcess(EngineHandle):
         self._ready.set()
         self._outbox.put(None)
         self._process.join()
-        if self._has_ended:
+        if self.arrivals.ended is not None:
             return
         # It was killed: no test may wait for it.
-        why = self._status.failure or self._death()
-        self._status = replace(self._status, failure=why, in_flight=0, waiting="")
-        self._end(why)
+        why = self.status.failure or self._death()
+        self.status = replace(self.status, failure=why, in_flight=0, waiting="")
+        self.arrivals.end(why)
         if self._store is not None:
             with contextlib.closing(outcomes.OutcomeStore(self._store)) as store:
                 store.end(why)
