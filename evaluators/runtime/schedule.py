@@ -15,7 +15,7 @@ class Schedule:
     Items are handed out in the order of ``keys``, up to these limits:
 
     ``window``: how far ahead of the tests that have ended. A run that ends early, as with ``-x``,
-    must not have paid for all items. The first ``untested`` items have no test and do not count.
+    must not have paid for all items. Items that have no test do not count.
     ``first``: so many until one is ``done``. That shows whether every model can be asked, the judge
     included: a wrong key must not cost more. While items are refused, single ones from all over the
     plan follow: the refusals may be due to the first items.
@@ -24,18 +24,12 @@ class Schedule:
     """
 
     def __init__(
-        self,
-        keys: Sequence[str],
-        window: int,
-        *,
-        untested: int = 0,
-        first: float = UNLIMITED,
-        lead: float = UNLIMITED,
+        self, keys: Sequence[str], window: int, *, first: float = UNLIMITED, lead: float = UNLIMITED
     ) -> None:
         self._ahead = deque(keys)
         self._wanted: deque[str] = deque()
         self._untaken = set(keys)
-        self._window, self._untested = window, untested
+        self._window, self._untested = window, 0
         self._first, self._lead = first, lead
         self._refused = self._taken = self._ended = 0
         self._closed = False

@@ -113,7 +113,6 @@ class EngineRun:
         schedule = Schedule(
             [*labelled, *keys, *sorted(spare)],
             len(keys) if ahead else window,
-            untested=len(labelled),
             first=UNLIMITED if self.options.batch else FIRST_ITEMS,
             lead=0,
         )

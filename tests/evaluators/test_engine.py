@@ -223,7 +223,8 @@ def test_news_after_the_loop_has_ended_are_harmless() -> None:
 
 def test_items_of_no_test_are_never_ahead() -> None:
     """What is judged beside the tests leaves the window to items whose tests will come."""
-    schedule = Schedule(["x", "y", "z", "a", "b"], 1, untested=3)
+    schedule = Schedule([*"xyzab"], 1)
+    schedule.select([*"xyzab"], 3)
     assert take(schedule, 4) == ["x", "y", "z", "a"]
     schedule.ended()
     assert take(schedule, 2) == ["b", None]
