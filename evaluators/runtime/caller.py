@@ -329,19 +329,18 @@ class Caller:
         self._settings = settings
         self._find_detour = None if settings.replay else find_detour
         self.detour = Detour()
-        self._look_at = NEVER
+        self._look_at = -NEVER  # again for a detour
         self._under_way: dict[str, asyncio.Task[tuple[Reply, int]]] = {}
 
     def open(self) -> None:
         """Look for a detour before the first call."""
-        if self._find_detour is not None and self._look_at == NEVER:
-            self._look_at = now = asyncio.get_running_loop().time()
+        if self._find_detour is not None:
             with suppress(LedgerError):  # the first call looks again, and reports it
-                self._take(self._find_detour(self), now)
+                self._take(self._find_detour(self))
 
-    def _take(self, detour: Detour | None, now: float) -> None:
+    def _take(self, detour: Detour | None) -> None:
         self.detour = detour or self.detour
-        self._look_at = now + LOOK_SECONDS if detour is None else NEVER
+        self._look_at = NEVER if detour else asyncio.get_running_loop().time() + LOOK_SECONDS
 
     def halt(self, error: StoppedError) -> None:
         """Start no further call; calls in flight go on."""
@@ -401,7 +400,7 @@ class Caller:
             now = asyncio.get_running_loop().time()
             if self._find_detour is not None and now >= self._look_at:
                 self._look_at = now + LOOK_SECONDS  # another run may have begun one
-                self._take(await asyncio.to_thread(self._find_detour, self), now)
+                self._take(await asyncio.to_thread(self._find_detour, self))
             found = await self.detour.reply(model, request, row, urgent=bool(meter.models))
             if found is not None:
                 return found, 1

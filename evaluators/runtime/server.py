@@ -42,8 +42,7 @@ START_SHARE = 0.25
 RATE_LIMIT = "rate_limit"
 OVERLOADED = "overloaded"
 UNREACHABLE = "unreachable"
-OUTAGES = frozenset({OVERLOADED, UNREACHABLE, "server", "connection"})
-"""Kinds that mean an outage when all calls end with them."""
+OUTAGES = frozenset({OVERLOADED, UNREACHABLE, "server", "connection"})  # if all calls end so
 WITHOUT_REPLY = frozenset({"timeout", "connection"})
 FAILURE_WORDS: Mapping[str, str] = {
     OVERLOADED: "overloaded",
