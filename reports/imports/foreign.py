@@ -390,8 +390,8 @@ class ImportedRun:
             if short := self.short(name):
                 said = f"{plural(short, 'sample')} that the tool planned have no result"
                 notes.append(f"{name}: {said}")
-        more: Any = {"provenance": source, "run": {}, "notes": tuple(notes)}
-        return Facts(model=model, judge=judge, session=SessionFacts(), **more)
+        session = SessionFacts(notes=tuple(notes))
+        return Facts(model=model, judge=judge, session=session, provenance=source, run={})
 
 
 def _labelled(path: Path, records: Sequence[Record]) -> Iterator[Record]:
