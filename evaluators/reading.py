@@ -393,10 +393,7 @@ def load_settings(path: Path, *, may_be_empty: bool = False) -> Settings:
 def load_entries(
     path: Path, what: str, known: Sequence[str], required: Collection[str]
 ) -> list[Settings]:
-    """Return the mappings in a YAML list of ``what``, none if the file is empty.
-
-    Raises UsageError if it holds anything else, an unknown key, or lacks a required one.
-    """
+    """Return the mappings in a YAML list, none if the file is empty. Raises UsageError."""
     document, found = load_yaml(path) or Seq(1), []
     if not isinstance(document, Seq):
         raise problem(path, 1, f"a YAML list of {what} is needed: each begins with '- '")

@@ -222,10 +222,7 @@ class ProbeStep(BuildStep):
 
 
 def assigned(items: Items, values: Values) -> list[DraftItem]:
-    """Return the items with those who are to see them: a drawn share, and contested ones.
-
-    ``values`` are the settings of the step. Raises UsageError if these reviewers cannot do it.
-    """
+    """Return the items with those who are to see a drawn share, and contested ones."""
     duties: dict[str, tuple[str, ...]] = {}
     if share := values["share"]:
         reviewers, overlap, seed = (values[one] for one in ("reviewers", "overlap", "seed"))

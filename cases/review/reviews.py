@@ -17,7 +17,7 @@ from cases.labels import grade_or_rating
 from cases.review.sheet import RATE, Sheet, name_fault, write_sheet
 from cases.tables import read_csv
 from evaluators.core import NO, UNANSWERED, YES, UsageError
-from evaluators.judges.ensemble import FILE, Adjudication, Adjudications
+from evaluators.judges.ensemble import Adjudication, Adjudications
 from evaluators.output import unguarded, write_texts
 from evaluators.reading import load_entries, parse_json, problem, read_text
 from evaluators.statistics.agreement import Agreement, agreement_of
@@ -353,12 +353,11 @@ def save_adjudications(adjudications: Adjudications, path: Path) -> None:
     write_texts([(path, text)])
 
 
-def load_folders(folders: Iterable[Path]) -> dict[str, Adjudication]:
-    """Return the verdicts of these folders. Raises UsageError if two contradict each other."""
+def load_people(paths: Iterable[Path]) -> dict[str, Adjudication]:
+    """Return the verdicts of several files. Raises UsageError if two contradict each other."""
     found: dict[str, Adjudication] = {}
-    for path in (folder / FILE for folder in folders):
-        if path.is_file():
-            found, refused = merged(found, load_adjudications(path).values())
-            if refused:
-                raise UsageError(f"{path}: {refused[0]}")
+    for path in paths:
+        found, refused = merged(found, load_adjudications(path).values())
+        if refused:
+            raise UsageError(f"{path}: {refused[0]}")
     return found

@@ -217,9 +217,7 @@ def _verdicts_by_people(options: RunOptions, plan: Plan) -> "tuple[Adjudications
     from reports.compare.audit import load_plan  # noqa: PLC0415
 
     planned = {key: one for file in files for key, one in load_plan(file).items()}
-    if options.adjudications:
-        return reviews.load_adjudications(options.adjudications), planned
-    return reviews.load_folders(file.parent for file in files), planned
+    return reviews.load_people(files), planned
 
 
 def _earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | None]":

@@ -20,7 +20,7 @@ from cases.review.reviews import (
     Review,
     agreement,
     load_adjudications,
-    load_folders,
+    load_people,
     merged,
     save_adjudications,
     settle,
@@ -499,10 +499,9 @@ def test_adjudications_that_contradict(tmp_path: Path) -> None:
     assert refused == (
         "d-bg-q1: C says INCORRECT, but Ана decided CORRECT; take that entry out to decide anew",
     )
-    folders = [tmp_path / name for name in "abc"]
-    save_adjudications({KEY: decided()}, folders[0] / "adjudications.yaml")
-    save_adjudications({KEY: decided()}, folders[1] / "adjudications.yaml")
-    assert load_folders(folders) == {KEY: decided()}
-    save_adjudications({KEY: decided("NO")}, folders[2] / "adjudications.yaml")
+    files = [tmp_path / name / "adjudications.yaml" for name in "abc"]
+    for file, label in zip(files, ("CORRECT", "CORRECT", "NO"), strict=True):
+        save_adjudications({KEY: decided(label)}, file)
+    assert load_people(files[:2]) == {KEY: decided()}
     with pytest.raises(UsageError, match=r"c/adjudications\.yaml: d-bg-q1: Ана says NO, but"):
-        load_folders(folders)
+        load_people(files)
