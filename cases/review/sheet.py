@@ -51,11 +51,6 @@ class Question:
     text: str = ""
     """What is asked by the criterion, with the words for the ends of its scale."""
 
-    @property
-    def values(self) -> tuple[str, ...]:
-        """The answers that may be given."""
-        return tuple(self.keys)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SheetItem:
@@ -96,13 +91,13 @@ class Sheet:
     def digest(self) -> str:
         """Identify this sheet by a hash of its items, to 16 digits."""
         asked = [(item.edit, *pair) for item in self.items for pair in item.asked]
-        rows = [[id_, edit, *([q.text, *q.values] if q.text else [])] for edit, id_, q in asked]
+        rows = [[id_, edit, *([q.text, *q.keys] if q.text else [])] for edit, id_, q in asked]
         return digest(rows)[:16]
 
     @property
     def allowed(self) -> Mapping[str, tuple[str, ...]]:
         """The answers that each question may be given, by its id."""
-        return {id_: one.values for item in self.items for id_, one in item.asked}
+        return {id_: tuple(one.keys) for item in self.items for id_, one in item.asked}
 
 
 def verdict_question(kind: str) -> Question:
@@ -285,16 +280,15 @@ def csv_twin(sheet: Sheet) -> str:
     rows = [[*header, *edits, "choices", *asked, "edited", "comment", "reviewer"]]
     for item in sheet.items:
         own = texts_in(item.language)
-        rules = "\n".join(
-            f"{one.name} ({one.values[0]} to {one.values[-1]}): {one.text}"
-            if one.name
-            else own["rules"][one.kind]
-            for one in item.questions
-        )
+        rules = []
+        for one in item.questions:
+            low, *_, high = one.keys
+            by_criterion = f"{one.name} ({low} to {high}): {one.text}"
+            rules.append(by_criterion if one.name else own["rules"][one.kind])
         row = [item.id, item.language, *(item.fields.get(title, "") for title in titles)]
         why = "; ".join(own["reasons"].get(reason, reason) for reason in item.reasons)
-        row += [why, rules, *([item.edit or ""] if edits else [])]
-        verdicts = (" | ".join(one.values) for one in item.questions if not one.name)
+        row += [why, "\n".join(rules), *([item.edit or ""] if edits else [])]
+        verdicts = (" | ".join(one.keys) for one in item.questions if not one.name)
         rows.append([*row, next(verdicts, ""), *[""] * (len(asked) + 2), sheet.reviewer])
     return spreadsheet_text(rows)
 

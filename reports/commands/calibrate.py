@@ -16,7 +16,7 @@ from cases.tables import read_table
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
 from evaluators.judges.factory import DEFAULT_RUBRIC, rubric_for
-from evaluators.output import say
+from evaluators.output import say, write_texts
 from evaluators.rubric import Style
 from evaluators.statistics.metrics import floor_ends
 from evaluators.text import hint
@@ -56,9 +56,8 @@ def main(argv: Sequence[str]) -> int:
     name = re.sub(r"\W", "_", path.name.partition(".")[0], flags=re.ASCII)
     folder = (FOLDER / (name if name[:1].isalpha() else f"labelled_{name}")).resolve()
     settings = json.dumps(_settings(options, path), ensure_ascii=False)
-    folder.mkdir(parents=True, exist_ok=True)
-    for file, text in ((FILE, settings), ("test_label.py", TEST), ("pytest.ini", "[pytest]\n")):
-        (folder / file).write_text(text, encoding="utf-8")
+    texts = {FILE: settings, "test_label.py": TEST, "pytest.ini": "[pytest]\n"}
+    write_texts((folder / file, text) for file, text in texts.items())
     if options.limit:
         words = [f"--limit={options.limit}", "--seed=0", *words]
     code = run([*QUIET, f"--rootdir={folder}", f"--report-dir={options.report_dir}",

@@ -87,7 +87,9 @@ def _ask(options: argparse.Namespace) -> int:
     paths = human.issue_picks(options.to or runs.home(run), picks, sources, criteria, name)
     count = plural(len(picks), "answer")
     lines = [f"{count} drawn at random, to be rated by {len(criteria)} criteria:"]
-    lines += (f"  {one.values[0]}-{one.values[-1]}  {one.name}" for one in criteria)
+    for one in criteria:
+        low, *_, high = one.keys
+        lines.append(f"  {low}-{high}  {one.name}")
     if not criteria:
         words, why_each = texts_in(FALLBACK)["reasons"], [w for one in picks for w in one.reasons]
         counts = {one: why_each.count(one) for one in human.REASONS if one in why_each}

@@ -62,7 +62,7 @@ class Pick:
     @property
     def upgrades(self) -> tuple[str, ...]:
         """The verdicts that would make it pass; none unless the judge failed it."""
-        part, choices = self.part, verdict_question(self.part.kind.choices).values
+        part, choices = self.part, verdict_question(self.part.kind.choices).keys
         verdicts = map(verdict_of, choices if self.record.outcome == "failed" else ())
         return tuple(
             verdict.label
@@ -153,7 +153,7 @@ def issue_picks(
         for id_, asks in item.asked:
             by = {"criterion": asks.name, "question": asks.text, "part": one.part.name, "run": run}
             facts: Any = by if criteria else judged
-            asked[id_] = IssuedItem(choices=asks.values, **facts)
+            asked[id_] = IssuedItem(choices=tuple(asks.keys), **facts)
     name = "criteria" if criteria else "audit" if any(one.pair for one in picks) else "review"
     return issue(Sheet(name=name, items=tuple(items)), asked, folder)
 

@@ -89,7 +89,7 @@ def test_the_rules_name_verdicts_as_the_form_does(language: str) -> None:
     for name in SETS:
         quoted = re.findall('[„«"]([^“”»"„«]+)[“”»"]', texts["rules"][name])
         assert set(quoted) <= set(texts["verdicts"].values())
-        values = {value for value in sheets.verdict_question(name).values if not value.isdigit()}
+        values = {value for value in sheets.verdict_question(name).keys if not value.isdigit()}
         wanted = values if name == "question" else values - {sheets.UNCLEAR}
         assert {texts["verdicts"][value] for value in wanted} == set(quoted)
 
