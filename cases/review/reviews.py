@@ -23,7 +23,6 @@ from evaluators.reading import load_entries, parse_json, problem, read_text
 from evaluators.statistics.agreement import Agreement, agreement_of
 from evaluators.text import encodable, listed, shown
 
-Allowed = Mapping[str, Sequence[str]]
 ISSUED = "sheet.json"
 """The file of what was asked; it stays with whoever gives the sheets out."""
 LONGEST_NAME = 100
@@ -186,7 +185,7 @@ def _from_json(path: Path) -> Iterator[Review]:
         yield replace(row, source=f"{path}: row {number}", **same)
 
 
-def check_rows(rows: Iterable[Review], allowed: Allowed) -> tuple[Review, ...]:
+def check_rows(rows: Iterable[Review], allowed: Mapping[str, Sequence[str]]) -> tuple[Review, ...]:
     """Return rows as reviews, each once, with the answers in ``allowed`` (``Sheet.allowed``).
 
     Raises UsageError naming file, row and column, also for a reviewer who contradicts himself.

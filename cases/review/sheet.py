@@ -29,8 +29,6 @@ FOLDER = Path(__file__).parent
 FALLBACK = "en"
 CELL = 32_000
 """Characters; a spreadsheet's cell holds 32,767."""
-Texts = Mapping[str, Mapping[str, str]]
-"""The form's words in one language: form, titles of fields, verdicts, reasons, rules by set."""
 RATE = "rate: "
 """What the column of a criterion begins with, before its name."""
 _HIDDEN = re.compile(
@@ -197,8 +195,8 @@ def write_sheet(sheet: Sheet, folder: Path) -> tuple[Path, Path]:
 
 
 @cache
-def texts_in(language: str) -> Texts:
-    """Return the texts of a language, or of English if it has no file."""
+def texts_in(language: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the form's words by part, in a language, or in English if it has no file."""
     known = {path.stem for path in (FOLDER / "texts").glob("*.yaml")}
     language = language if language in known else FALLBACK
     settings = load_settings(FOLDER / "texts" / f"{language}.yaml")
