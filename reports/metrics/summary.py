@@ -92,23 +92,24 @@ def _measures(
     sample: metrics.Sample, records: Sequence[Record], slice_: Slice, *, brief: bool
 ) -> dict[str, Estimate]:
     """Return every metric of a slice, or if ``brief`` those that its own gates name."""
-    gates, repeats, most = {one.measure for one in slice_.thresholds if not one.of_usage}, {}, 1
-    gated = {one.measure for one in slice_.thresholds} if brief else metrics.USAGE
+    gated = {one.measure for one in slice_.thresholds}
+    wanted, most = gated - metrics.USAGE.keys(), 1
+    found = sample.estimates(wanted if brief else ()) if wanted or not brief else {}
     if slice_.kind.answered:
         most = max((record.repeat for record in records), default=1)
     else:  # of repeated judgements also how often two agree
         by_item = tabulate(records, slice_, cluster_of=lambda record: (record.id,))
-        repeats = {metrics.SELF_AGREEMENT: by_item.self_agreement()} if by_item.clustered else {}
+        found |= {metrics.SELF_AGREEMENT: by_item.self_agreement()} if by_item.clustered else {}
     named = () if brief or most == 1 else (f"{metrics.ANY}{most}", f"{metrics.ALL}{most}")
-    return {
-        **(sample.estimates(gates if brief else ()) if gates or not brief else {}),
-        **repeats,
-        **{name: repeat_estimate(records, slice_, name)
-           for name in (*named, *gated_repeats(slice_)) if metrics.tries_of(name) <= most},
-        **extra_estimates(records, slice_, gates if brief else None),
-        **{name: one for name, row in metrics.USAGE.items() if slice_.kind.answered
-           and name in gated and (one := usage_estimate(records, slice_, row)).n},
-    }  # fmt: skip
+    for name in (*named, *gated_repeats(slice_)):
+        if metrics.tries_of(name) <= most:
+            found[name] = repeat_estimate(records, slice_, name)
+    found |= extra_estimates(records, slice_, wanted if brief else None)
+    for name, row in metrics.USAGE.items() if slice_.kind.answered else ():
+        if name in gated or not brief:
+            used = usage_estimate(records, slice_, row)
+            found |= {name: used} if used.n else {}
+    return found
 
 
 def _breakdowns(
