@@ -134,7 +134,7 @@ class Controller:
         self._results.planned = keys = self._results.known(nodeids)
         check_collected(self._config, self._plan, keys)
         if keys:
-            started, priced = time.monotonic(), not self._run.unpriced
+            started, priced = time.monotonic(), None not in self._run.pricing.values()
             self._progress = Progress(planned=len(keys), started=started, priced=priced)
             self._run.start(keys)
 

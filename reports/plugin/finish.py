@@ -118,8 +118,9 @@ def _notes(run: EngineRun, found: OutcomeFacts) -> Iterator[str]:
             more = f"if it depends on more, name {spec.text}@VERSION"
             yield f"{spec.text}: {what}, tells the ledger when it changes; {more}"
     if found.unpriced:
-        others = [name for name in run.unpriced if name != options.model]
-        names = others if others and found.answering is not None else run.unpriced
+        every = [text for text, price in run.pricing.items() if price is None]
+        others = [name for name in every if name != options.model]
+        names = others if others and found.answering is not None else every
         yield f"cost {part_of_cost(found.known)}: no price for {', '.join(names)}"
     yield from run.host.status.notes
     if run.host.status.failure:

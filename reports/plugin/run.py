@@ -77,6 +77,7 @@ class EngineRun:
         settings = _call_settings(options)
         self._session = CallSession(models, self.connected.specs, settings, find_detour=find)
         self.pricing = self._session.pricing
+        """What each model's tokens cost, by SPEC; None where that is not known."""
         self._has_workers = self._has_tests = False
 
     @property
@@ -94,11 +95,6 @@ class EngineRun:
             **{text: dict(model.identity) for text, model in self.connected.models.items()},
             **{f"{LEXICAL}:{name}": {"words": file_hash(own[name])[:12]} for name in own},
         }
-
-    @property
-    def unpriced(self) -> tuple[str, ...]:
-        """The SPECs of the models whose price is not known."""
-        return tuple(text for text, price in self.pricing.items() if price is None)
 
     def open(
         self, store: Path | None, early: EngineProcess | None, *, ahead: bool

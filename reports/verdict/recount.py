@@ -11,7 +11,7 @@ from reports.gates.decide import FAILED, INTERRUPTED, OK, SessionFacts
 from reports.gates.sequential import AuditedGate, audited_gates
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration
-from reports.run.record import Record, in_order
+from reports.run.record import COLUMNS, Record, in_order
 from reports.run.report import Report, SliceSummary, safe_report
 from reports.verdict.assemble import Facts, ReportInputs, account, count_run, paired_slices
 
@@ -114,8 +114,7 @@ def _records(reports: Iterable[Report]) -> tuple[Record, ...]:
     for record in (record for report in reports for record in report.records):
         first = found.setdefault(record.key, record)
         if first != record:
-            names = (field.name for field in fields(Record))
-            odd = next(name for name in names if getattr(first, name) != getattr(record, name))
+            odd = next(name for name in COLUMNS if getattr(first, name) != getattr(record, name))
             raise UsageError(
                 f"item {record.key} is in two of the runs with another {odd!r}; give each item to "
                 "one run, or let the runs share a ledger"
