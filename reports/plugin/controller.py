@@ -107,7 +107,7 @@ class Controller:
             for line in self._run.calibrator.distrusted():
                 reporter.write_line(line, yellow=True)
         if takes_everything(self._config, self._files):
-            self._run.lead()
+            self._run.lead(with_workers=self._distributed)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:

@@ -78,7 +78,7 @@ class EngineRun:
         self._session = CallSession(models, self.connected.specs, settings, find_detour=find)
         self.pricing = self._session.pricing
         """What each model's tokens cost, by SPEC; None where that is not known."""
-        self._has_workers = self._has_tests = False
+        self._has_tests = False
 
     @property
     def spent(self) -> float:
@@ -123,14 +123,13 @@ class EngineRun:
         )
         self.host = begin(job, early)
         self.tasks = {}  # the engine has them; this side needs the memory
-        self._has_workers = store is not None
         return self.host.arrivals
 
-    def lead(self) -> None:
+    def lead(self, *, with_workers: bool) -> None:
         """Begin before the tests are collected; return when the first call goes out."""
         if not self.options.batch:
             self.host.lead(LEAD_PER_CALL * self.options.concurrency)
-            if self._has_workers:
+            if with_workers:
                 self.host.wait_until_ready()
 
     def start(self, keys: Sequence[str]) -> None:
