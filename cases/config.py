@@ -183,8 +183,7 @@ class _File:
 def _floor(holder: Settings, key: str) -> dict[str, float]:
     floor, known = holder.part(key), metric_rules.floor_ranges()
     floor.check_keys(known)
-    bars = {name: floor.number(name, *known[name]) for name in floor.values}
-    return {name: bar for name, bar in bars.items() if bar is not None}
+    return {name: floor.number(name, *known[name]) or 0.0 for name in floor.values}
 
 
 def _label_reading(part: Settings) -> LabelReading:

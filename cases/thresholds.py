@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from cases.dataset import AUDIT_SHARE, Dataset, Evidence, Fail, Sampling, Slice, Threshold
 from evaluators import answer_checks
@@ -14,6 +15,7 @@ from evaluators.statistics import metrics as metric_rules
 from evaluators.statistics.metrics import DROP, RATE, RISE, USAGE, Range, better_end
 from evaluators.text import hint, shown
 
+Ranges = Mapping[str, Range]
 BAR_KEYS = ("min", "max", "evidence")
 CHANGE_KEYS = ("max", "evidence", "fail", "share")
 FAILS: tuple[Fail, ...] = ("margin", "zero")
@@ -27,7 +29,7 @@ FIELDS_KEY = "evaluation_params"
 GEVAL_KEYS = ("criteria", "steps", FIELDS_KEY, *BAR_KEYS)
 
 
-def read_gates(gates: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold, ...]:
+def read_gates(gates: Settings, metrics: Ranges) -> tuple[Threshold, ...]:
     """Return a slice's ``gates``, which may name ``metrics``. Raises UsageError."""
     tries = {name: RATE for name in gates.values if metric_rules.is_repeated(name)}
     gates.check_keys({**metrics, **tries})
@@ -45,7 +47,7 @@ def read_gates(gates: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold
     return tuple(found)
 
 
-def read_pooled(settings: Settings, metrics: Mapping[str, Range]) -> tuple[Threshold, ...]:
+def read_pooled(settings: Settings, metrics: Ranges) -> tuple[Threshold, ...]:
     """Return a data set's ``drop`` and ``rise``, which may name what all its languages have."""
     found: list[Threshold] = []
     for change in (one for one in (DROP, RISE) if one in settings.values):
@@ -53,35 +55,31 @@ def read_pooled(settings: Settings, metrics: Mapping[str, Range]) -> tuple[Thres
             raise settings.problem(change, "not for kind judged, where the judge is what is tested")
         if settings.part(change).text("pool") != "languages":
             raise settings.problem(change, "say 'pool: languages', or put it under gates")
-        found += _changes(settings, change, metrics, pool=True)
+        found += (replace(one, pool=True) for one in _changes(settings, change, metrics, "pool"))
     return tuple(found)
 
 
-def _changes(
-    holder: Settings, change: str, metrics: Mapping[str, Range], *, pool: bool = False
-) -> list[Threshold]:
+def _changes(holder: Settings, change: str, metrics: Ranges, *more: str) -> list[Threshold]:
     part = holder.part(change)
     named = [name for name in metrics if name not in (DROP, RISE)]
-    part.check_keys((*CHANGE_KEYS, *(("pool",) if pool else ()), *named))
+    part.check_keys((*CHANGE_KEYS, *more, *named))
     of_metrics = [name for name in part.values if name in named]
     found = []
     if not of_metrics or any(key in part.values for key in CHANGE_KEYS):
         if change == RISE:
             raise holder.problem(RISE, "name what must not rise, as in {incorrect: {max: 0.05}}")
-        found.append(_margin(part, change, RATE, pool=pool))
+        found.append(_margin(part, change, RATE))
     for name in of_metrics:
         own = part.part(name)
         own.check_keys(CHANGE_KEYS)
         low, high = metrics[name]
-        found.append(_margin(own, change, (0.0, high - low), of=name, pool=pool))
+        found.append(_margin(own, change, (0.0, high - low), name))
     return found
 
 
-def _margin(
-    part: Settings, change: str, limits: Range, *, of: str = "", pool: bool = False
-) -> Threshold:
-    if better_end(of) == (harmless := "less" if change == DROP else "more"):
-        other = RISE if change == DROP else DROP
+def _margin(part: Settings, change: str, limits: Range, of: str = "") -> Threshold:
+    harmless, other = ("less", RISE) if change == DROP else ("more", DROP)
+    if better_end(of) == harmless:
         raise part.problem("max", f"{harmless} {of} is better; a {other} of it is what harms")
     part_of_old = part.share_of("max") if of in USAGE else None
     margin = part.number("max", *limits) if part_of_old is None else part_of_old
@@ -102,7 +100,6 @@ def _margin(
         max=margin,
         share=AUDIT_SHARE if share is None else share,
         evidence=evidence,
-        pool=pool,
         of=of,
         relative=part_of_old is not None,
         fail=_word(part, "fail", FAILS, "margin"),
