@@ -104,14 +104,12 @@ def test_a_sheet_is_known_by_its_items() -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_text_leaves_its_place_in_the_page(text: str) -> None:
     """Script, markup and template signs reach the reader as text, hidden characters written out."""
-    fields = {text: text}
-    page = sheets.form_page(sheet(sheet_item("a", fields=fields, reasons=(text,), edit=text)))
+    made = sheet(sheet_item("a", fields={text: text}, reasons=(text,), edit=text))
+    page = sheets.form_page(made)
     (item,) = data_of(page)["items"]
     assert item["fields"] == [{"title": sheets.visible(text), "text": sheets.visible(text)}]
     assert (item["note"], item["edit"]) == (sheets.visible(text), sheets.visible(text))
-    assert page == sheets.form_page(
-        sheet(sheet_item("a", fields=fields, reasons=(text,), edit=text))
-    )
+    assert page == sheets.form_page(made)
     assert page.count("<script") == 2
     assert "\u202e" not in page
     assert page.encode()
@@ -209,7 +207,7 @@ def test_the_twin_comes_back_as_it_was_filled_in(tmp_path: Path) -> None:
 def test_form_and_twin_of_one_person_count_once(tmp_path: Path) -> None:
     """Sent twice is said once; the comment alone is kept as well."""
     twin = filled(tmp_path / "a.csv", {"a": {"verdict": "NO", "reviewer": "ана"}})
-    form = saved(tmp_path / "a.json", "Ана", {"a": "NO", "b": "YES"})
+    form = saved(tmp_path / "a.json", "Ана", {"a": "no", "b": "YES"})
     expected = [("a", "Ана", "NO", "", ""), ("b", "Ана", "YES", "", "")]
     assert rows_of(read_sheets([form, twin], SHEET)) == expected
     other = saved(tmp_path / "b.json", "Ана", {"a": "YES"})

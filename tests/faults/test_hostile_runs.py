@@ -205,7 +205,6 @@ def every_case(path: Path) -> object:
 
 
 OWN = Path(__file__).with_name("files")
-ASKED = {"a": ("YES", "NO")}
 FILES: Mapping[str, tuple[Path, Load]] = {
     "gates.yaml": (OWN, load_gates),
     "criteria.yaml": (OWN, load_criteria),
@@ -213,8 +212,8 @@ FILES: Mapping[str, tuple[Path, Load]] = {
     "ratings.jsonl": (OWN, load_ratings),
     "adjudications.yaml": (OWN, load_adjudications),
     "sheet.json": (OWN, load_issued),
-    "review.csv": (OWN, lambda path: check_rows(read_rows([path]), ASKED)),
-    "review.json": (OWN, lambda path: check_rows(read_rows([path]), ASKED)),
+    "review.csv": (OWN, lambda path: check_rows(read_rows([path]), {"a": ("YES",)})),
+    "review.json": (OWN, lambda path: check_rows(read_rows([path]), {"a": ("YES",)})),
     "answer.en.yaml": (HERE / "smoke", load_prompt),
     "simpleqa.en.yaml": (HERE.parent / "evaluators" / "rubrics", load_rubric),
     "dataset.yaml": (HERE / "smoke", load_dataset),

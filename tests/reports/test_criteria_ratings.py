@@ -247,6 +247,9 @@ def test_a_filled_in_csv_is_taken_and_no_comment_is_lost(tmp_path: Path, capsys:
     found = [(one.criterion, one.rating, one.comment) for one in load_ratings(rated.ratings)]
     assert found[0] == ("plain style", 4, "no idea / nice")
     assert found[1:] == [("accuracy", 7, ""), ("plain style", 0, "")]
+    filled_in(twin, lambda *_: {"rate: accuracy": "9", **jan}, back)
+    assert rated.accept(back) == 4
+    assert "row 1, column 'rate: accuracy': '9' is no choice; there" in capsys.readouterr().err
     header = "item,choices,verdict,edited,comment,reviewer\n"
     back.write_text(f"{header}{rated.answers[0]}#accuracy,1 | 2 | 7,7,,good,Ann\n", "utf-8")
     assert rated.accept(back) == 0
