@@ -20,7 +20,7 @@ from evaluators.core import NO, UNANSWERED, YES, UsageError
 from evaluators.judges.ensemble import Adjudication, Adjudications
 from evaluators.output import unguarded, write_texts
 from evaluators.reading import load_entries, parse_json, problem, read_text
-from evaluators.statistics.agreement import Agreement, agreement_of
+from evaluators.statistics.agreement import Agreement, agreement_among
 from evaluators.text import encodable, listed, shown
 
 ISSUED = "sheet.json"
@@ -278,7 +278,7 @@ def agreement(
     found = []
     for group in sorted({"", *group_of.values()}):
         units = [one for item, one in given.items() if group in ("", group_of[item])]
-        found.append(agreement_of(units, group=group))
+        found.append(agreement_among(units, group=group))
     return tuple(found)
 
 

@@ -256,7 +256,7 @@ class Agreement:
     """Cohen's kappa of raters who labelled units in common."""
 
 
-def agreement_of(
+def agreement_among(
     units: Sequence[Mapping[str, str]], clusters: Sequence[Hashable] = (), group: str = ""
 ) -> Agreement:
     """Return how far raters agree; a unit has the label that each of its raters gave, by name."""

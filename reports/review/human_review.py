@@ -17,7 +17,7 @@ from evaluators.judges.factory import RUBRICS
 from evaluators.output import markdown_table, plural, write_texts
 from evaluators.reading import parse_json, problem, read_text
 from evaluators.rubric import load_rubric
-from evaluators.statistics.agreement import agreement_of
+from evaluators.statistics.agreement import agreement_among
 from evaluators.statistics.count_table import CountTable, count_patterns, mean_interval, mean_rating
 from evaluators.statistics.intervals import Estimate
 from reports.run import clean
@@ -383,7 +383,7 @@ def _figures(ratings: Sequence[Rating]) -> tuple[str, ...]:
         given[one.item, one.digest][one.rater.casefold()] = str(one.rating)
         cells[one.item].append((0, one.rating - lowest))
     raters = {name for said in given.values() for name in said}
-    agreement = agreement_of([*given.values()], [item for item, _ in given])
+    agreement = agreement_among([*given.values()], [item for item, _ in given])
     points = range(lowest, ratings[0].highest + 1)
     patterns, items = count_patterns(cells.values(), (1, len(points)))
     table = CountTable(counts=patterns, golds=("",), outcomes=tuple(map(str, points)))
