@@ -10,7 +10,7 @@ from cases import thresholds
 from cases.dataset import Dataset, Sampling, Slice, Threshold
 from cases.labels import LabelReading, Scale
 from cases.tables import normal
-from cases.thresholds import METRICS_KEY, ranges_of
+from cases.thresholds import METRICS_KEY, ranges_of, read_gates
 from evaluators import rubric as rubric_files
 from evaluators.answer_checks import CHECK, GEVAL, METRICS
 from evaluators.core import UsageError
@@ -127,7 +127,7 @@ class _File:
         shared, gates = (one.part("gates") for one in (self.top, own))
         holder = own if METRICS_KEY in own.values else self.top
         bars = thresholds.read_metric_bars(holder, shared, gates)
-        read = partial(thresholds.read_gates, metrics=ranges_of(bare))
+        read = partial(read_gates, metrics=ranges_of(bare))
         mine = read(gates)  # a metric's own gates replace those for every language
         others = [one for one in read(shared) if one.name not in {own.name for own in mine}]
         return replace(bare, thresholds=(*others, *mine, *bars))
@@ -316,23 +316,20 @@ def load_gates(path: Path, own: Sequence[str] = ()) -> GatesFile:
             raise part.problem(odd, f"not for a gates file; it belongs in the {FILE} of {name}")
         parts = {language: part.part(language) for language in languages}
         found[name] = DatasetGates(
-            languages={
-                one: thresholds.read_gates(at, every | _own_metrics(at))
-                for one, at in parts.items()
-            },
-            pooled=thresholds.read_pooled(part, every | _own_metrics(part)),
+            languages={one: read_gates(at, _known(at, every)) for one, at in parts.items()},
+            pooled=thresholds.read_pooled(part, _known(part, every)),
             sampling=thresholds.read_sampling(part),
             settings=part,
         )
     return GatesFile(datasets=found, replaces_all=REPLACE in top.values)
 
 
-def _own_metrics(part: Settings) -> dict[str, Range]:
-    """Return the metrics named here that only a user's own data set can have."""
+def _known(part: Settings, every: Mapping[str, Range]) -> dict[str, Range]:
+    """Return every metric, and those named here that only a user's own data set can have."""
     changes = [part.part(change) for change in (DROP, RISE) if change in part.values]
     names = (name for one in (part, *changes) for name in one.values)
     own = (one for one in names if one.startswith((GEVAL, metric_rules.LABEL_SHARE, CHECK)))
-    return dict.fromkeys(own, RATE)
+    return {**every, **dict.fromkeys(own, RATE)}
 
 
 def with_gates(dataset: Dataset, gates: GatesFile) -> Dataset:

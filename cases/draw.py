@@ -82,7 +82,7 @@ class DrawRecipe:
             condition = where.part(column)
             condition.check_keys(("min", "max", "any", "none", "matches"))
             text = self._cell(row, column, where, column)
-            pattern = _pattern(condition, "matches", condition.text("matches", ".*"))
+            pattern = condition.pattern("matches", condition.text("matches", ".*"))
             listed = "any" not in condition.values or text in condition.words("any")
             if not listed or text in condition.words("none") or not pattern.fullmatch(text):
                 return False
@@ -209,7 +209,7 @@ class DrawRecipe:
         keys = list(spell.values)
         if not keys or NUMBER.fullmatch(text):
             return text
-        letters = _pattern(spell, keys[0], "|".join(f"({one})" for one in keys))
+        letters = spell.pattern(keys[0], "|".join(f"({one})" for one in keys))
         if letters.groups != len(keys):
             raise spell.problem(keys[0], "no pattern may hold a group; write (?:…) instead")
 
@@ -218,13 +218,6 @@ class DrawRecipe:
             return new[:1].upper() + new[1:] if found[0][:1].isupper() else new
 
         return letters.sub(written, text)
-
-
-def _pattern(settings: Settings, key: str, text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text, re.IGNORECASE)
-    except re.error as error:
-        raise settings.problem(key, f"not a regular expression: {error}") from None
 
 
 def file_text(drawn: Sequence[Drawn], *, blind: bool) -> str:

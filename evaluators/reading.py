@@ -361,6 +361,13 @@ class Settings:
                 raise self.problem(key, f"a list of names is needed; it holds {shown(item)}")
         return tuple(items)
 
+    def pattern(self, key: str, text: str) -> re.Pattern[str]:
+        """Return a regular expression that stands under a key; letter case does not count."""
+        try:
+            return re.compile(text, re.IGNORECASE)
+        except re.error as error:
+            raise self.problem(key, f"not a regular expression: {error}") from None
+
     def part(self, key: str) -> "Settings":
         """Return the mapping under a key, empty if the key is absent."""
         value = self.values.get(key, Map(self.values.line))

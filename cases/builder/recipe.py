@@ -265,10 +265,7 @@ def _probe(part: Settings) -> dict[str, str]:
 
 
 def _patterns(part: Settings, key: str) -> Patterns:
-    try:
-        return tuple(re.compile(text, re.IGNORECASE) for text in part.words(key))
-    except re.error as error:
-        raise part.problem(key, f"not a regular expression: {error}") from None
+    return tuple(part.pattern(key, text) for text in part.words(key))
 
 
 def _names(part: Settings) -> Sequence[str]:

@@ -36,6 +36,7 @@ KNOWN = "closed_book"
 BUNDLED = Path(__file__).parents[1] / DATASET
 OVERLAP = 0.2
 SHEETS, AGREEMENT = "review", "agreement.json"
+Words = tuple[str, str, str]  # by which a model says yes, no, and that it does not know
 INTERVAL = "{value} ({low} to {high})"
 MOST_VERDICTS = 3  # after which a dispute is given up
 _DROPS: Mapping[str, str] = {sheets.UNCLEAR: "unclear", "BAD_LANGUAGE": "bad_language"}
@@ -99,10 +100,8 @@ class Validator:
         return replace(item, validator=said if all(opinions) else {**said, CONTESTED: True})
 
 
-async def _own_answer(
-    model: Model, prompt: Prompt, case: Case, ask: Ask, words: tuple[str, str, str]
-) -> str:
-    """Return a model's YES, NO or UNANSWERED; ``words`` say these, the last is empty for never."""
+async def _own_answer(model: Model, prompt: Prompt, case: Case, ask: Ask, words: Words) -> str:
+    """Return a model's YES, NO or UNANSWERED; the last word is empty for never."""
     yes, no, unknown = words
 
     def read(reply: Reply) -> str | Invalid:
