@@ -29,7 +29,6 @@ FRESH_S = 5.0  # for which the ledger's waves are not read again
 GRACE_S = 2.0  # for what is being sent when a run ends
 GROUP = 500  # replies that are kept at a time
 CLAIMED = 100  # calls at a time that are claimed, to see whether another run makes them
-NO_RESULT = "no_result"
 PLANNING = digest("batch")
 """A name that is held while a wave is put together: two runs must not do so at once."""
 COLLECT = waves.BatchSettings(wait=0.0)
@@ -100,7 +99,6 @@ class Batches(Detour):
         self._cost = core.Usage()  # of these
         self._out: dict[str, tuple[int, int, int]] = {}  # by wave: calls, those done and failed
         self._until: float | None = None  # when batches are no longer waited for
-        self._waves: dict[str, waves.Wave] = {}
         self._of_key: dict[str, waves.Wave] = {}  # open waves by the keys of their calls
         self._known: list[str] = []  # the providers' ids of all waves
         self._loaded_at = float("-inf")
@@ -185,9 +183,9 @@ class Batches(Detour):
         )
 
     def _load(self, known: dict[str, waves.Wave] | None = None) -> None:
-        self._waves = waves.waves_in(self._ledger) if known is None else known
-        self._of_key = {key: one for one in self._waves.values() if one.is_open for key in one.keys}
-        self._known = [wave.batch for wave in self._waves.values() if wave.batch]
+        every = (waves.waves_in(self._ledger) if known is None else known).values()
+        self._of_key = {key: one for one in every if one.is_open for key in one.keys}
+        self._known = [one.batch for one in every if one.batch]
         self._loaded_at = time.monotonic()
 
     def _add(self, call: ParkedCall) -> None:
@@ -358,7 +356,7 @@ class Batches(Detour):
             return {}
         self._done += done
         self._failed += wave.calls - done
-        nothing = TransientError(NO_RESULT, f"{wave.spec}: the batch has no result of this call")
+        nothing = TransientError("no_result", f"{wave.spec}: the batch has no result of this call")
         lost = (key for key, call in live.calls.items() if not call.future.done())
         return {key: failures.get(key, nothing) for key in lost}
 

@@ -24,7 +24,6 @@ FINISHES: Mapping[str, str] = {
     "refusal": "content_filter",
 }
 WRITTEN, READ = "cache_creation_input_tokens", "cache_read_input_tokens"
-INPUT_COUNTS = ("input_tokens", WRITTEN, READ)
 REQUIRED = {"max_tokens": 4096}  # by the API, even if an entry of models.yaml omits it
 
 
@@ -72,7 +71,7 @@ def read(content: adapter.JsonObject) -> Reply:
         calls=calls,
         finish=finish,
         model=content.text("model"),
-        input_tokens=sum(usage.count(key) for key in INPUT_COUNTS),
+        input_tokens=sum(usage.count(key) for key in ("input_tokens", WRITTEN, READ)),
         output_tokens=usage.count("output_tokens"),
         cache_read_tokens=usage.count(READ),
         cache_write_tokens=usage.count(WRITTEN),
@@ -91,8 +90,7 @@ STATUSES: Mapping[str, int] = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The HTTP status by which the API answers a single call with this error."""
-UNKNOWN = 500
+"""The HTTP status by which the API answers a single call with this error; for others it is 500."""
 
 
 class _Batches(adapter.BatchApi):
@@ -163,7 +161,7 @@ class _Batches(adapter.BatchApi):
         body = result.mapping("error")
         name = str(body.mapping("error").get("type"))
         said = json.dumps(body).encode()
-        return key, failures.of_response(STATUSES.get(name, UNKNOWN), {}, said)
+        return key, failures.of_response(STATUSES.get(name, 500), {}, said)
 
 
 ADAPTER = adapter.ProviderAdapter(

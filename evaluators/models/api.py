@@ -25,14 +25,12 @@ from evaluators.models.spec import Spec, no_key_sent
 from evaluators.text import Key, mask, one_line
 
 T = TypeVar("T")
-NO_KEY = "no_key"
 CONNECT_SECONDS = 10.0
 MAX_CONNECTIONS = 1024  # above any sensible --concurrency: the engine sets the limit
 MAX_BODY = 5 * 1024 * 1024  # bytes
 KEY_HEADERS = frozenset({"authorization", "x-api-key"})
 EVERYWHERE = KEY_HEADERS | {"accept", "anthropic-version", "content-type", "user-agent"}
 _RELEASE = re.compile(r"[-@:][0-9][0-9.-]*")  # as in -2024-08-06, @20241022, -002
-NO_BATCHES = "no_batches"
 SDK_READS = "x-stainless-raw-response"  # tells the SDK what to return
 FRAMING = frozenset(
     {"accept-encoding", "connection", "content-length", "host", "transfer-encoding", SDK_READS}
@@ -103,7 +101,7 @@ def open_endpoint(spec: Spec, key: Key) -> Endpoint:
 def no_key(spec: Spec) -> FatalError:
     """Return the error of a call without a key."""
     why = f"{spec.text}: no API key; set the environment variable {spec.api_key_env}"
-    return FatalError(NO_KEY, why)
+    return FatalError("no_key", why)
 
 
 def verified() -> SSLContext:
@@ -290,7 +288,7 @@ class BatchedModel(ApiModel):
     def _batching(self) -> Batching:
         batching = self._spec.batching
         if batching is None:
-            raise FatalError(NO_BATCHES, f"{self._spec.text}: its provider has no batches")
+            raise FatalError("no_batches", f"{self._spec.text}: its provider has no batches")
         return batching
 
     def _problem(self, error: Exception) -> CallError:

@@ -24,8 +24,6 @@ from evaluators.user_code import NOTE_WORK, in_thread
 POST_SECONDS = 0.005  # for which outcomes are collected before they are posted together
 JUDGING_GRACE_S = 1.75  # for judges after the run's time is used up; their calls end before
 STUCK_SECONDS = 300.0  # a loop that has not turned for so long never will
-DECIDED = "decided"
-"""The kind of the outcome of an item that is no longer asked."""
 
 
 class Stopping(Protocol):
@@ -55,7 +53,7 @@ def returned_names(spec: str, models: Mapping[str, str]) -> str:
 def stopped(key: str) -> Outcome:
     """Return the outcome of an item that is not asked."""
     message = "not asked: no further item could change the gates of its slice"
-    return Outcome(key=key, state="stopped", kind=DECIDED, message=message)
+    return Outcome(key=key, state="stopped", kind="decided", message=message)
 
 
 class MetricRunner(Protocol):
