@@ -56,7 +56,6 @@ def review(item: str, reviewer: str, verdict: str, edited: str = "", comment: st
 
 
 def read_sheets(paths: Iterable[Path], asked: Sheet) -> tuple[Review, ...]:
-    """Return what came back of a sheet."""
     return check_rows(read_rows(paths), asked.allowed)
 
 
