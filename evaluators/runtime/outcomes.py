@@ -229,7 +229,7 @@ class EngineHandle(ABC):
 
     @abstractmethod
     def tell(self, message: str, *values: object) -> None:
-        """Pass a message on; an engine that has not begun, or is over, ignores it."""
+        """Pass a message on; an engine that is over ignores it."""
 
     def wait_until_ready(self) -> None:  # noqa: B027  # only a process loads undisturbed
         """Return once everything is loaded, if that can go on undisturbed meanwhile."""
