@@ -361,7 +361,7 @@ def test_a_node_that_dies_costs_no_item(project: Project, cluster: Any, usd: flo
         on = (f"--on=ray:{cluster.address}", "--shards=4")
         made = start(project, *words, *on, *limit, OPENAI_API_KEY="k")
         out, err = made.communicate()
-    assert not lost
+    assert not lost, out + err
     told = [line for line in err.splitlines() if "failed on" in line]
     assert told
     for line in told:
