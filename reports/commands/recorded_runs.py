@@ -354,9 +354,14 @@ def _part(name: str, text: str) -> list[str]:
 def decide(argv: Sequence[str]) -> int:
     """Decide over two results of another tool; write the report and return the exit code."""
     options = _decide_parser().parse_args(argv)
-    told: Any = {name: getattr(options, name) for name in ("metric", "slice", "cluster", "scale")}
-    told["columns"] = dict(options.column)
-    choices = [Choice(provider=one, **told) for one in (options.new, options.old)]
+    choice = Choice(
+        metric=options.metric,
+        slice=options.slice,
+        cluster=options.cluster,
+        scale=options.scale,
+        columns=dict(options.column),
+    )
+    choices = [replace(choice, provider=one) for one in (options.new, options.old)]
     paths = options.result, options.baseline
     runs = [forms.load(path, options.form, one) for path, one in zip(paths, choices, strict=True)]
     tasks = tasks_of(runs, choices[0])

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 from cases.review import reviews as files
 from cases.review.sheet import FALLBACK, load_criteria, texts_in
@@ -131,8 +130,8 @@ def _take(
     drawn = {answer_digest(side, side.answer or ""): one for one in pairs for side in one.pair}
     for place, one in enumerate(accepted):  # a pair that a gate drew keeps how
         if asked := drawn.get(one.digest):
-            how: Any = {"picked": asked.plan.why, "pair": asked.key}
-            accepted[place] = replace(one, **how, probability=asked.plan.probability)
+            why, chance = asked.plan.why, asked.plan.probability
+            accepted[place] = replace(one, picked=why, pair=asked.key, probability=chance)
     said |= {human.OVERRULED: []} if gates else {}  # there the judge only says where to look
     found, refused = files.merged(old, accepted)
     files.save_adjudications(found, file)
@@ -263,8 +262,8 @@ def _parser() -> runs.Parser:
     parser.add_argument("paths", metavar="RUN", nargs="*", type=Path, help=runs.RUN_HELP)
     ways = parser.add_mutually_exclusive_group()
     for option, text in _WAYS.items():
-        many: Any = {"nargs": "+"} if option == "--accept" else {}
-        ways.add_argument(option, metavar="FILE", type=Path, help=text, **many)
+        many = "+" if option == "--accept" else None
+        ways.add_argument(option, metavar="FILE", type=Path, help=text, nargs=many)
     text = f"the form's folder (default: the run's), or with --accept the file ({FILE})"
     parser.add_argument("--to", metavar="PATH", type=Path, help=text)
     text = "with --accept: the sheet.json that was written with the form (default: in reports/out)"
@@ -277,7 +276,11 @@ def _parser() -> runs.Parser:
     )
     parser.add_argument("--until-decided", action="store_true", help=text)
     for option, (text, default) in _NUMBERS.items():
-        how: Any = {"metavar": "S" if option == "--seed" else "N", "type": runs.whole_number}
-        how["default"] = default if isinstance(default, int) else None
-        parser.add_argument(option, **how, help=f"{text} (default: {default})")
+        parser.add_argument(
+            option,
+            metavar="S" if option == "--seed" else "N",
+            type=runs.whole_number,
+            default=default if isinstance(default, int) else None,
+            help=f"{text} (default: {default})",
+        )
     return parser

@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from cases.dataset import Dataset, Slice
 from evaluators.kinds import FACT, Cluster
@@ -114,8 +113,14 @@ def _changes(side: pairs.PairedSlice) -> Iterator[Change]:
         if now is None:
             flip = "ungraded"
         if flip != "same" or (new.grade, new.rating) != (old.grade, old.rating):
-            had: Any = {n: getattr(old, n) for n in ("answer", "grade", "rating", "reason")}
-            yield Change(key=new.key, flip=flip, **had)
+            yield Change(
+                key=new.key,
+                flip=flip,
+                answer=old.answer,
+                grade=old.grade,
+                rating=old.rating,
+                reason=old.reason,
+            )
     flips: Mapping[pairs.Lone, Flip] = {"added": "new", "repeat": "new", "changed": "changed"}
     for key, why in side.pairing.lone.items():
         yield Change(key=key, flip=flips.get(why, "ungraded"))

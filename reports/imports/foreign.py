@@ -7,6 +7,7 @@ import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -292,9 +293,10 @@ class ImportedRun:
             whole |= Counter(f"{one.dataset}:{one.language}" for one in extra)
             known = {one.language for one in extra}
             every = (part for one in datasets for part in one.slices.values())
-            floor: Any = {"kind": JUDGED, "floor": {"agreement": FLOOR}, "thresholds": ()}
-            parts = {one.language: replace(one, dataset=LABELLED, metrics=(), **floor)
-                     for one in every if one.language in known}  # fmt: skip
+            parts = dict[str, Slice]()
+            for one in (one for one in every if one.language in known):
+                part = replace(one, dataset=LABELLED, kind=JUDGED, floor={"agreement": FLOOR})
+                parts[one.language] = replace(part, metrics=(), thresholds=())
             datasets.append(Dataset(name=LABELLED, folder=Path(), kind=JUDGED, slices=parts))
         return ReportInputs(datasets=tuple(datasets), records=tuple(records), whole=whole)
 
@@ -356,15 +358,14 @@ class ImportedRun:
     def _dataset(self, name: str, records: Sequence[Record], *, bare: bool) -> Dataset:
         gate = _threshold(self.tasks[name])
         own = _scorer(name, self.run.scorers[name], self.tasks[name].name)
-        version = f"{own.name} {own.version}".strip()
-        asked: Any = {"protocol": "letter", "system": "", "user": "", "version": version}
+        rubric = partial(Rubric, name=own.name, protocol="letter", system="", user="")
         slices = {
             part: Slice(
                 dataset=slug(name),
                 language=part,
                 kind=GRADED,
                 path=self.path,
-                rubric=Rubric(name=own.name, language=part, **asked),
+                rubric=rubric(language=part, version=f"{own.name} {own.version}".strip()),
                 metrics=tuple(MetricSpec(name=metric) for metric in self.metrics(name)),
                 thresholds=() if bare else (gate,),
                 cluster=self.choice.cluster,

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from cases.tables import Table, TableRow, normal, read_table
 from evaluators.text import canonical, digest, shown
@@ -344,7 +343,6 @@ def _table(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
 
 def _table_sample(table: Table, row: TableRow, columns: Mapping[str, str]) -> ScoredSample:
     cell = {role: foreign.text_of(row.values.get(name)).strip() for role, name in columns.items()}
-    said: Any = {name: cell[name] for name in ("question", "expected", "error", "reason")}
     score = foreign.number(row.values.get(columns["score"]))
     if score is None and not cell["error"]:
         what = f"{shown(cell['score'])} is no score; give a number, or fill the column 'error'"
@@ -354,10 +352,13 @@ def _table_sample(table: Table, row: TableRow, columns: Mapping[str, str]) -> Sc
         id=cell["id"],
         repeat=int(cell["repeat"]) if cell["repeat"].isdigit() else 1,
         scores={} if cell["error"] else {"score": score},
+        question=cell["question"],
+        expected=cell["expected"],
         answer=cell["answer"] or None,
+        reason=cell["reason"],
+        error=cell["error"],
         declined=cell["score"].casefold() in foreign.DECLINED,
         metadata={key: one for key, one in row.values.items() if key not in columns.values()},
-        **said,
     )
 
 

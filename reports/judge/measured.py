@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from cases.dataset import Dataset, Slice
 from cases.labels import CONSTRUCTED, OWN_RATER
@@ -72,10 +72,9 @@ def calibrate(
     """Return how a session's labelled items measure its judge; missing outcomes are ungraded."""
     if not labelled.items:
         return unmeasured(labelled, labelled.why_not)
-    never: Any = {"state": "missing", "kind": "stopped", "message": "the run ended before it"}
+    never = partial(Outcome, state="missing", kind="stopped", message="the run ended before it")
     records = [
-        make_record(one, outcomes.get(one.key) or Outcome(key=one.key, **never))
-        for one in labelled.items
+        make_record(one, outcomes.get(one.key) or never(key=one.key)) for one in labelled.items
     ]
     slice_ = labelled.items[0].slice
     if len(records) < labelled.whole:  # a few may be right by luck: take the whole interval

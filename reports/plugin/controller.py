@@ -240,8 +240,12 @@ class Controller:
         notes = [f"failing tests were run again: {again}"] if again else []
         if untested := self._results.untested(self._run.host.arrivals.outcomes):
             notes.append(f"{plural(untested, 'item')} graded without a test: the workers died")
-        status: Any = {"pytest_code": code, "failures": self._results.other_failures}
-        ended = SessionFacts(notes=tuple(notes), interrupted=self._interrupted, **status)
+        ended = SessionFacts(
+            pytest_code=code,
+            failures=self._results.other_failures,
+            interrupted=self._interrupted,
+            notes=tuple(notes),
+        )
         about = {
             "id": self._folder.name.removeprefix("qa-"),
             "started": self._started.isoformat(timespec="seconds"),

@@ -139,10 +139,12 @@ class DryRun:
         queues, found = stoppable(self._plan, paired=paired), Shares()
         known = tuple(calibrations_in(earlier))
         for differ in chances.known_discordance(earlier)[0] if queues else ():
-            how: Any = {"baseline": paired, "discordance": differ, "calibrations": known}
-            asked = [chances.expected_shares(*one, **how) for one in self._clusters(keys)]
-            every = ((name, share) for one in asked for name, share in one.items())
-            found.append((differ, {name: share for name, share in every if name in queues}))
+            shares = dict[str, float]()
+            for dataset, clusters in self._clusters(keys):
+                shares |= chances.expected_shares(
+                    dataset, clusters, baseline=paired, discordance=differ, calibrations=known
+                )
+            found.append((differ, {name: one for name, one in shares.items() if name in queues}))
         return found
 
     def _clusters(self, keys: Sequence[str]) -> Iterator[tuple[Dataset, Clusters]]:
@@ -153,10 +155,11 @@ class DryRun:
 
     def _powers(self, keys: Sequence[str]) -> Iterator[str]:
         shares, _ = chances.known_discordance(self._baseline)
-        how: Any = {"baseline": any(self._earlier), "discordances": shares}
+        earlier = any(self._earlier)
         alike: dict[str, list[str]] = {}
-        for one in () if self._options.gates_off else self._clusters(keys):
-            for line in chances.power_lines(*one, **how):
+        for dataset, clusters in () if self._options.gates_off else self._clusters(keys):
+            lines = chances.power_lines(dataset, clusters, baseline=earlier, discordances=shares)
+            for line in lines:
                 gate, _, power = line.partition(": ")
                 alike.setdefault(power, []).append(gate)
         yield from (f"{', '.join(gates)}: {power}" for power, gates in alike.items())

@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -55,8 +54,10 @@ def finish(
         outcomes = results.final(run.host.arrivals.outcomes, unreached)
         found = OutcomeFacts.of((plan.items[key], one) for key, one in outcomes.items())
         facts = _facts(run, ended, about, found)
-        people: Any = {"people": run.adjudications, "plan": run.audit_plan}
-        earlier = (one and replace(one, **people) for one in run.earlier)
+        earlier = (
+            one and replace(one, people=run.adjudications, plan=run.audit_plan)
+            for one in run.earlier
+        )
         if options.answers is not None:
             outcomes, facts = rejudge.ended(options.answers, plan, outcomes, facts)
         report = with_trend(assemble(plan, outcomes, facts, *earlier), options.here)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from cases.dataset import Plan, PlannedItem
 from cases.plan import make_plan
@@ -26,11 +25,16 @@ def planned(
     assert options.answers is not None
     earlier = load_baseline(options.answers)
     origin = inner(earlier.run, "provenance")
-    drawn = {"limit": None, "seed": 0, "repeats": 1}  # the sample and the repeats of the run
-    drawn |= {name: one for name in drawn if isinstance(one := origin.get(name), int)}
-    choice: Any = {**drawn, "first": None}
-    options = replace(options, choice=replace(options.choice, **choice))
-    plan, before = make_plan(files, options.choice, labelled), _answers(earlier)
+    given = {name: origin.get(name) for name in ("limit", "seed", "repeats")}
+    drawn = {name: one for name, one in given.items() if isinstance(one, int)}
+    choice = replace(
+        options.choice,
+        first=None,
+        limit=drawn.get("limit"),
+        seed=drawn.get("seed", 0),
+        repeats=drawn.get("repeats", 1),
+    )
+    plan, before = make_plan(files, choice, labelled), _answers(earlier)
     there = {item.slice.name for item in plan.items.values()}
     if lost := sorted({f"{one.dataset}:{one.language}" for one in earlier.records} - there):
         what = "name the paths of all its data sets, as no part of a run may be chosen"
@@ -41,7 +45,7 @@ def planned(
         for old in [_old(item, before)]
         if item.slice.kind.answered
     }
-    return options, replace(plan, items={**plan.items, **items})
+    return replace(options, choice=choice), replace(plan, items={**plan.items, **items})
 
 
 def ended(

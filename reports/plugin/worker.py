@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 import pytest
 
 from cases.dataset import Plan, PlannedItem
-from evaluators.core import Case, Outcome, QAError, UsageError
+from evaluators.core import Case, Outcome, QAError, State, UsageError
 from evaluators.runtime.outcomes import EngineLostError, OutcomeReader, OutcomeSource
 
 INPUT_KEY = "qa"  # of xdist's workerinput
@@ -315,7 +315,8 @@ class SessionResults:
         """Return every planned item's outcome; ``reason`` is why those left did not end."""
         found: dict[str, Outcome] = {}
         for key in self.planned:
-            outcome, word, state = outcomes.get(key), self._words.get(key), "missing"
+            outcome, word = outcomes.get(key), self._words.get(key)
+            state: State = "missing"
             kind, why = reason, ""
             if self._deaths[key] > 1:
                 state, kind = "error", "worker_died"
@@ -328,8 +329,8 @@ class SessionResults:
                 why = "the engine stopped before this item"
             elif outcome is None:
                 state, kind, why = "error", "engine_lost", "the engine posted no outcome"
-            lost: Any = {"state": state, "kind": kind, "message": why}
-            found[key] = outcome if outcome and not why else Outcome(key=key, **lost)
+            lost = Outcome(key=key, state=state, kind=kind, message=why)
+            found[key] = outcome if outcome and not why else lost
         return found
 
 

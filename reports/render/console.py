@@ -8,7 +8,6 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from evaluators.output import plural
 from evaluators.statistics.intervals import number
@@ -144,8 +143,9 @@ def width() -> int:
 
 def wrapped(text: str, indent: str = "") -> list[str]:
     """Return a sentence on lines as wide as the terminal, the later ones indented."""
-    how: Any = {"subsequent_indent": "    ", "break_on_hyphens": False}
-    return textwrap.wrap(text, width(), initial_indent=indent, **how)
+    return textwrap.wrap(
+        text, width(), initial_indent=indent, subsequent_indent="    ", break_on_hyphens=False
+    )
 
 
 LIMIT = 10  # GitHub shows ten errors and ten warnings a step

@@ -222,8 +222,8 @@ def accept(
             told[OVERRULED] += [change] if asked.judged not in ("", one.verdict) else []
             comments = (" ".join(review.comment.split()) for review in one.agreed)
             reason = " / ".join(dict.fromkeys(filter(None, comments)))
-            said_by: Any = {"name": names, "reason": reason, "date": date, "about": asked.about}
-            found.append(Adjudication(item=item, digest=digest, label=one.verdict, **said_by))
+            verdict = Adjudication(item=item, digest=digest, label=one.verdict, name=names)
+            found.append(replace(verdict, reason=reason, date=date, about=asked.about))
     return found, told
 
 

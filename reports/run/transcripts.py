@@ -146,9 +146,10 @@ def calls_of(source: Source, keys: Sequence[str]) -> dict[str, SentCall]:
                             is_damaged=bool(one.get("damaged")))  # fmt: skip
             if one["sent"] is not None:
                 frame, fields = whole(one["sent"], lambda name: texts.get(name, lost)["content"])
-                sent: Any = {"request": decode(Request, fields), "spec": str(frame["spec"])}
-                asked = fresh_key(request_key(frame["model"], sent["request"]), frame["fresh"])
-                call = replace(call, is_exact=asked == call.key, is_damaged=False, **sent)
+                request = decode(Request, fields)
+                asked = fresh_key(request_key(frame["model"], request), frame["fresh"])
+                call = replace(call, request=request, spec=str(frame["spec"]), is_damaged=False)
+                call = replace(call, is_exact=asked == call.key)
             found[key] = call
         return found
     except _ODD as error:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any
 
 from cases.dataset import Dataset, Plan, Sampling, Shards, Slice, SliceSample, clusters_in
 from evaluators.core import Outcome
@@ -321,9 +320,11 @@ def _people_notes(
     passed = [gate for gate in decision.gates if gate.state == "PASS" and gate.audit is None]
     if not given or not passed:
         return
-    no: Any = {"outcome": "error", "error": "by people", "votes": ()}
-    no |= dict.fromkeys(("grade", "rating", "score"))
-    records = [replace(r, **no) if r.adjudicated_by else r for r in in_order(inputs.records)]
+    records = list(in_order(inputs.records))
+    for place, one in enumerate(records):
+        if one.adjudicated_by:
+            ungraded = replace(one, outcome="error", error="by people", votes=())
+            records[place] = replace(ungraded, grade=None, rating=None, score=None)
     run = count_run(inputs, records, facts.judge, for_gates=True)
     sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in compared]
     still = {(one.slice, one.name, one.bar) for one in _gates(run, sides) if one.state == "PASS"}
