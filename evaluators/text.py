@@ -255,7 +255,7 @@ def hint(word: str, known: Iterable[str]) -> str:
     close = get_close_matches(word[:SHOWN].casefold(), lower, n=1)
     if close:
         return f"did you mean {lower[close[0]]!r}?"
-    return f"known: {one_line(mask(', '.join(known)))}"
+    return f"known: {one_line(mask(', '.join(known)))}" if known else "there are none"
 
 
 def encodable(text: str) -> bool:

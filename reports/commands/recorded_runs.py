@@ -405,8 +405,8 @@ def _decide_parser() -> Parser:
     parser.add_argument("--gates", metavar="FILE", type=Path, help=text)
     text = "a CSV with id and verdict: what a person says of answers of NEW; measures the scorer"
     parser.add_argument("--labels", metavar="FILE", type=Path, help=text)
-    text = "the scale of a score that is not from 0 to 1, such as 1:5"
-    parser.add_argument("--scale", metavar="LOWEST:HIGHEST", type=_scale, help=text)
+    text = "the worst and the best score, if not 0 and 1: such as 1:5, or 5:1 where 1 is best"
+    parser.add_argument("--scale", metavar="WORST:BEST", type=_scale, help=text)
     roles = "; ".join(f"{role}: {what}" for role, what in forms.ROLES.items())
     text = f"a table's column for a role; may be repeated. {roles}"
     columns: dict[str, Any] = {"type": _column, "action": "append", "default": []}

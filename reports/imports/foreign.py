@@ -223,16 +223,21 @@ def _threshold(scorer: Scorer) -> Threshold:
 
 def tasks_of(runs: Sequence[ForeignRun], choice: Choice) -> dict[str, Scorer]:
     """Return the scorers that decide, by task of the first run, alike in all. Raises UsageError."""
-    found = {}
+    found, scale = {}, choice.scale
     for task, scorers in runs[0].scorers.items():
         scorer = _scorer(task, scorers, choice.metric)
+        if scale and scorer.lower_is_better and scale.worst < scale.best:
+            what = f"the tool says that less is better in {scorer.name} of {task}"
+            advice = f"want WORST:BEST, {scale.best:g}:{scale.worst:g}"
+            raise UsageError(f"--scale {scale.worst:g}:{scale.best:g}: {what}; {advice}")
         for other in runs[1:]:
             _scorer(f"{task} of the baseline", other.scorers.get(task, [scorer]), scorer.name)
         samples = (one for run in runs for one in run.samples if one.task == task)
         values = {_placed(one, scorer, choice) for one in samples} - {None}
         if not values:
             raise UsageError(f"{task}: {scorer.name} is a number in no sample; say --metric NAME")
-        found[task] = replace(scorer, two_way=values <= {0.0, 1.0})
+        less = scorer.lower_is_better and not scale  # on a scale the best score is 1
+        found[task] = replace(scorer, two_way=values <= {0.0, 1.0}, lower_is_better=less)
     return found
 
 
@@ -252,7 +257,7 @@ def _placed(sample: ScoredSample, scorer: Scorer, choice: Choice) -> float | Non
         value = (value - choice.scale.worst) / (choice.scale.best - choice.scale.worst)
     if value is not None and not 0 <= value <= 1:
         said = f"{sample.task} {sample.id}: {scorer.name} is {given:g}"
-        raise UsageError(f"{said}; say the scale of this score: --scale LOWEST:HIGHEST")
+        raise UsageError(f"{said}; say the scale of this score: --scale WORST:BEST")
     return value
 
 
@@ -280,6 +285,10 @@ class ImportedRun:
     def inputs(self, gates: GatesFile | None, labels: Path | None = None) -> ReportInputs:
         """Return data sets and records; ``gates`` replace the default ones. Raises UsageError."""
         records = list(self._records())
+        fields = {name for one in records for name in one.metadata}
+        if (cluster := self.choice.cluster) and cluster not in fields:
+            what = f"no sample of {self.path} has such a field"
+            raise UsageError(f"--cluster {cluster}: {what}; {hint(cluster, sorted(fields))}")
         planned = Counter(f"{one.dataset}:{one.language}" for one in records)
         short = {slug(task): self.short(task) for task in self.tasks}
         whole = {name: n + short[name.partition(":")[0]] for name, n in planned.items()}
@@ -386,7 +395,8 @@ class ImportedRun:
         how = f", {scale.worst:g} to {scale.best:g}," if scale else ""
         for name, scorer in self.tasks.items():
             if not scorer.two_way:
-                said = f"gates take the mean of {scorer.name}{how} as 0 to 1; 0.5 is right"
+                right = "below 0.5" if scorer.lower_is_better else "0.5"
+                said = f"gates take the mean of {scorer.name}{how} as 0 to 1; {right} is right"
                 notes.append(f"{name}: {said}")
             if short := self.short(name):
                 said = f"{plural(short, 'sample')} that the tool planned have no result"

@@ -56,6 +56,7 @@ def load(path: Path, word: str, choice: Choice) -> foreign.ForeignRun:
             continue
         if len(own) > 1 and name not in ("inspect", "lm_eval"):  # which write several
             raise problem(path, f"holds several results of {name}; name one file")
+        _check_choice(path, name, choice)
         try:
             run = read(own, choice)
         except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
@@ -66,6 +67,13 @@ def load(path: Path, word: str, choice: Choice) -> foreign.ForeignRun:
         return run
     wanted = f"a result of {word}" if word else f"a result of any of {', '.join(FORMS)}"
     raise problem(path, f"not {wanted}; say what it is with --from")
+
+
+def _check_choice(path: Path, form: str, choice: Choice) -> None:
+    if choice.provider and form not in ("inspect", "promptfoo"):
+        raise problem(path, f"--new and --old do nothing for a result of {form}; leave them out")
+    if choice.columns and form != "table":
+        raise problem(path, f"--column does nothing for a result of {form}; leave it out")
 
 
 def _forms(found: ResultFile) -> set[str]:
@@ -337,8 +345,13 @@ def _table(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
             what = f"no column {role!r}; say --column {role}=NAME"
             raise problem(table.path, f"{what}, of {', '.join(table.names.values())}")
     samples = [_table_sample(table, row, columns) for row in table.records]
+    notes = tuple(
+        f"--column {role}={name}: {table.path} has no such column"
+        for role, name in choice.columns.items()
+        if columns[role] not in table.names
+    )
     scorers = {sample.task: [Scorer(name="score")] for sample in samples}
-    return foreign.ForeignRun(tool="table", model="", samples=samples, scorers=scorers)
+    return foreign.ForeignRun(tool="table", model="", samples=samples, scorers=scorers, notes=notes)
 
 
 def _table_sample(table: Table, row: TableRow, columns: Mapping[str, str]) -> ScoredSample:

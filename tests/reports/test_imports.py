@@ -5,6 +5,7 @@ import shutil
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.command_line import PROGRAMS
+from evaluators.core import UsageError
 from evaluators.statistics.paired import tango
 from reports.imports.foreign import Choice, ImportedRun, number, slug, tasks_of
 from reports.imports.forms import load
@@ -129,8 +131,8 @@ def test_items_without_a_question_are_independent(tmp_path: Path) -> None:
     assert gate.estimate.interval == pytest.approx(alone.estimate.interval, abs=1e-6)
 
 
-def test_scores_between_0_and_1_are_gated_by_their_mean(tmp_path: Path) -> None:
-    """Another scale has to be named, and is said; where less is better, a rise is gated."""
+def test_scores_between_0_and_1_are_gated_by_their_mean(tmp_path: Path, capsys: Captured) -> None:
+    """Another scale has to be named, worst first; where less is better, a rise is gated."""
     old, new = scored([0.8, 0.9] * 150), scored([0.8, 0.85] * 150)
     assert decided(tmp_path, old, new).decision.gates[0].name == "drop of score"
     report = decided(tmp_path, scored([4, 5] * 150), scored([4, 4] * 150), "--scale=1:5")
@@ -138,15 +140,23 @@ def test_scores_between_0_and_1_are_gated_by_their_mean(tmp_path: Path) -> None:
     assert gate.estimate.value == pytest.approx(-0.125)
     assert gate.state == "FAIL"
     assert any("score, 1 to 5, as 0 to 1" in note for note in report.notes)
+    marks = decided(tmp_path, scored([2, 1] * 150), scored([2, 2] * 150), "--scale=5:1")
+    assert (marks.decision.gates[0].state, marks.decision.gates[0].estimate) == (
+        gate.state, gate.estimate)  # fmt: skip
     for run in ("old", "new"):
         shutil.copytree(RESULTS / f"lm_eval-{run}", tmp_path / run)
         results = next((tmp_path / run).glob("results*"))
         data = json.loads(results.read_text())
         data["higher_is_better"]["cities"]["acc"] = False
         results.write_text(json.dumps(data))
-    report = report_over(tmp_path, tmp_path / "new", tmp_path / "old")
-    names = {gate.slice: gate.name for gate in report.decision.gates}
-    assert names == {"cities:all": "rise of acc", "citygen:all": "drop"}
+    runs = tmp_path / "new", tmp_path / "old"
+    for words, gated, value in (((), "rise of acc", -4 / 12), (["--scale=1:0"], "drop", 4 / 12)):
+        gates = report_over(tmp_path, *runs, *words).decision.gates
+        assert [one.name for one in gates] == [gated, "drop"]
+        assert gates[0].estimate.value == pytest.approx(value)
+    code, said = decide(capsys, runs[0], f"--baseline={runs[1]}", "--scale=0:1")
+    what = "the tool says that less is better in acc of cities; want WORST:BEST, 1:0"
+    assert (code, f"--scale 0:1: {what}" in said) == (4, True)
 
 
 def test_labels_measure_the_scorer(tmp_path: Path) -> None:
@@ -223,6 +233,7 @@ def test_another_version_of_a_task_or_scorer_decides_nothing(tmp_path: Path) -> 
 
 
 INSPECT, FOO = RESULTS / "inspect-new.eval", RESULTS / "promptfoo-3.json"
+DEEP = RESULTS / "deepeval-new.json"
 
 
 @pytest.mark.parametrize(
@@ -230,6 +241,9 @@ INSPECT, FOO = RESULTS / "inspect-new.eval", RESULTS / "promptfoo-3.json"
     [
         ((INSPECT, INSPECT, "--metric=mach"), "cities: its samples have no score 'mach'; did you"),
         ((INSPECT, INSPECT, "--slice=lang"), "--slice lang: cities q0 has no such field; did you"),
+        ((INSPECT, INSPECT, "--cluster=lang"), "such a field; did you mean 'language'?"),
+        ((DEEP, DEEP, "--new=m"), "--new and --old do nothing for a result of deepeval; leave"),
+        ((INSPECT, INSPECT, "--column=id=x"), "--column does nothing for a result of inspect"),
         ((FOO, FOO), "results of several providers, mock-new, mock-old; say which with --new or"),
         ((FOO, FOO, "--new=mock"), "no provider 'mock'; did you mean 'mock-"),
         ((RESULTS / "none", FOO), "none: cannot be read (No such file or directory)"),
@@ -278,11 +292,12 @@ def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path) -> None:
     rows[3] |= {"acc": None, "broken": "time-out"}
     path = tmp_path / "run.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    columns = {"id": "item", "score": "acc", "error": "broken"}
+    columns = {"id": "item", "score": "acc", "error": "broken", "task": "tusk"}
     choice = Choice(columns=columns, slice="lang")
     run = load(path, "", choice)
     whole = ImportedRun(path=path, run=run, tasks=tasks_of([run], choice), choice=choice)
     records: Sequence[Record] = whole.inputs(None).records
+    assert run.notes == (f"--column task=tusk: {path} has no such column",)
     assert {one.language for one in records} == {"pl"}
     assert [one.id for one in records if one.outcome == "error"] == ["3"]
     assert records[3].error == "tool: time-out"
@@ -290,8 +305,11 @@ def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path) -> None:
     rows = [{"id": "a", "score": 1, "question": "Who\u2028is?"},
             {"id": "b", "score": 10**400, "error": "lost"}]  # fmt: skip
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    samples = load(path, "", Choice()).samples
-    assert [one.question for one in samples] == ["Who\u2028is?", ""]
+    run = load(path, "", Choice())
+    assert [one.question for one in run.samples] == ["Who\u2028is?", ""]
+    bare = replace(whole, run=run, choice=Choice(cluster="topic"))
+    with pytest.raises(UsageError, match="field; there are none"):
+        bare.inputs(None)
     assert [number(one) for one in (10**400, True, "0.5", " C ", None, [1])] == [
         None, 1, 0.5, 1, None, None]  # fmt: skip
 
