@@ -245,7 +245,10 @@ def _earlier(
 ) -> tuple[Baseline | None, Baseline | None]:
     people, to = options.adjudications, options.to
     baseline = read_baseline(options.baseline, reports, people=people, to=to)
-    return baseline, read_baseline(options.anchor, reports, "anchor", people, to)
+    anchor = read_baseline(options.anchor, reports, "anchor", people, to)
+    if people and not (baseline or anchor):
+        raise UsageError("--adjudications: decides nothing without an earlier run; give --baseline")
+    return baseline, anchor
 
 
 def _say_decided(report: Report, to: Path | None, folder: Path, *runs: Path) -> int:

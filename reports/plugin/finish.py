@@ -11,7 +11,6 @@ import pytest
 
 from evaluators.core import QAError
 from evaluators.ledger import Ledger
-from evaluators.models.catalogue import replaced_entries
 from evaluators.runtime.budget import BATCH, part_of_cost
 from evaluators.text import digest
 from reports.gates.decide import SessionFacts
@@ -111,8 +110,8 @@ def _facts(
 
 def _notes(run: EngineRun, found: OutcomeFacts) -> Iterator[str]:
     options = run.options
-    if replaced := replaced_entries(options.models):
-        yield replaced
+    if run.connected.replaced:
+        yield run.connected.replaced
     for spec in run.connected.specs.values():
         if spec.function and spec.function.is_hashed and not spec.version:
             what = f"no version is declared, so its module's source alone, {spec.function.release}"

@@ -308,7 +308,8 @@ def given_options(option: Callable[[str], Any]) -> dict[str, Any]:
 def _given(option: Callable[[str], Any]) -> dict[str, Any]:
     given = given_options(option)
     for name, value in given.items():
-        if value == "" or (isinstance(value, list) and "" in value):
+        texts = value if isinstance(value, list) else [value]
+        if any(isinstance(one, str) and not one.strip(" ,") for one in texts):
             raise UsageError(f"--{name}: empty; give a value or leave the option out")
     for one, other, why in _CONFLICTS:
         if one in given and other in given:

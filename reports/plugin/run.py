@@ -16,7 +16,7 @@ from evaluators.judges.factory import JudgeFactory, address, check_panel, resolv
 from evaluators.judges.lexical.tables import own_files
 from evaluators.ledger import Ledger
 from evaluators.models import connect, load
-from evaluators.models.catalogue import load_catalogue
+from evaluators.models.catalogue import load_catalogue, replaced_entries
 from evaluators.models.spec import Spec, parse, require_key
 from evaluators.reading import file_hash
 from evaluators.runtime.budget import BATCH, BUDGET
@@ -159,13 +159,16 @@ class RunModels:
     models: Mapping[str, Model]
     """All connections, by SPEC."""
     specs: Mapping[str, Spec]
+    replaced: str
+    """Which bundled names ``--models`` has too; empty without any."""
 
 
 def connect_models(options: RunOptions, *, needs_key: bool) -> RunModels:
     """Return a run's models and judges; ``needs_key`` False reads no key. Raises UsageError."""
     judges = parse_judges(options.judges)
     answers = options.model != RECORDED
-    catalogue = load_catalogue(own=options.models) if answers or judges.models() else {}
+    needed = answers or judges.models() or options.models  # a file is checked, needed or not
+    catalogue = load_catalogue(own=options.models) if needed else {}
     if shard := options.choice.shard:
         catalogue = {name: _of_shard(spec, shard) for name, spec in catalogue.items()}
     answering = parse(options.model, catalogue) if answers else None
@@ -180,7 +183,8 @@ def connect_models(options: RunOptions, *, needs_key: bool) -> RunModels:
     own, seed = {text: models[text] for text in judging}, options.choice.seed
     factory = JudgeFactory(spec=judges, models=own, specs=judging, seed=seed)
     model = models[answering.text] if answering else None
-    return RunModels(model=model, judges=factory, models=models, specs=specs)
+    replaced = replaced_entries(options.models)
+    return RunModels(model=model, judges=factory, models=models, specs=specs, replaced=replaced)
 
 
 def _of_shard(spec: Spec, shard: Shards) -> Spec:

@@ -11,6 +11,7 @@ import pytest
 
 from evaluators.command_line import REMOVED, VALUED, CommandParser, removed
 from evaluators.core import UsageError, parse_judges
+from evaluators.models.catalogue import DEFAULT_PATH
 from evaluators.runtime.process import EngineProcess
 from reports.plugin import start_early, worker
 from reports.plugin.controller import takes_everything
@@ -48,6 +49,13 @@ def test_a_mistyped_one_is_said(capitals: Project, options: tuple[str, ...], mes
     result = capitals.run_in_process(*options, "qa")
     assert result.ret == 4
     result.stderr.fnmatch_lines([f"*{message}*"])
+
+
+def test_a_models_file_is_read_before_the_run(capitals: Project) -> None:
+    """Also where no model is needed; the report names what of the bundled file it replaces."""
+    capitals.write("own.yaml", DEFAULT_PATH.read_text(encoding="utf-8"))
+    assert capitals.run_in_process("--models=own.yaml", "--languages=en", "qa").ret == 0
+    assert "as there, not as bundled" in capitals.text("run.json")
 
 
 def test_an_option_that_was_removed_names_what_to_use(capitals: Project) -> None:
