@@ -46,7 +46,7 @@ def lacking(sides: Mapping[str, pairs.PairedSlice], earlier: Baseline) -> Iterat
     large = ((name, share) for name, share in parts if share > pairs.MOST_UNPAIRED)
     gone += [f"{share:.0%} of {name}'s items" for name, share in large]
     if gone:
-        yield f"the {earlier.role} has {first_of(gone)}, and this run does not"
+        yield f"this run lacks {first_of(gone)}, which the {earlier.role} has"
 
 
 def lost_answers(

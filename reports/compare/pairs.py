@@ -21,7 +21,7 @@ from evaluators.statistics.betting import Ends, Evidence
 from evaluators.statistics.intervals import UNDEFINED, Z95, Estimate, Interval, quantile
 from reports.run.evidence import AuditPlan, Calibration
 from reports.run.record import Record
-from reports.run.report import Role
+from reports.run.report import Obstacle, Role
 
 Lone = Literal["added", "changed", "ungraded", "repeat"]
 MOST_UNPAIRED = 0.05
@@ -56,26 +56,27 @@ class PairedRecords:
     """The old records that the new run should have asked again; none for a sample."""
 
     def obstacle(self, role: Role) -> str:
-        """Return that too many items have no partner, or other data than then; empty if few."""
+        """Return why too few items pair: no partner, or other data; empty if enough do."""
         if self.gone > MOST_UNPAIRED:
             return (
-                f"{self.gone:.0%} of the {role}'s items are not in this run, more than "
-                f"{MOST_UNPAIRED:.0%}; compare with a run of the same items"
+                f"{Obstacle.LACKING} {self.gone:.0%} of the {role}'s items, and at most "
+                f"{MOST_UNPAIRED:.0%} may be missing; compare with a run of the same items"
             )
         why = Counter(self.lone.values())
         lost = why["added"] + why["ungraded"]
         items = len(self.pairs) + lost + why["changed"]
         if why["changed"] > MOST_UNPAIRED * items:
             return (
-                f"the data of {why['changed']:,} of {plural(items, 'item')} changed since the "
-                f"{role}, more than {MOST_UNPAIRED:.0%}; `qagate rejudge` judges its answers anew"
+                f"the data of {why['changed']:,} of {plural(items, 'item')} {Obstacle.CHANGED} "
+                f"since the {role}, more than {MOST_UNPAIRED:.0%}; `qagate rejudge` judges its "
+                f"answers anew"
             )
         if not lost or lost / items <= MOST_UNPAIRED:
             return ""
         reasons = f"{why['added']:,} not asked, {why['ungraded']:,} ungraded there"
         return (
             f"{lost:,} of {plural(items, 'item')} have no partner in the {role} ({reasons}), "
-            f"more than {MOST_UNPAIRED:.0%}; compare with a run of the same items"
+            f"more than {MOST_UNPAIRED:.0%}; {Obstacle.OTHER_ITEMS} a run of the same items"
         )
 
 
@@ -129,11 +130,11 @@ class PairedSlice:
     pairing: PairedRecords
     role: Role = "baseline"
     path: str = "OLD"
-    """Where the other run stands."""
+    """The path of the other run."""
     blocked: str = ""
     """Why its change gates cannot be decided, for any reason; empty where they can."""
     changed: str = ""
-    """That judge or rubric are not the other run's; else empty."""
+    """How the other run's judge or rubric differs; empty if they are the same."""
     narrow: str = ""
     """Why the items cannot be compared: a partial slice, or too few pairs; else empty."""
     calibrations: tuple[Calibration, ...] = ()
@@ -194,7 +195,7 @@ def unless_own(sides: dict[str, PairedSlice]) -> dict[str, PairedSlice]:
         return sides
     role = next(iter(sides.values())).role
     own = f"the {role} holds this run's own answers, and nothing differs from itself"
-    why = f"{own}; compare with the release before"
+    why = f"{own}; {Obstacle.OTHER_ITEMS} the release before"
     every = ((name, one, one.blocked or why, one.narrow or why) for name, one in sides.items())
     return {name: replace(one, blocked=a, narrow=b) for name, one, a, b in every}
 

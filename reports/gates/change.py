@@ -17,7 +17,7 @@ from evaluators.statistics.paired import Z80, holm, p_value_beyond
 from reports.compare.differences import change_for, elsewhere, not_asked, scopes
 from reports.compare.pairs import Lone, PairedDifference, Sides
 from reports.judge.judging import JudgeScale, judge_scale
-from reports.metrics.gate import BY_RUN, ROUNDING, way_out
+from reports.metrics.gate import BY_RUN, MORE_LABELS, ROUNDING, way_out
 from reports.run.report import GateResult, GateState
 
 
@@ -202,7 +202,7 @@ class ChangeEvidence:
             if wanted >= youden.value:
                 return "a better judge"
             times = ((youden.value - low) / (youden.value - wanted)) ** 2
-            return f"about {max(1, round(youden.n * times) - youden.n):,} more labels"
+            return f"about {max(1, round(youden.n * times) - youden.n):,} {MORE_LABELS}"
         return f"about {self.needed - self.seen.n:,} more pairs" if self.needed else ""
 
     @cached_property

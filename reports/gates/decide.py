@@ -21,6 +21,7 @@ from evaluators.text import first_of
 from reports.run.report import Decision, GateResult, SessionStatus
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
+NO_GATE, NO_BASELINE, NO_CHANGE_GATE = "NO GATE", "NO BASELINE", "NO drop OR rise GATE"
 MERGE = "a shard decides nothing: qagate merge decides over all of them"
 
 
@@ -135,9 +136,9 @@ def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[Verd
         selected = plural(facts.selected, "item")
         yield INCONCLUSIVE, f"NO GATES: exit {INCONCLUSIVE}; {selected} selected, no gate decides"
     for head, names, tail in (
-        ("NO GATE", facts.ungated, f"{counts} elsewhere"),
-        ("NO BASELINE", facts.unmet, "baseline: required says that one decides; give --baseline"),
-        ("NO drop OR rise GATE", facts.unpaired, "nothing holds what changed since the baseline"),
+        (NO_GATE, facts.ungated, f"{counts} elsewhere"),
+        (NO_BASELINE, facts.unmet, "baseline: required says that one decides; give --baseline"),
+        (NO_CHANGE_GATE, facts.unpaired, "nothing holds what changed since the baseline"),
     ):
         if names:
             yield INCONCLUSIVE, f"{head} for {first_of(names)}: exit {INCONCLUSIVE}; {tail}"

@@ -23,12 +23,13 @@ from reports.metrics.gate import GateInputs, floor_gates, gate_inputs
 from reports.metrics.summary import summarise
 from reports.run.evidence import Calibration, PanelAgreement
 from reports.run.record import Record, make_record, total_cost
-from reports.run.report import GateResult, SliceSummary
+from reports.run.report import GateResult, Obstacle, SliceSummary
 
 CALIBRATION_OFF = "calibration is off"  # why nothing measures a judge where the user wants that
 EACH_CLASS = 10
 """The fewest labels of right answers, and of wrong ones, that let a judge be trusted."""
 CANNOT_TELL = "cannot tell right from wrong answers"
+NAME_A_MODEL = "name a model as the judge"
 
 CLASSES = {YOUDEN: count_table.passing_labels, YOUDEN_INCORRECT: count_table.incorrect_label}
 
@@ -208,7 +209,7 @@ def _trust(slice_: Slice, gates: Sequence[GateResult], unable: str) -> tuple[boo
     unclear = [gate for gate in gates if gate.state == "INCONCLUSIVE"]
     why = next((gate.reason for gate in (*failed, *unclear)), "") or unable
     is_refused = bool(failed) or why.startswith(CANNOT_TELL)
-    how = "not trusted" if is_refused else "measured too little"
+    how = Obstacle.DISTRUSTED if is_refused else Obstacle.FEW_LABELS
     blocks = f"judge {how} in {slice_.language}: {why}" if why else ""
     return None if not gates or (why and not is_refused) else not is_refused, blocks
 
@@ -218,14 +219,14 @@ def _against_model(of_model: Sequence[GateResult]) -> str:
     for gate in of_model:
         if gate.state != "PASS":
             missed.setdefault(gate.threshold.measure, gate.reason)
-    found = f"misses the model's: {'; '.join(missed.values())}" if missed else "reaches the model's"
-    return f"the placeholder judge has a lower floor than a model, and {found}"
+    found = f"misses a model's: {'; '.join(missed.values())}" if missed else "reaches a model's"
+    return f"held to the lower floor of a placeholder judge; {found}"
 
 
 def _cannot_tell(
     slice_: Slice, records: Sequence[Record], found: Separation | None, *, placeholder: bool
 ) -> str:
-    """Return why a judge may not decide, whatever its floor says: it may let everything pass."""
+    """Return why a judge may not decide even if it reaches its floor: it may let all pass."""
     labels = {one.id: one.label for one in records if one.label is not None}
     right = sum(is_right(one, slice_.passing, slice_.pass_bar) for one in labels.values())
     wrong = len(labels) - right
@@ -241,7 +242,7 @@ def _cannot_tell(
 def unmeasured(labelled: Labelled, why: str) -> Calibration:
     """Return the calibration of a judge that was not measured, and why."""
     language = labelled.language
-    required = f"judge not measured in {language}, and calibration is required"
+    required = f"judge {Obstacle.UNMEASURED} in {language}, and calibration is required"
     return Calibration(
         dataset=labelled.dataset.name,
         language=language,
@@ -264,18 +265,18 @@ def distrust(
     offline = parse_judges(judge.split(" ")).is_offline
     blocks = next((one.blocks for one in own if one.blocks), "")
     if blocks and offline:
-        return f"{blocks}; name a model as the judge (--judge)"
+        return f"{blocks}; {NAME_A_MODEL} (--judge)"
     if blocks or not slice_.kind.by_rubric or any(one.trusted for one in own):
         return blocks
     alike = [one for one in datasets if not one.kind.answered and rates(one) == slice_.kind.rated]
     waived = any(one.judge_unmeasured for one in datasets if one.name == slice_.dataset)
     measured = next((one.dataset for one in own if is_measured(one)), "")
     if not measured and any(one.require_calibration for one in alike):
-        return f"judge not measured in {slice_.language}, and calibration is required"
+        return f"judge {Obstacle.UNMEASURED} in {slice_.language}, and calibration is required"
     if waived or offline:
         return ""
     why = next((one.reason for one in own), "no labelled items were judged")
-    lacks = f"not measured in {slice_.language}: {why}"
+    lacks = f"{Obstacle.UNMEASURED} in {slice_.language}: {why}"
     name = f"labels_{slice_.language.lower().replace('-', '_')}"
     kind = "judged-ratings" if slice_.kind.rated else "judged"
     command = f"qagate new {name} --kind {kind} --lang {slice_.language}"
@@ -283,7 +284,7 @@ def distrust(
     if why == CALIBRATION_OFF:
         remedy = "leave out --calibration off"
     if measured:
-        lacks = f"not trusted in {slice_.language}: {measured} has no floor for it"
+        lacks = f"{Obstacle.DISTRUSTED} in {slice_.language}: {measured} has no floor for it"
         remedy = "give one (floor: {agreement: 0.9})"
     waiver = f"say judge: unmeasured in the dataset.yaml of {slice_.dataset}"
     return f"judge {lacks}; {remedy}, or {waiver}"

@@ -12,8 +12,8 @@ from evaluators.statistics.count_table import PREMISE, worst_case_fills
 from evaluators.statistics.intervals import UNDEFINED, Estimate, Interval, figure, span_of
 from reports.metrics.summary import gated_repeats, missing_extras, repeat_estimate, tabulate
 from reports.run.evidence import taken, usage_estimate
-from reports.run.record import Record
-from reports.run.report import GateResult, GateState, SliceSummary
+from reports.run.record import ASK_ANEW, Record
+from reports.run.report import GateResult, GateState, Obstacle, SliceSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +197,7 @@ def gate_inputs(
 
 
 _REMEDIES = {
-    "judge_unreadable": "ask anew with --fresh NAME",
+    "judge_unreadable": f"ask anew with {ASK_ANEW}",
     "no_recorded_answer": "give the data file answers, or name a --model",
 }
 
@@ -275,6 +275,18 @@ def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResu
     )
 
 
+WAYS_OUT: Mapping[Obstacle, str] = {  # the first that a sentence holds counts
+    Obstacle.FEW_LABELS: "add labels",
+    Obstacle.UNMEASURED: "measure the judge",
+    Obstacle.DISTRUSTED: "use another judge",
+    Obstacle.PARTIAL: "run all",
+    Obstacle.LACKING: "run all",
+    Obstacle.OTHER_ITEMS: "compare with another run",
+    Obstacle.CHANGED: "rejudge the earlier run",
+}
+GRADE, MORE_LABELS = "grade", "more labels"  # words of other remedies
+
+
 def _remedy(threshold: Threshold, inputs: GateInputs | UsageInputs) -> str:
     """Return what would decide a bar, in a few words; empty where that is not known."""
     summary = inputs.summary
@@ -282,9 +294,9 @@ def _remedy(threshold: Threshold, inputs: GateInputs | UsageInputs) -> str:
         whole = summary.sample.of if summary.sample else summary.whole
         return f"run all {plural(whole, 'item')}" if whole else "run all"
     if inputs.distrust:
-        return way_out(inputs.distrust) or "another judge"
+        return way_out(inputs.distrust) or WAYS_OUT[Obstacle.DISTRUSTED]
     if summary.counts.ungraded:
-        return f"grade {summary.counts.ungraded:,} more"
+        return f"{GRADE} {summary.counts.ungraded:,} more"
     estimate = summary.measures.get(threshold.measure, UNDEFINED)
     needed = items_to_decide(threshold, estimate, estimate.n)
     return f"about {plural(needed - estimate.n, 'more item')}" if needed else ""
@@ -292,16 +304,7 @@ def _remedy(threshold: Threshold, inputs: GateInputs | UsageInputs) -> str:
 
 def way_out(obstacle: str) -> str:
     """Return what lifts an obstacle to a slice's gates, in a few words; empty if not known."""
-    ways = {
-        "measured too little": "more labels",
-        "not measured in": "a measured judge",
-        "not trusted in": "another judge",
-        "run all": "run all",
-        "not in this run": "run all",
-        "compare with": "another earlier run",
-        "changed": "rejudge the earlier run",
-    }
-    return next((way for why, way in ways.items() if why in obstacle), "")
+    return next((way for why, way in WAYS_OUT.items() if why in obstacle), "")
 
 
 def side_of(threshold: Threshold, bounds: Interval) -> GateState:

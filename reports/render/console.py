@@ -11,11 +11,15 @@ from pathlib import Path
 
 from evaluators.output import plural
 from evaluators.statistics.intervals import number
+from reports.gates.decide import NO_BASELINE, NO_CHANGE_GATE, NO_GATE
 from reports.gates.sequential import REVIEW
+from reports.judge.measured import NAME_A_MODEL
+from reports.metrics.gate import GRADE, MORE_LABELS, WAYS_OUT
 from reports.render import words
 from reports.run import clean
 from reports.run.evidence import Comparison
-from reports.run.report import WARNING, GateResult, Report
+from reports.run.record import ASK_ANEW
+from reports.run.report import WARNING, GateResult, Obstacle, Report
 
 WIDTH = 100  # where no terminal says its own
 STATE = 13  # columns of a verdict
@@ -59,7 +63,7 @@ def notes(report: Report) -> Iterator[str]:
         yield from wrapped(text if text.startswith(WARNING) else f"note: {text}")
 
 
-NOTED = 3  # notes that a terminal shows besides those that touch the verdict
+NOTED = 3  # notes that a terminal shows in addition to those that touch the verdict
 FLIPS = 5  # items that broke
 _ADVICE = re.compile(
     r"[;:,] (or )?(add|ask|give|install|keep|label|make|name|run|say|see|set|use|write|qagate|--)"
@@ -189,10 +193,11 @@ def _steps(report: Report, folder: Path) -> Iterator[str]:
     elif report.shards:
         merge = f"qagate merge {shlex.quote(_near(folder.parent) + '/*')} --to reports/out"
         yield again and (again + _REST if code else merge)  # a merged report has no command
-    elif line.startswith(("NO GATE", "NO drop")):
-        file = f"echo '{_first_gates(report, change=line.startswith('NO drop'))}' > gates.yaml"
+    elif line.startswith((NO_GATE, NO_CHANGE_GATE)):
+        wanted = _first_gates(report, change=line.startswith(NO_CHANGE_GATE))
+        file = f"echo '{wanted}' > gates.yaml"
         yield f"{file}; qagate gate {home} --gates gates.yaml --to reports/decided"
-    elif line.startswith("NO BASELINE"):
+    elif line.startswith(NO_BASELINE):
         known = report.trend[-1].name if report.trend else ""
         yield f"{again} --baseline={known}" if known else f"qagate promote v1 {home} --anyway"
     elif code == 6:
@@ -238,25 +243,29 @@ def _after_doubt(report: Report, home: str, again: str) -> Iterator[str]:
         yield f"qagate review {home}{audited.group(1)} --to audit"
     if again:
         yield from _run_again(report, why, lacks, again)
-    if re.search(r"label|\bjudge", lacks):
+    of_judge = Obstacle.FEW_LABELS, Obstacle.UNMEASURED, Obstacle.DISTRUSTED
+    helped = MORE_LABELS, *(WAYS_OUT[one] for one in of_judge)
+    if any(one.remedy.endswith(helped) for one in unclear):
         yield f"qagate review {home} --to review    # people judge what matters most"
     if again and (rows := re.search(r"about [\d,]+ more (pair|item)s for [^;]+", lacks)):
         yield f"{again}    # after you added {rows.group()}"
 
 
 def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str]:
-    if "--fresh NAME" in why:
-        yield f"{again} --fresh NAME"
+    if ASK_ANEW in why:
+        yield f"{again} {ASK_ANEW}"
     if why.startswith("INCONCLUSIVE") or any(one.obstacle for one in report.slices):
         yield whole_run(again)
-    if report.session.left or "grade " in lacks:
+    if report.session.left or f"{GRADE} " in lacks:
         yield again + _REST
-    if "name a model as the judge" in why:
+    if NAME_A_MODEL in why:
         yield f"{again} --judge anthropic:claude-opus-4-1 --dry-run"
-    few = re.search(r"judge (?:not trusted|measured too little) in .*?\(n=(\d+)", why)
+    refused = f"{Obstacle.DISTRUSTED}|{Obstacle.FEW_LABELS}"
+    few = re.search(rf"judge (?:{refused}) in .*?\(n=(\d+)", why)
     if few and int(few.group(1)) < FEW_LABELS:
         yield f"{again}    # after you labelled {FEW_LABELS} answers or more; now {few.group(1)}"
-    if blocked := [one for one in report.decision.gates if "rejudge" in one.remedy]:
+    by_rejudging = WAYS_OUT[Obstacle.CHANGED]
+    if blocked := [one for one in report.decision.gates if one.remedy == by_rejudging]:
         role = "anchor" if all(one.anchored for one in blocked) else "baseline"
         run = _near(Path(report.anchor if role == "anchor" else report.baseline))
         own = ("--model", "--baseline", "--anchor", "--report-dir")

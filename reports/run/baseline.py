@@ -16,7 +16,7 @@ from evaluators.judges.ensemble import Adjudications
 from evaluators.text import mask, one_line
 from reports.run.evidence import AuditPlan
 from reports.run.record import Record, by_slice, total_cost
-from reports.run.report import Role, SliceSummary
+from reports.run.report import Obstacle, Role, SliceSummary
 from reports.run.run_json import inner, load_run, mappings, sample_of
 
 PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "numpy")
@@ -144,14 +144,15 @@ class Baseline:
     def obstacle(self, now: SliceSummary) -> str:
         """Return why its part of a slice may not stand for all of it, or nothing."""
         if self.run.get("complete") is not True:
-            return f"the {self.role} was cut short; compare with a complete run"
+            return f"the {self.role} was cut short; {Obstacle.OTHER_ITEMS} a complete run"
         slices = mappings(self.run.get("slices"))
         part = next((one for one in slices if one.get("name") == now.name), None)
         if part is None:
-            return f"the {self.role} knows no {now.name}; compare with a run of the same slices"
+            what = f"the {self.role} knows no {now.name}"
+            return f"{what}; {Obstacle.OTHER_ITEMS} a run of the same slices"
         if part.get("partial") is not False:
             what = f"only a part of the {self.role}'s slice was run, picked by hand"
-            return f"{what}; compare with a run of all of it"
+            return f"{what}; {Obstacle.OTHER_ITEMS} a run of all of it"
         try:
             then = sample_of(part, inner(self.run, "provenance"))
         except (KeyError, ValueError):
@@ -160,7 +161,8 @@ class Baseline:
             now.sample and (then.items, then.seed) == (now.sample.items, now.sample.seed)
         ):
             return ""
-        return f"the {self.role} asked {then.text}; compare with a run of all, or of the same"
+        what = f"the {self.role} asked {then.text}"
+        return f"{what}; {Obstacle.OTHER_ITEMS} a run of all, or of the same"
 
 
 def load_baseline(path: Path, role: Role = "baseline") -> Baseline:
@@ -180,11 +182,12 @@ def changed_judge(
     differs = was != is_ and (bool(before and now) or former != judge)
     graded = any(one.result for one in old) and any(one.result for one in new)
     if graded and differs:
-        return f"the judge changed from {', '.join(sorted(was))} to {', '.join(sorted(is_))}"
+        former, judge = (", ".join(sorted(names)) for names in (was, is_))
+        return f"the judge {Obstacle.CHANGED} from {former} to {judge}"
     rubric = inner(baseline.run, "provenance", "slices", slice_.name).get("rubric")
     now_asked = slice_.rubric.version if slice_.rubric else ""
     if graded and rubric is not None and rubric != now_asked:
-        return f"the rubric changed from {rubric} to {now_asked}"
+        return f"the rubric {Obstacle.CHANGED} from {rubric} to {now_asked}"
     return ""
 
 
@@ -195,12 +198,12 @@ def changed_requests(slice_: Slice, baseline: Baseline, judge: str, origin: obje
     for spec in (words, *parse_judges(judge.split(" ")).models()) if by_judge else ():
         was, is_ = (inner(one, "sent", spec) for one in (baseline.run.get("provenance"), origin))
         if was != is_ and (spec == words or (was and is_)):
-            return f"what is sent to the judge {spec} changed: {_moved(was, is_)}"
+            return f"what is sent to the judge {spec} {Obstacle.CHANGED}: {_moved(was, is_)}"
     return ""
 
 
 def changed_origin(baseline: Baseline, model: str, judge: str, origin: object) -> Iterator[str]:
-    """Yield which prompts and parameters changed besides model and judge, or are not known."""
+    """Yield which prompts and parameters changed apart from model and judge, or are not known."""
     before, former = baseline.run.get("provenance"), str(baseline.run.get("model", ""))
     for name in inner(origin, "slices") if RECORDED not in (former, model) else ():
         old, new = (inner(one, "slices", name).get("prompt") for one in (before, origin))

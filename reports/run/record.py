@@ -14,6 +14,8 @@ from evaluators.output import plural
 from evaluators.text import flat, may_hold_key
 from reports.run.clean import masked
 
+ASK_ANEW = "--fresh NAME"  # the option that a sentence names where replies of before mislead
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record(ItemView):
@@ -143,7 +145,7 @@ def versions(what: str, spec: str, names: Mapping[str, int]) -> Iterator[str]:
             listed = ", ".join(f"{name} ({count:,})" for name, count in sorted(counts.items()))
             yield (
                 f"{what} of {len(counts)} versions of {member}, as its provider names them: "
-                f"{listed}; --fresh NAME asks all anew"
+                f"{listed}; {ASK_ANEW} asks all anew"
             )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Annotated, Literal
 
 import msgspec
@@ -19,6 +20,18 @@ Role = Literal["baseline", "anchor"]
 
 _VERDICTS = {0: "PASS", 1: "FAIL", 2: "INCOMPLETE", 6: "INCONCLUSIVE"}
 WARNING = "WARNING: "  # the beginning of a note that touches the verdict
+
+
+class Obstacle(StrEnum):
+    """The words by which a sentence says what keeps a gate open; the remedy is found by them."""
+
+    FEW_LABELS = "measured too little"
+    UNMEASURED = "not measured"
+    DISTRUSTED = "not trusted"
+    PARTIAL = "run all"
+    LACKING = "this run lacks"
+    OTHER_ITEMS = "compare with"
+    CHANGED = "changed"
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -73,11 +86,11 @@ class SliceSummary:
         """Why nothing can be decided on this part of the slice; empty where it can."""
         if self.partial:
             what = "only a part of the slice was run, picked by hand or a shard"
-            return f"{what}; run all of it, or merge all shards, to decide"
+            return f"{what}; {Obstacle.PARTIAL} of it, or merge all shards, to decide"
         if (drawn := self.sample) is None or drawn.pinned:
             return ""
         pin = f"`sample: {{limit: {drawn.items}, seed: {drawn.seed}}}`"
-        where = f"pin {pin} in the data set or gates file to let them decide, or run all"
+        where = f"pin {pin} in the data set or gates file to let them decide, or {Obstacle.PARTIAL}"
         return f"{drawn.share} items, seed {drawn.seed}; {where}"
 
     @property

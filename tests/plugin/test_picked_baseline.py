@@ -139,13 +139,13 @@ def test_what_the_baseline_has_is_missed(project: Project, role: str) -> None:
     for words, said in lost.items():
         result = project.run_in_process(f"--{role}=before", *words.split())
         assert result.ret == 6
-        line = f"INCONCLUSIVE: exit 6; the {role} has {said}, and this run does not; GATES PASS"
+        line = f"INCONCLUSIVE: exit 6; this run lacks {said}, which the {role} has; GATES PASS"
         assert line in result.outlines[-1]
         assert line in project.text("summary.md").replace("\\", "")
         assert line in project.text("gates.xml")
     project.dataset("one", {"en": [RIGHT] * 45, "bg": [RIGHT] * 3}, graded(bars))
     result = project.run_in_process(f"--{role}=before", "qa")
-    assert f"the {role} has 6% of one:en's items, and this run does not" in result.outlines[-1]
+    assert f"this run lacks 6% of one:en's items, which the {role} has" in result.outlines[-1]
     assert main(["gate", "reports/out"]) == result.ret == 6
     project.dataset("one", {"en": [RIGHT] * 46, "bg": [RIGHT] * 3}, graded(bars))
     assert project.run_in_process(f"--{role}=before", "qa").ret == 0

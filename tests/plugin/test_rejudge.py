@@ -102,7 +102,7 @@ def test_nothing_can_be_chosen_by_judging_anew(edited: Project) -> None:
         judged(edited, server, "--limit=3")
         result = ran(edited, server, "new", "--baseline=rejudged")
         assert result.ret == 6
-        lost = "the baseline has 30% of capital:en's items, and this run does not"
+        lost = "this run lacks 30% of capital:en's items, which the baseline has"
         assert lost in result.outlines[-1]
         changed = [line.replace("Asked", "Told") for line in lines[28:]]
         edited.write("qa/capital/en.jsonl", "\n".join([*lines[:28], *changed]))

@@ -142,7 +142,7 @@ def test_a_part_of_a_slice_and_an_unmeasured_judge_decide_nothing() -> None:
     strict = dataset(JUDGED, require_calibration=True)
     (gate,) = report([dataset(GRADED), strict], items, outcomes).decision.gates
     assert "judge not measured in bg" in gate.reason
-    assert gate.remedy == "a measured judge"
+    assert gate.remedy == "measure the judge"
 
 
 DROP = Threshold(measure="drop", max=0.1, evidence="confident")

@@ -205,10 +205,10 @@ LONG = scored([1] * 200, question="Who?", expected="Ann")
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({}, "10% of the baseline's items are not in this run"),
+        ({}, "this run lacks 10% of the baseline's items"),
         ({"question": "Whose?"}, "20 of 200 items changed since the baseline"),
         ({"expected": "Bob"}, "20 of 200 items changed since the baseline"),
-        ({"id": "new-{}"}, "not in this"),
+        ({"id": "new-{}"}, "this run lacks"),
     ],
     ids=["gone", "question", "gold", "added"],
 )

@@ -165,11 +165,11 @@ def test_an_offline_judge_may_stand_in_for_one_that_reaches_the_floor(labels: Sl
     model, rules = calibrate(found, ends), calibrate(found, ends, placeholder=True)
     assert (model.trusted, model.floor, model.stand_in) == (False, {"agreement": 0.8}, "")
     assert (rules.trusted, rules.blocks, rules.floor) == (True, "", {"agreement": 0.4})
-    said = "has a lower floor than a model, and misses the model's: agreement 0.5 is below 0.8"
+    said = "the lower floor of a placeholder judge; misses a model's: agreement 0.5 is below 0.8"
     assert said in rules.stand_in
     assert said in calibration_notes([replace(rules, source="records")])[0]
     good = calibrate(found, outcomes(found, CORRECT, INCORRECT), placeholder=True)
-    assert good.stand_in.endswith("reaches the model's")
+    assert good.stand_in.endswith("reaches a model's")
     low = calibrate(found, outcomes(found, INCORRECT, CORRECT), placeholder=True)
     assert (low.trusted, low.blocks != "") == (False, True)
 
