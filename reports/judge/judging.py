@@ -230,7 +230,7 @@ def corrected_gates(
     for gate in gates:
         state: GateState = "INCONCLUSIVE" if obstacle else side_of(gate, ends)
         shown = {"PASS": "clears", "FAIL": "misses"}.get(state, "neither clears nor misses")
-        value = rate.text("{value} once the judge's errors are taken out")
+        value = rate.text("{value} after correction for the judge's errors")
         said = f"correct is {value}, 95 % interval {span_of(ends)}: it {shown} the bar"
         yield GateResult(
             dataset=slice_.dataset,
@@ -266,7 +266,7 @@ def _corrected(
     rate = corrected_rate(judged.independent, sensitivity.independent, specificity.independent)
     unfit = "" if rate else "the labels do not fit these answers"
     if rate and rate.interval == (0.0, 1.0):
-        unfit = "the judge's errors leave nothing to conclude from"
+        unfit = ERRS_TOO_OFTEN
     parts = []
     if rate and not unfit:
         parts = [(replace(rate, n=judged.trials), float(judged.trials))]
@@ -296,9 +296,9 @@ def _called(slice_: Slice, records: Sequence[Record]) -> ClassRate | None:
 def corrected_notes(found: Sequence[Corrected]) -> list[str]:
     """Return a line for each corrected rate."""
     return [
-        f"{one.slice}: correct {one.correct.text(undefined='cannot be said')} once the judge's "
-        f"errors are taken out (sensitivity {one.sensitivity:.3f}, specificity "
-        f"{one.specificity:.3f} over {plural(one.labelled, 'labelled item')})"
+        f"{one.slice}: correct, corrected for the judge's errors: "
+        f"{one.correct.text(undefined='not known')} (sensitivity {one.sensitivity:.3f}, "
+        f"specificity {one.specificity:.3f}, from {plural(one.labelled, 'labelled item')})"
         f"{f'; {one.caution}' if one.caution else ''}"
         for one in found
     ]
@@ -336,6 +336,7 @@ def calibrations_in(baseline: Baseline | None) -> Iterator[Calibration]:
             yield decode(Calibration, part)
 
 
+ERRS_TOO_OFTEN = "the judge errs too often for a conclusion"
 MEASURED_BY = {"": YOUDEN, "correct": YOUDEN, "pass_rate": YOUDEN, "incorrect": YOUDEN_INCORRECT}
 """Which J scales a change, by the measure that changes; empty stands for the share that passes."""
 
@@ -370,10 +371,10 @@ class JudgeScale:
         found = self.corrected(difference)
         gain = f"Youden's J {self.youden.text('{value}, {low} to {high}')} {self.basis}"
         if found.value is None or found.interval is None:
-            return f"the judge's errors leave nothing to conclude from ({gain})"
+            return f"{ERRS_TOO_OFTEN} ({gain})"
         ends = span_of(found.interval)
         value = figure(found.value)
-        return f"freed of the judge's errors it is {value}, 95 % interval {ends} ({gain})"
+        return f"corrected for the judge's errors, it is {value}, 95 % interval {ends} ({gain})"
 
 
 def judge_scale(sides: Sequence[PairedSlice], measure: str = "") -> JudgeScale | None:

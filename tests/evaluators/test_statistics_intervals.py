@@ -1,4 +1,4 @@
-"""Claims about intervals, J, rates freed of a judge's errors, agreement, and small samples."""
+"""Claims about intervals, J, rates corrected for a judge's errors, agreement, and small samples."""
 
 import math
 from collections.abc import Callable

@@ -329,7 +329,7 @@ def test_a_report_keeps_and_shows_how_the_evidence_grew(tmp_path: Path) -> None:
     assert len(again.audit.steps) <= 200
     page = render(made).replace("&#39;", "'")
     assert page.count("<polyline") == 2
-    for words in ("as the judge sees it", "freed of the judge's errors", "as people see it"):
+    for words in ("as the judge sees it", "corrected for the judge's errors", "as people see it"):
         assert words in page
 
 

@@ -103,10 +103,10 @@ def test_labels_that_do_not_fit_the_answers_correct_nothing() -> None:
     found = some(corrected(graded(60, 0), labelled((24, 16), (1, 39))))
     assert (found.correct.value, found.correct.interval) == (None, None)
     (note,) = judging.corrected_notes([found])
-    assert note.startswith("d:bg: correct cannot be said once the judge's errors are taken out (s")
+    assert note.startswith("d:bg: correct, corrected for the judge's errors: not known (s")
     assert note.endswith("; the labels do not fit these answers")
     weak = some(corrected(graded(3, 3), labelled((20, 20), (16, 24))))
-    said = "the judge's errors leave nothing to conclude from"
+    said = "the judge errs too often for a conclusion"
     assert (weak.unfit, weak.correct.value) == (said, None)
     own = measured([], pass_bar=6)
     other = replace(own, language="pl", graders=("d:pl",))

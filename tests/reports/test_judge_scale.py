@@ -120,17 +120,17 @@ def test_the_words_show_the_change_without_the_judges_errors() -> None:
     """-0.02 by a judge with J 0.8; nothing where J may be 0; more pairs on its scale."""
     found = scale(side(measured("bg", youden=separation(0.8))))
     assert found.text(DROP) == (
-        "freed of the judge's errors it is -0.025, 95 % interval -0.071 to 0.014 "
+        "corrected for the judge's errors, it is -0.025, 95 % interval -0.071 to 0.014 "
         "(Youden's J 0.800, 0.700 to 0.900 over 100 labelled items in bg)"
     )
     poor = scale(side(measured("bg", youden=separation(0.05))))
-    assert poor.text(DROP).startswith("the judge's errors leave nothing to conclude from (Youden")
+    assert poor.text(DROP).startswith("the judge errs too often for a conclusion (Youden")
     counts = (10, 10, 280, 0)
     assert gate(counts, 0.05, None).state == "PASS"
     unclear = gate(counts, 0.05, separation(0.6))
     assert unclear.state == "INCONCLUSIVE"
     assert "of 0.05, 0.025 on the judge's scale, nor beyond it; about" in unclear.reason
-    assert "; freed of the judge's errors it is 0, 95 % interval -0.0" in unclear.reason
+    assert "; corrected for the judge's errors, it is 0, 95 % interval -0.0" in unclear.reason
 
 
 def gate(
