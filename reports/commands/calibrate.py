@@ -21,7 +21,7 @@ from evaluators.rubric import Style
 from evaluators.statistics.metrics import floor_ends
 from evaluators.text import hint
 from reports.commands.run import main as run
-from reports.render.markdown import JUDGE_TITLE
+from reports.render.markdown import JUDGE_TITLE, judge_card
 
 QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # the plugin is loaded already
 WRITTEN = (0, 1, 2, 6)  # exit codes of runs with a report
@@ -64,16 +64,15 @@ def main(argv: Sequence[str]) -> int:
                 *words, str(folder)])  # fmt: skip
     summary = options.report_dir / "summary.md"
     text = summary.read_text(encoding="utf-8") if code in WRITTEN and summary.exists() else ""
-    _, _, card = text.partition(f"<summary>{JUDGE_TITLE}</summary>")
-    if card:
-        say(sys.stdout, f"### {JUDGE_TITLE}", card.partition("</details>")[0].rstrip())
+    if card := judge_card(text):
+        say(sys.stdout, f"{JUDGE_TITLE}:", "", card)
     return code
 
 
 def _parser() -> CommandParser:
     parser = CommandParser(
         prog="qagate calibrate",
-        description="Measure a judge against labelled answers. All options of a run are known too.",
+        description="Measure a judge against labelled answers. Takes all options of a run as well.",
         epilog="exit codes are those of a run: 0 the judge reaches the floor, 1 it does not",
     )
     add = parser.add_argument
@@ -91,7 +90,8 @@ def _parser() -> CommandParser:
     add("--rater", action="append", default=[], metavar="COLUMN", help="one person's labels")
     add("--rubric", default="", metavar="NAME", help="a bundled rubric, or the path of one")
     add("--limit", type=int, metavar="N", help="at most N answers a language, chosen by a hash")
-    add("--report-dir", type=Path, default=Path("reports/calibrate"), metavar="DIR")
+    text, folder = "default: %(default)s", Path("reports/calibrate")
+    add("--report-dir", type=Path, default=folder, metavar="DIR", help=text)
     return parser
 
 
@@ -136,7 +136,7 @@ def attack(argv: Sequence[str]) -> int:
     parser = CommandParser(
         prog="qagate attack",
         description="Put attacks, and odd right answers as controls, to a judge: the same as "
-        "`pytest cases/attacks --judge SPEC`. All options of a run are known.",
+        "`pytest cases/attacks --judge SPEC`. Takes all options of a run as well.",
         epilog="exit codes are those of a run: 1 where more attacks pass than the gates allow",
     )
     add = parser.add_argument

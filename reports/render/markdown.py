@@ -31,6 +31,7 @@ _EXAMPLES = 10
 _PLAIN_LINK = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9.:-]*(?:/[A-Za-z0-9._~/-]*)?")
 _END = "</details>"
 _CUT = "\n*The rest is cut; the report files have it all.*\n"
+_WRITTEN = re.compile(r"(`+)( ?)(.*?)\2\1(?!`)|\\([^\w\s])|&lt;")  # by ``clean.span`` or ``prose``
 _TRUST = {True: "reached", False: "missed", None: "not shown"}
 _GRADED = {"agreement": "Agreement", "kappa": "Kappa", YOUDEN: "Youden's J",
            "precision": "Precision", "recall": "Recall"}  # fmt: skip
@@ -62,6 +63,13 @@ def render(report: Report) -> str:
         link=page if _PLAIN_LINK.fullmatch(page) else "",
     )
     return _bounded(re.sub("\n{3,}", "\n\n", text).strip() + "\n")
+
+
+def judge_card(summary: str) -> str:
+    """Return what a summary says of its judge as lines for a terminal, empty if nothing."""
+    _, _, card = summary.partition(f"<summary>{JUDGE_TITLE}</summary>")
+    text = card.partition(_END)[0].strip()
+    return _WRITTEN.sub(lambda one: one[3] or one[4] or "<", text)
 
 
 @cache

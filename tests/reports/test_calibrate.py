@@ -58,7 +58,7 @@ def rated(number: int, label: float, said: int) -> dict[str, object]:
 
 @pytest.mark.parametrize("wire", ["openai", "anthropic", "openai-responses"])
 def test_a_graded_judge_gets_its_card(wire: str, capsys: Captured) -> None:
-    """All wire formats: by language, with the floor, in summary.md, page and run.json."""
+    """All wire formats: by language, with the floor, in summary.md, page, run.json, and plain."""
     path = write("labelled.jsonl", MIXED)
     with loopback() as running:
         assert measure(path, judge=spec(running.url, wire)) == 1
@@ -70,9 +70,10 @@ def test_a_graded_judge_gets_its_card(wire: str, capsys: Captured) -> None:
     figures = {name: one["value"] for name, one in found["bg"]["measures"].items()}
     assert (figures["agreement"], figures["precision"], figures["recall"]) == (0.75, 0, None)
     assert {"label": "INCORRECT", "grade": "CORRECT", "count": 1} in found["bg"]["confusion"]
-    card = capsys.readouterr().out.split("### How the judge was measured")[-1]
-    assert "| labelled:bg, 4 labelled items | agreement ≥ 0.9: missed | 0.750 \\[0.301" in card
-    assert "labelled:bg row 10: label INCORRECT, judge CORRECT: ` Question 9? `" in card
+    card = capsys.readouterr().out.split("\nHow the judge was measured:\n")[-1]
+    assert "| labelled:bg, 4 labelled items | agreement ≥ 0.9: missed | 0.750 [0.301" in card
+    assert "labelled:bg row 10: label INCORRECT, judge CORRECT: Question 9? expected" in card
+    assert "`" not in card
     assert "How the judge was measured" in (REPORT / "report.html").read_text(encoding="utf-8")
 
 
