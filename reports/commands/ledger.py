@@ -47,7 +47,7 @@ STATES: Mapping[State, str] = {
     "read": "read",
     "given up": "given up",
 }
-NOTE = "exit codes: 0 done, 1 the disk or the file refuses, 4 wrong arguments or bad lines"
+NOTE = "exit codes: 0 done, 1 the disk or the file refused, 4 wrong arguments or bad lines"
 
 Options = argparse.Namespace
 
@@ -205,11 +205,11 @@ async def _cancel(ledger: Ledger, wave: Wave, model: LazyModel, known: Iterable[
 
 
 COMMANDS: Mapping[str, tuple[str, Callable[[Options], int]]] = {
-    "stats": ("what it holds and what that cost", stats),
-    "export": ("rows as JSON lines, to a file or to stdout", export),
+    "stats": ("print what the ledger holds and what it cost", stats),
+    "export": ("write rows as JSON lines, to a file or to stdout", export),
     "import": ("add the rows of an exported file", import_),
     "prune": ("remove rows by age or model", prune),
-    "batches": ("what providers have in batches; cancel one", batches),
+    "batches": ("list the batches that providers have; cancel one", batches),
 }
 
 

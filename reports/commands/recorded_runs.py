@@ -199,7 +199,7 @@ def gate(argv: Sequence[str]) -> int:
         "interrupted, 4 wrong arguments or no readable run, 6 INCONCLUSIVE",
     )
     parser.add_argument("run", metavar="RUN", type=find_run, help=RUN_HELP)
-    text = "thresholds in place of the run's own (dataset: {language: {measure: {min: …}}})"
+    text = "thresholds in place of the run's own (dataset: {language: {metric: {min: …}}})"
     parser.add_argument("--gates", metavar="FILE", type=Path, help=text)
     parser.add_earlier()
     parser.add_to("a folder for the report with these gates")
@@ -216,8 +216,8 @@ def merge(argv: Sequence[str]) -> int:
     parser = Parser(
         "merge",
         "Put the runs of CI shards together. Refuses runs of different models, judges, seeds, data "
-        "files, prompts, rubrics or gates; an item in two of them must have come to the same. "
-        "Where a shard of --shard is missing the whole is INCONCLUSIVE, and says which.",
+        "files, prompts, rubrics or gates; an item in two of them must have the same record in "
+        "both. If a shard is missing, the verdict is INCONCLUSIVE and names it.",
         "those of the whole run: 0 every gate passed, 1 a gate failed or the report could not be "
         "written, 2 a shard was interrupted, 4 wrong arguments or runs that do not belong "
         "together, 6 INCONCLUSIVE",

@@ -60,8 +60,8 @@ def main(argv: Sequence[str]) -> int:
     elif options.export_judges:
         way, names = _export, [FILE, "RUN"]
     if len(options.paths) != len(names):
-        wanted, got = " ".join(names) or "no path", len(options.paths)
-        raise UsageError(f"review: {wanted} is needed here, got {got}; see `qagate review --help`")
+        wanted, got = " and ".join(names) or "no path", plural(len(options.paths), "path")
+        raise UsageError(f"review: give {wanted} here, not {got}; see `qagate review --help`")
     return way(options)
 
 

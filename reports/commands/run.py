@@ -40,12 +40,14 @@ def rejudge(arguments: Sequence[str]) -> int:
     """Run over the answers of an earlier run, in a report folder of its own."""
     parser = CommandParser(
         prog="qagate rejudge",
-        description="Judge all answers of an earlier run anew, by the data as they are now: a run "
-        "that asks its judge alone, and a baseline. All other words are those of `qagate run`.",
+        description="Judge all answers of an earlier run anew, by the data as they are now. No "
+        "model answers; only the judge is asked. The report can serve as a baseline. All other "
+        "words are those of `qagate run`.",
         epilog="exit codes are those of a run",
         allow_abbrev=False,
     )
     parser.add_argument("run", metavar="RUN", help="a report folder, or a promoted run's name")
-    parser.add_argument("--report-dir", metavar="DIR", default="reports/rejudged")
+    text = "default: %(default)s"
+    parser.add_argument("--report-dir", metavar="DIR", default="reports/rejudged", help=text)
     given, words = parser.parse_with_run(arguments)
     return main([f"--model=recorded:{given.run}", f"--report-dir={given.report_dir}", *words])

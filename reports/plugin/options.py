@@ -121,8 +121,8 @@ def _slice_files(name: str, texts: Collection[str], here: Path) -> SliceFiles:
 
 _ONCE = (
     ("model", "SPEC", "model under test: provider:name[@URL], a name from evaluators/models.yaml, "
-     "or recorded: the answers in the data files (default: recorded); recorded:RUN: those of "
-     "that run, as `qagate rejudge RUN` says"),
+     "or recorded: the answers in the data files (default: recorded); recorded:RUN: the answers "
+     "of an earlier run (see `qagate rejudge`)"),
     ("models", "FILE", MODELS_FILE),
     ("languages", "LANG,LANG", "only these languages; be/test: that split of a frozen data set"),
     ("limit", "N", "at most N items a slice, chosen by a hash of id and seed: a sample, which "
@@ -131,17 +131,18 @@ _ONCE = (
     ("shard", "K/N", "only the items whose hash falls into part K of N, such as 2/8, with that "
      "part of --concurrency, --rpm and --max-cost; `qagate merge` decides over all N reports"),
     ("seed", "S", "seed of --limit (default: 0)"),
-    ("repeats", "N", "ask the model N times an item (default: 1)"),
+    ("repeats", "N", "ask each item N times (default: 1)"),
     ("baseline", "PATH", "an earlier report folder, its run.json, or a promoted run's name: paired "
      "comparison; write it as --baseline=PATH"),
     ("anchor", "PATH", "a fixed earlier report: drop and rise gates must pass against it too"),
     ("gates", "FILE|off", "thresholds from a YAML file: added to the datasets' own, or in place of "
      "those that it names; off: pytest's plain exit code"),
-    ("calibration", "on|N|off", "whether an LLM judge is measured on the labelled items of the "
-     "run's languages (default: on), or on N a language; off: its gates are INCONCLUSIVE"),
+    ("calibration", "on|N|off", "on how many labelled items of each language an LLM judge is "
+     "measured: all (on, the default), N, or none (off: its gates are INCONCLUSIVE)"),
     ("adjudications", "FILE|off", "verdicts by people, which replace the judge's for the very "
      "answers that they judged (default: adjudications.yaml next to each dataset.yaml)"),
-    ("ledger", "PATH", "every call's file (.qa/ledger.sqlite3), or postgresql://HOST/DATABASE"),
+    ("ledger", "PATH", "the file that keeps every call (default: .qa/ledger.sqlite3), or "
+     "postgresql://HOST/DATABASE"),
     ("fresh", "NAME", "for a release: ask everything anew, even what the ledger holds; the same "
      "NAME resumes such a run, and costs nothing twice"),
     ("concurrency", "N", "calls in flight, for the whole run (default: 16)"),
@@ -161,18 +162,18 @@ _REPEATED = (
     ("key-env", "URL=NAME", KEY_ENV),
 )  # fmt: skip
 _FLAGS = (
-    ("until-decided", "ask in an order that the data fix, and stop a slice once all its gates, "
-     "with `evidence: sequential`, are decided"),
+    ("until-decided", "ask in an order that the data fix; stop a slice once all its gates, which "
+     "need `evidence: sequential`, are decided"),
     ("no-transcripts", "keep no prompts: neither in the ledger nor in the report folder"),
     ("replay", "no network: answer from the ledger; a call that is not there is an ERROR"),
     ("dry-run", "print items, calls, tokens, cost and how gates may end; call nothing"),
     ("allow-self-judge", "let a model judge its own answers"),
-    ("batch", "give calls to the providers' batch APIs: half the price, a day at most a wave; all "
-     "answers first, then all judgements"),
+    ("batch", "give calls to the providers' batch APIs at half the price; a wave takes up to a "
+     "day: first all answers, then all judgements"),
 )  # fmt: skip
 NAMES = tuple(name for name, *_ in (*_ONCE, *_REPEATED, *_FLAGS))
 _CONFLICTS = (
-    ("until-decided", "shard", "a shard decides nothing; leave out one of it and --shard"),
+    ("until-decided", "shard", "a shard decides nothing; leave out this or --shard"),
     ("batch", "until-decided", "it asks all at once, and --until-decided a few at a time; leave "
      "one out"),
 )  # fmt: skip
@@ -182,7 +183,7 @@ _ELSEWHERE = {"--reruns": "--repeats", "--count": "--repeats", "--lang": "--lang
 
 def declare_options(parser: pytest.Parser, given: Iterable[object]) -> None:
     """Declare the options, as text: errors are ours. A usage error names those meant, probably."""
-    declare(parser.getgroup("qa", "question answering: may this model ship?").addoption)
+    declare(parser.getgroup("qa", "qagate: may this model ship?").addoption)
     ours = [f"--{name}" for name in NAMES]
     words = (str(argument).partition("=")[0] for argument in given)
     odd = [word for word in words if word.startswith("--") and word not in ours]

@@ -69,7 +69,7 @@ def test_an_option_that_was_removed_names_what_to_use(capitals: Project) -> None
 def test_there_are_at_most_thirty_options(capitals: Project) -> None:
     """What can stand in a file, or in another option, needs none of its own."""
     listed = capitals.run_in_process("--help").stdout.str()
-    ours = listed.partition("question answering: may this model ship?")[2].partition("\n\n")[0]
+    ours = listed.partition("qagate: may this model ship?")[2].partition("\n\n")[0]
     assert len(NAMES) <= 30
     assert set(re.findall(r"^  --([a-z-]+)", ours, re.MULTILINE)) == set(NAMES)
     valued = re.findall(r"^  (--[a-z-]+)[ =]\S", ours, re.MULTILINE)

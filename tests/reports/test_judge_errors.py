@@ -87,8 +87,8 @@ def test_a_rate_is_corrected_where_each_class_has_thirty_labels() -> None:
     assert low < 4 / 7 < high
     assert high - low > 0.19  # wider than the raw rate's own
     (note,) = judging.corrected_notes([found])
-    assert note.startswith("d:bg: correct 0.571 [")
-    assert note.endswith("(sensitivity 0.900, specificity 0.800 over 60 labelled items)")
+    assert note.startswith("d:bg: correct, corrected for the judge's errors: 0.571 [")
+    assert note.endswith("(sensitivity 0.900, specificity 0.800, from 60 labelled items)")
     for counts in (((27, 2), (60, 240)), ((15, 15), (15, 15)), ((40, 5), (6, 24), 1)):
         assert corrected(graded(60, 40), labelled(*counts)) is None
     written = some(corrected(graded(60, 40), labels, constructed=60))

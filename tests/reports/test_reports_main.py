@@ -171,7 +171,7 @@ def test_shards_of_two_baselines_need_to_say(old: Path, tmp_path: Path, capsys: 
     assert main(["merge", *runs, "--to", str(tmp_path / "out")]) == 4
     assert "compared with a and b; say which" in capsys.readouterr().err
     assert main(["merge", *runs, f"--baseline={old}", "--to", str(tmp_path / "out")]) == 6
-    assert "the baseline has 100% of facts:en's items" in capsys.readouterr().out
+    assert "this run lacks 100% of facts:en's items" in capsys.readouterr().out
 
 
 def test_the_module_runs_in_any_locale(old: Path) -> None:
