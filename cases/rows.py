@@ -270,8 +270,9 @@ def _plain(row: ItemRow, column: str, value: object, depth: int = 0) -> object:
         return [_plain(row, column, item, depth + 1) for item in value]
     if isinstance(value, Number):  # as its text where Python would not hold it exactly enough
         number = float(value) if len(value) <= 18 else math.inf
-        whole = math.isfinite(number) and value.lstrip("-").isdigit()
-        return int(value) if whole else number if math.isfinite(number) else str(value)
+        if not math.isfinite(number):
+            return str(value)
+        return int(value) if value.lstrip("-").isdigit() else number
     if isinstance(value, str) and not encodable(value):
         raise row.problem(column, "holds a lone surrogate, half a character; drop it")
     if isinstance(value, float) and not math.isfinite(value):

@@ -229,7 +229,9 @@ def _refused(path: Path, row: int, line: int, what: str) -> UsageError:
 
 
 def _height(value: object) -> int:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if not isinstance(value, dict | list):
+        return 1
+    inner = value.values() if isinstance(value, dict) else value
     return 1 + max(map(_height, inner), default=0)
 
 

@@ -246,9 +246,10 @@ class _YamlReader:
 
 def _size(value: object) -> tuple[int, int]:
     """Return how many values a value holds, itself included, and how deep they are nested."""
-    inner = value.values() if isinstance(value, Map) else value if isinstance(value, Seq) else ()
-    sizes = [_size(one) for one in inner]
-    height = 1 + max((one for _, one in sizes), default=0) if isinstance(value, Map | Seq) else 0
+    if not isinstance(value, Map | Seq):
+        return 1, 0
+    sizes = [_size(one) for one in (value.values() if isinstance(value, Map) else value)]
+    height = 1 + max((one for _, one in sizes), default=0)
     return 1 + sum(one for one, _ in sizes), height
 
 

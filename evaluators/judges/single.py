@@ -253,15 +253,16 @@ def rate(case: core.Case, answer: str) -> core.Verdict:
     """
     known = tables(case.language)
     light = known.words["function"] | known.words["articles"]
-    asked, expected, said = (
-        {word if word.isdecimal() else word[:_STEM]
-         for word in read(within_limit(text)).words if word not in light}
-        for text in (case.question, case.expected, answer)
-    )  # fmt: skip
-    shared, *both = (
-        len(stems - asked) + _ECHO * len(stems & asked)
-        for stems in (expected & said, expected, said)
-    )
-    score = 2 * shared / sum(both) if sum(both) else 0.0
+
+    def stems(text: str) -> set[str]:
+        words = (word for word in read(within_limit(text)).words if word not in light)
+        return {word if word.isdecimal() else word[:_STEM] for word in words}
+
+    def weight(some: set[str]) -> float:
+        return len(some - asked) + _ECHO * len(some & asked)
+
+    asked, expected, answered = stems(case.question), stems(case.expected), stems(answer)
+    total = weight(expected) + weight(answered)
+    score = 2 * weight(expected & answered) / total if total else 0.0
     reason = f"shared words and numbers {score:.2f} (placeholder judge)"
     return core.Verdict(rating=1 + round(9 * score), reason=reason)

@@ -385,7 +385,8 @@ class Caller:
         finally:
             meter.waiting -= 1
         meter.note(key, model, request)
-        imported = (earlier := key not in self.ledger.own) and key in self.ledger.imported
+        earlier = key not in self.ledger.own
+        imported = earlier and key in self.ledger.imported
         meter.add(model, reply, sent=sent, earlier=earlier, imported=imported)
         return reply
 

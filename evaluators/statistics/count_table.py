@@ -179,14 +179,12 @@ def worst_case_fills(table: CountTable) -> tuple[Fill, ...]:
 
 def _crossed(labels: Sequence[str], side: Collection[str]) -> Fill:
     """Return a wrong outcome for every label, on the other side if there is one."""
-    return {
-        label: min(
-            (one for one in labels if one != label),
-            key=lambda one: (one in side) == (label in side),
-            default=label,
-        )
-        for label in labels
-    }
+    fill = {}
+    for label in labels:
+        wrong = [one for one in labels if one != label]
+        other_side = [one for one in wrong if (one in side) != (label in side)]
+        fill[label] = next(iter(other_side or wrong), label)
+    return fill
 
 
 def unvaried_interval(parts: Ratio, whole: CountTable, clusters: float) -> Interval:

@@ -294,7 +294,8 @@ class Estimate:
         may use ``value``, ``low``, ``high`` and ``n``: ``full`` with an interval, ``bare`` without
         one, ``undefined`` without a value.
         """
-        form = undefined if self.value is None else full if self.interval else bare
+        defined = full if self.interval else bare
+        form = undefined if self.value is None else defined
         small = self.value is not None and 0 < abs(self.value) < 0.01
         shown = (number(one, small=small) for one in (self.value, self.low, self.high))
         return form.format(**dict(zip(("value", "low", "high"), shown, strict=True)), n=self.n)

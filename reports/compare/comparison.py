@@ -109,9 +109,9 @@ def _compare(sides: Sequence[pairs.PairedSlice]) -> SliceComparison:
 def _changes(side: pairs.PairedSlice) -> Iterator[Change]:
     for old, new in (one for one in side.pairing.pairs if one.new.outcome != "stopped"):
         now, before = new.passes(side.bar), bool(old.passes(side.bar))
-        flip: Flip = "same" if now == before else "fixed" if now else "broke"
-        if now is None:
-            flip = "ungraded"
+        flip: Flip = "fixed" if now else "broke"
+        if now is None or now == before:
+            flip = "ungraded" if now is None else "same"
         if flip != "same" or (new.grade, new.rating) != (old.grade, old.rating):
             yield Change(
                 key=new.key,

@@ -188,16 +188,18 @@ Sides = Sequence[PairedSlice]
 
 
 def unless_own(sides: dict[str, PairedSlice]) -> dict[str, PairedSlice]:
-    """Return the slices, blocked where the other run has this one's very answers and verdicts."""
-    said = attrgetter("answer", "result", "reason", "measures", "seconds", "answer_seconds")
+    """Return the slices, blocked if the earlier run's answers and verdicts are this run's own."""
+    content = attrgetter("answer", "result", "reason", "measures", "seconds", "answer_seconds")
     pairs = [pair for side in sides.values() for pair in side.graded]
-    if not pairs or any(said(pair.new) != said(pair.old) for pair in pairs):
+    if not pairs or any(content(pair.new) != content(pair.old) for pair in pairs):
         return sides
     role = next(iter(sides.values())).role
     own = f"the {role} holds this run's own answers, and nothing differs from itself"
     why = f"{own}; {Obstacle.OTHER_ITEMS} the release before"
-    every = ((name, one, one.blocked or why, one.narrow or why) for name, one in sides.items())
-    return {name: replace(one, blocked=a, narrow=b) for name, one, a, b in every}
+    return {
+        name: replace(one, blocked=one.blocked or why, narrow=one.narrow or why)
+        for name, one in sides.items()
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -264,14 +264,14 @@ def change_gates(
     tested = [one.p_value() for one in found if isinstance(one, ChangeEvidence)]
     p_values = iter(holm(tested) if dataset.holm else tested)
     results = []
-    for (rule, scope), seen in zip(gates, found, strict=True):
-        known = None if isinstance(seen, str) else seen
-        state: GateState = known.state(next(p_values)) if known else "INCONCLUSIVE"
-        told = None if states_only else known
-        reason = told.reason(state) if told else "" if known else str(seen)
+    for (rule, scope), result in zip(gates, found, strict=True):
+        evidence = None if isinstance(result, str) else result
+        state: GateState = evidence.state(next(p_values)) if evidence else "INCONCLUSIVE"
+        reason, needs, remedy = "" if evidence else str(result), "", way_out(_blocked(rule, scope))
+        if evidence and not states_only:
+            reason, needs, remedy = evidence.reason(state), evidence.needs, evidence.remedy
         if lost := "; ".join(_lost(rule, scope)):
             state, reason = "FAIL", f"{lost}; all languages: {reason}"
-        remedy = told.remedy if told else way_out(_blocked(rule, scope))
         both, lone = sum(len(one.pairing.pairs) for one in scope), lone_items(scope)
         every = plural(both + sum(lone.values()) - lone["repeat"], "pair")
         results.append(
@@ -280,12 +280,12 @@ def change_gates(
                 language="" if rule.pool else scope[0].slice_.language,
                 threshold=rule,
                 state=state,
-                estimate=known.seen if known else UNDEFINED,
-                worst=known.values[0] if known else None,
-                best=known.values[-1] if known else None,
+                estimate=evidence.seen if evidence else UNDEFINED,
+                worst=evidence.values[0] if evidence else None,
+                best=evidence.values[-1] if evidence else None,
                 reason=reason,
                 anchored=scope[0].role == "anchor",
-                needs=told.needs if told else "",
+                needs=needs,
                 remedy=remedy if state == "INCONCLUSIVE" else "",
                 pairs=f"{both:,} of {every}" if lone["changed"] else "",
             )

@@ -254,7 +254,9 @@ class AuditedGate(GateAtAnyLook):
     @property
     def state(self) -> GateState:
         """PASS or FAIL once the evidence has sufficed; it then stays."""
-        return "INCONCLUSIVE" if self.obstacle else "FAIL" if self._lost else self._of_all
+        if self.obstacle:
+            return "INCONCLUSIVE"
+        return "FAIL" if self._lost else self._of_all
 
     @property
     def _of_all(self) -> GateState:

@@ -336,7 +336,8 @@ class ImportedRun:
         error = sample.error or ("" if score is not None else f"no score by {scorer.name}")
         right = score is not None and (score >= PASSES_AT) != scorer.lower_is_better
         wrong = NOT_ATTEMPTED if sample.declined else INCORRECT
-        state: State = "error" if error else "passed" if right else "failed"
+        state: State = "passed" if right else "failed"
+        grade = CORRECT if right else wrong
         item = sample.id if _NAME.fullmatch(sample.id) else digest(sample.id)[:16]
         sent, received = sample.tokens or (None, None)
         scores = {slug(name): value for name, value in sample.scores.items()}
@@ -347,8 +348,8 @@ class ImportedRun:
             row=row,
             dataset=slug(sample.task),
             language=part,
-            outcome=state,
-            grade=None if error else CORRECT if right else wrong,
+            outcome="error" if error else state,
+            grade=None if error else grade,
             error=f"tool: {error}" if error else "",
             model=self.run.model,
             judge=slug(self.run.tool.partition(" ")[0]),

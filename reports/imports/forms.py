@@ -142,11 +142,10 @@ def _log(found: ResultFile) -> tuple[Json, Iterable[Json]]:
 def _inspect_sample(task: str, row: Json) -> ScoredSample:
     given = {name: score.get("value") for name, score in part(row, "scores").items()}
     reasons = (score.get("explanation") for score in part(row, "scores").values())
-    scores = {
-        f"{name}/{key}" if key else name: foreign.number(one)
-        for name, value in given.items()
-        for key, one in (value if isinstance(value, dict) else {"": value}).items()
-    }
+    scores = {}
+    for name, value in given.items():
+        for key, one in (value if isinstance(value, dict) else {"": value}).items():
+            scores[f"{name}/{key}" if key else name] = foreign.number(one)
     output, limit = part(row, "output"), part(row, "limit").get("type")
     error = part(row, "error").get("message") or (f"limit: {limit}" if limit else "")
     used = part(row, "model_usage").values()

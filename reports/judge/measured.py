@@ -61,9 +61,9 @@ def measured_among(
             own = [other for other in own if other.rubric and other.rubric.version == version]
         graders = tuple(other.name for other in own)
         answerers = {record.model for name in graders for record in records[name]}
-        placeholder, made = offline and answerers <= {"", RECORDED}, records[one.name]
-        known = summaries[one.name]
-        found.append(calibration_of(one, made, known, graders, placeholder=placeholder))
+        placeholder = offline and answerers <= {"", RECORDED}
+        measured = records[one.name], summaries[one.name], graders
+        found.append(calibration_of(one, *measured, placeholder=placeholder))
     return found
 
 
@@ -307,14 +307,14 @@ def calibration_notes(calibrations: Sequence[Calibration]) -> list[str]:
         if not one.measures:
             notes.append(f"judge not measured in {one.language} (for {slices}): {one.reason}")
             continue
-        told = {name: one.measures.get(name) for name in ("agreement", "youden", *one.floor)}
-        known = {name: one for name, one in told.items() if one and one.value is not None}
+        wanted = {name: one.measures.get(name) for name in ("agreement", "youden", *one.floor)}
+        known = {name: found for name, found in wanted.items() if found and found.value is not None}
         figures = ", ".join(f"{name} {found.text()}" for name, found in known.items())
         earlier = ", measured earlier" if one.source == "ledger" else ""
         lost = f", {one.ungraded} without a grade" if one.ungraded else ""
-        trust = f"; {one.reason}" if one.reason else "" if one.floor else "; it has no floor"
+        distrust = one.reason or ("" if one.floor else "it has no floor")
         notes.append(
             f"judge in {one.language} (for {slices}){earlier}: {figures or 'no figure'} over "
-            f"{one.labels} ({one.dataset}){lost}{trust}"
+            f"{one.labels} ({one.dataset}){lost}{f'; {distrust}' if distrust else ''}"
         )
     return notes

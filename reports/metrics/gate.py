@@ -254,7 +254,9 @@ def evaluate(threshold: Threshold, inputs: GateInputs | UsageInputs) -> GateResu
     )
     estimate, values = summary.measures.get(name, UNDEFINED), inputs.values(name)
     confident = threshold.evidence == "confident"
-    bounds = None if obstacle else inputs.ends(name) if confident else values
+    bounds = None
+    if not obstacle:
+        bounds = inputs.ends(name) if confident else values
     missing = "95 % interval" if confident else "bounds"
     state: GateState = "INCONCLUSIVE"
     sentence = obstacle or f"{name} has no {missing} over these items"

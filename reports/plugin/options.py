@@ -246,12 +246,13 @@ def read_options(option: Callable[[str], Any], here: Path) -> RunOptions:
 
     choice, max_cost = _choice(given, here), value("max-cost", _amount)
     share = choice.shard.share if choice.shard else int
-    run = (model := given.get("model", RECORDED)).removeprefix(f"{RECORDED}:")
+    model = given.get("model", RECORDED)
+    rejudges = model.startswith(f"{RECORDED}:")
     return RunOptions(
         here=here,
         choice=choice,
-        model=model if run == model else RECORDED,
-        answers=None if run == model else find_run(run, here),
+        model=RECORDED if rejudges else model,
+        answers=find_run(model.removeprefix(f"{RECORDED}:"), here) if rejudges else None,
         models=path("models"),
         judges=tuple(given.get("judge", ["lexical"])),
         calibration=value("calibration", _labels),

@@ -145,13 +145,14 @@ def block(report: Report, records: Iterable[Record], limit: int) -> str:
     """Return these items as inert JSON, each text at most ``limit`` long; words are indexed."""
     show, compared = shower(limit), report.comparison
     changes = {one.key: one for one in compared.changes} if compared else {}
+    unchanged = "same" if compared else ""
     known: dict[str, dict[str, int]] = {name: {} for name in _CODED}
     rows = []
     for record in records:
         change = changes.get(record.key)
         coded = (
             *(record.dataset, record.language, record.outcome, words.mark(record)),
-            change.flip if change else "same" if compared else "",
+            change.flip if change else unchanged,
             *(record.error_kind, record.model, record.judge),
             *(record.label or "", record.adjudicated_by),
         )

@@ -184,7 +184,8 @@ def _cell(found: Estimate | UsageShift | None) -> tuple[str, str]:
     ends = shown.interval
     interval = f"[{', '.join(map(amount, ends))}]" if ends else ""
     if isinstance(found, UsageShift):
-        mark = "" if ends is None else "▲ " if ends[0] > 1 else "▼ " if ends[1] < 1 else ""
+        low, high = ends or (1.0, 1.0)
+        mark = "▲ " if low > 1 else ("▼ " if high < 1 else "")
         moved = f"{amount(found.before.value)} → {amount(found.now.value)}"
         return moved, f"{mark}×{amount(shown.value)} {interval}".strip()
     return ("–", "") if shown.value is None else (amount(shown.value), interval)

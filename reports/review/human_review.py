@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from cases.dataset import Slice
 from cases.review.reviews import ABOUT, Asked, IssuedItem, Review, issue, settle
@@ -149,12 +148,15 @@ def issue_picks(
         items.append(item := sheet_item(one, questions, rubric))
         texts = ((name, getattr(one.record, name) or "") for name in ABOUT)
         about = tuple(f"{name}: {clean.cut(clean.line(text), _COMMENT)}" for name, text in texts)
-        judged = {"judged": one.record.result, "upgrades": one.upgrades, "about": about}
         for id_, asks in item.asked:
-            by = {"criterion": asks.name, "question": asks.text, "part": one.part.name, "run": run}
-            facts: Any = by if criteria else judged
-            asked[id_] = IssuedItem(choices=tuple(asks.keys), **facts)
-    name = "criteria" if criteria else "audit" if any(one.pair for one in picks) else "review"
+            plain, part = IssuedItem(choices=tuple(asks.keys)), one.part.name
+            asked[id_] = (
+                replace(plain, criterion=asks.name, question=asks.text, part=part, run=run)
+                if criteria
+                else replace(plain, judged=one.record.result, upgrades=one.upgrades, about=about)
+            )
+    audited = any(one.pair for one in picks)
+    name = "criteria" if criteria else ("audit" if audited else "review")
     return issue(Sheet(name=name, items=tuple(items)), asked, folder)
 
 

@@ -69,10 +69,11 @@ def _rows(report: Report) -> list[dict[str, object]]:
     compared, found = report.comparison, list[dict[str, object]]()
     changes = {one.key: one for one in compared.changes} if compared else {}
     kinds = {part.name: part.kind for part in report.slices}
+    unchanged = "same" if compared else None
     for record in report.records:
         # What the baseline had; an item not among the changes is the same in both.
         change = changes.get(record.key)
-        flip = change.flip if change else "same" if compared else None
+        flip = change.flip if change else unchanged
         known = change or record if flip not in (None, "new", "changed") else None
         row = {name: getattr(record, name) for name in _OWN}
         kind = kinds.get(f"{record.dataset}:{record.language}")
