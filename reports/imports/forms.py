@@ -283,7 +283,7 @@ def _promptfoo_sample(task: str, row: Json, prompt: str) -> ScoredSample:
         reason=str(graded.get("reason") or ""),
         metadata={**variables, **(part(row, "metadata") or part(test, "metadata")), "test": about},
         seconds=float(row.get("latencyMs") or 0) / 1000,
-        cost=row.get("cost"),
+        cost=foreign.number(row.get("cost")),
         tokens=(sums[0], sums[1]) if usage else None,
     )
 
@@ -328,7 +328,7 @@ def _deepeval_sample(task: str, row: Json) -> ScoredSample:
         reason=next((str(one["reason"]) for one in metrics if one.get("reason")), ""),
         metadata=part(row, "additionalMetadata"),
         seconds=float(row.get("runDuration") or 0),
-        cost=row.get("evaluationCost"),
+        cost=foreign.number(row.get("evaluationCost")),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evaluators.command_line import PROGRAMS
@@ -327,6 +327,7 @@ VALUES = [b"", b"null", b"[]", b'"x"', b"{}", b"7", b"}"]
     piece=st.one_of(st.binary(max_size=9), st.sampled_from(VALUES)),
     length=st.one_of(st.just(10**6), st.integers(0, 40), st.none()),
 )  # fmt: skip
+@example(name="promptfoo-2.json", at=0.1328125, piece=b"[]", length=None)  # as a cost
 def test_damaged_results_are_one_line_or_read(
     name: str, at: float, piece: bytes, length: int | None, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
