@@ -276,7 +276,7 @@ class DatasetGates:
     pooled: Gates = ()
     sampling: Sampling | None = None
     settings: Settings = field(default_factory=lambda: Settings(Path("--gates"), "", Map(1)))
-    """Where it says so, for messages."""
+    """The part of the file that says so, for error messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,10 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedCase:
-    """What a tested application gets of a case (all in the ledger key): no golds, label, id."""
+    """The part of a case that a tested application gets: no golds, label or id.
+
+    The ledger key has all of it.
+    """
 
     question: str = ""
     context: str = ""
@@ -39,7 +42,7 @@ class AskedCase:
 
 
 class Summed:
-    """A dataclass of numbers that adds up field by field; what one side does not know is None."""
+    """A dataclass of numbers that adds up field by field; a field None on one side stays None."""
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
@@ -178,7 +181,7 @@ class Request:
     version: str = ""
     """The prompt or rubric that wrote the messages."""
     repeat: int = 1
-    """Of ``--repeats``; from 1."""
+    """Which repeat of ``--repeats`` this is, from 1."""
     attempt: int = 0
     """Rises when a judge's reply could not be read; 0 to 2."""
     case: AskedCase | None = None
@@ -207,7 +210,7 @@ class Reply:
     input_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
-    """Of the call; 0 if not measured, as in a batch."""
+    """Seconds that the call took; 0 if not measured, as in a batch."""
     cost: float | None = None
     """USD, if the reply itself states it; it takes precedence over prices of tokens."""
     cache_read_tokens: int = 0
@@ -421,14 +424,14 @@ class Outcome:
     answer: str | None = None
     verdict: Verdict | None = None
     kind: str = ""
-    """Of an ERROR or a MISSING item: a short word for reports and counts."""
+    """Why it is an ERROR or MISSING: a short word for reports and counts."""
     message: str = ""
     model: str = ""
     judge: str = ""
     usage: Usage = field(default_factory=Usage)
-    """Of all its replies."""
+    """What all its replies took."""
     answering: Usage = field(default_factory=Usage)
-    """Of the replies that its answer was made of."""
+    """What the replies that made its answer took."""
     measures: Mapping[str, float | None] = field(default_factory=dict)
     """Extra metrics, 0 to 1; ``unmeasured`` says why one is None."""
     unmeasured: Mapping[str, str] = field(default_factory=dict)

@@ -189,7 +189,7 @@ class Key:
         return not self._value
 
     def hide(self, text: str) -> str:
-        """Return the text with this key as ``***``, whatever its shape; the rest as it is."""
+        """Return the text with this key as ``***``, in any shape; the rest as it is."""
         for line in self.reveals():
             one = line.rpartition(" ")[2]  # behind a scheme such as Bearer
             if len(one) >= SHORTEST and one != PLACEHOLDER:

@@ -230,8 +230,8 @@ Sources = Mapping[str, tuple[int, Callable[[], Iterable[Article]]]]
 def sample(sources: Sources, recipe: Recipe) -> list[DraftItem]:
     """Return the items of all groups, kept and dropped, in an order that the seed gives.
 
-    Articles are taken in the order of a hash, whatever theirs in the files; those without a new,
-    fitting paragraph are dropped.
+    Articles are taken in the order of a hash, not that of the files; those without a new, fitting
+    paragraph are dropped.
     """
     items: dict[str, DraftItem] = {}
     texts: list[str] = []

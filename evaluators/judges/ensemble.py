@@ -119,7 +119,7 @@ class CascadeJudge:
     """The share, 0 to 1, of settled items that the model judges too. Its vote goes to ``votes``;
     the verdict stays that of the rules, so that no figure depends on the draw."""
     seed: int = 0
-    """Of the draw."""
+    """The seed of the draw."""
 
     @property
     def spec(self) -> str:

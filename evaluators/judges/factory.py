@@ -51,7 +51,7 @@ class JudgeFactory:
     """By SPEC, as in ``specs``."""
     specs: Mapping[str, Spec]
     seed: int = 0
-    """Of a cascade's audits."""
+    """The seed of a cascade's audits."""
 
     @property
     def first_model(self) -> Model | None:

@@ -89,7 +89,7 @@ def read_grade(reply: Reply, labels: tuple[str, ...] = GRADES) -> str | Invalid:
     """Return the label that a reply gives: from the forced call, a letter, or JSON.
 
     ``labels`` are the labels on the menu; the letter A is the first. Cut and filtered replies are
-    Invalid whatever they say. Text next to a call may not name another label.
+    Invalid in any case. Text next to a call may not name another label.
     """
     if cut := unfinished(reply.finish):
         return cut

@@ -52,7 +52,7 @@ class PriceTier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pricing:
-    """What tokens cost, in USD per million; not priority rates, nor caches for an hour."""
+    """What tokens cost, in USD per million; without priority rates and one-hour caches."""
 
     steps: tuple[PriceTier, ...]
     """By rising size of the request, the first from 0 tokens. A tier prices all tokens."""
@@ -61,7 +61,7 @@ class Pricing:
     batch: "Pricing | None" = None
     """What calls in batches cost; None if the model's API has no batches."""
     share: float = 1.0
-    """Of these prices that is paid."""
+    """The share of these prices that is paid."""
 
     def way(self, *, batch: bool) -> "Pricing":
         """Return what calls cost in batches, or one by one."""

@@ -129,7 +129,7 @@ async def ask_each(
 
 
 class CallThread:
-    """Makes a session's calls in a thread of its own, whatever event loop its caller has or not.
+    """Makes a session's calls in a thread of its own, with or without an event loop of its caller.
 
     The first call starts it, also after ``close``.
     """

@@ -40,7 +40,7 @@ class CountTable:
     pass_bar: int = 6
     """The lowest rating that passes."""
     penalty: float = 1.0
-    """Of an incorrect answer."""
+    """What an incorrect answer costs in ``penalised``."""
     scores: Mapping[str, float] = field(default_factory=dict)
     """From 0 to 1, by grade."""
     passing: tuple[str, ...] = (CORRECT,)

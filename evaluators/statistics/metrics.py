@@ -57,7 +57,7 @@ class Metric:
     """Numerator and denominator; denominator 0 means undefined."""
     _: KW_ONLY
     range: Range | None = RATE
-    """Of a threshold; None if no gate may name the metric."""
+    """The range of a threshold; None if no gate may name the metric."""
     rate: bool = False
     """Whether it counts successes by trials, item by item, so that Wilson's interval fits."""
     interval: Callable[[counts.Ratio, CountTable, Array], Interval | None] | None = None

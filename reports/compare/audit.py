@@ -44,7 +44,7 @@ class AuditedPair:
     passes: tuple[bool | None, bool | None]
     """Whether people let each answer pass, old and new; None where nobody has looked."""
     changed: str = ""
-    """With what the first form was made that is different now; empty where nothing is."""
+    """What has changed since the first form was made; empty if nothing has."""
 
     @property
     def is_open(self) -> bool:
@@ -84,7 +84,7 @@ class Audit:
 
     @property
     def reached(self) -> tuple[tuple[AuditedPair, ...], ...]:
-        """The units before the first open pair that nobody has looked behind."""
+        """The units before the first open one after all that people have looked at."""
         places = range(len(self.units))
         seen = [place for place in places if any(one.is_known for one in self.units[place])]
         behind = places[seen[-1] + 1 if seen else 0 :]

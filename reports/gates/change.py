@@ -80,7 +80,7 @@ class ChangeEvidence:
 
     @property
     def unknown(self) -> int:
-        """The number of items without a grade in one of the runs, but those not asked again."""
+        """The number of items without a grade in one run; those not asked again do not count."""
         dropped = sum(len(one.pairing.dropped) for one in self.sides)
         return self.cases[0].n - self.seen.n - dropped
 

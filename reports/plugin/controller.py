@@ -39,7 +39,7 @@ NARROWING = (
     *("show_fixtures_per_test", "cacheshow", "pyargs", "doctestmodules"),
 )
 """Options that drop tests, or run none."""
-ENDING = ("maxfail", "stepwise", "usepdb", "trace")
+MAY_END_EARLY = ("maxfail", "stepwise", "usepdb", "trace")
 """pytest's options that may end a run before its last test."""
 HOOKS = (
     *("pytest_collection", "pytest_collect_directory", "pytest_collection_modifyitems"),
@@ -84,7 +84,7 @@ class Controller:
         if not self._lists:  # start the engine's process, before anything here has a thread
             store = self.outcome_store if self._distributed else None
             # Where the last tests may be left out, little is asked ahead of the tests.
-            may_end_early = any(getattr(config.option, name, None) for name in ENDING)
+            may_end_early = any(getattr(config.option, name, None) for name in MAY_END_EARLY)
             ahead = options.until_decided or not may_end_early
             arrivals = self._run.open(store, config.stash.get(worker.EARLY, None), ahead=ahead)
             config.add_cleanup(self._run.host.stop)

@@ -43,7 +43,7 @@ class Pick:
     reasons: tuple[str, ...] = ()
     """Some of ``REASONS``."""
     probability: float = 1.0
-    """That of being picked."""
+    """The probability of being picked."""
     pair: str = ""
     """What two answers to one item share that are judged together."""
 
@@ -275,7 +275,7 @@ class Rating:
     run: str
     item: str
     digest: str
-    """That of the answer (``answer_digest``)."""
+    """The digest of the answer (``answer_digest``)."""
     part: str
     """The slice."""
     criterion: str

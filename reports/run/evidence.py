@@ -1,4 +1,4 @@
-"""What a report says besides metrics: comparison, language gaps, the judge, what answers took."""
+"""What a report holds apart from metrics: comparison, language gaps, judge, what answers took."""
 
 import math
 from collections.abc import Mapping, Sequence

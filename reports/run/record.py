@@ -50,7 +50,7 @@ class Record(ItemView):
     model: str
     judge: str
     tokens: Annotated[int, Meta(ge=0, lt=10**12)]
-    """Of the replies used, as are ``cost`` (USD) and ``seconds``."""
+    """Tokens of the replies used; ``cost`` (USD) and ``seconds`` are of the same replies."""
     cost: float | None
     seconds: float
     digest: str

@@ -23,7 +23,7 @@ _FIRST = re.compile(r"(?:(?<!\w)([^\W\d_]{3,})\s)?(?<!\w)[IІ](?![\w'’])(?:\.?
 _NUMERALS = range(2, 40)
 _REACH = 4  # words after a denying word within which a word of knowing makes a refusal
 _BACK = 4  # words before it within which English names the speaker
-_HEAVY = 3  # words beside a number above which the gold is more than the number
+_HEAVY = 3  # words next to a number above which the gold is more than the number
 
 
 class Form(NamedTuple):

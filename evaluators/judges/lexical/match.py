@@ -240,12 +240,12 @@ def _is_one_of_several(match: Match, answer: Answer) -> bool:
     if any(word.isdecimal() or word in answer.capitals for word in granted):
         return not answer.asks("alternatives")
     first = match.start - known.any_of("function", words[match.start - 1 : match.start])
-    beside = words[max(0, first - 1) : match.start] + words[match.end : match.end + 1]
+    around = words[max(0, first - 1) : match.start] + words[match.end : match.end + 1]
     rivals = sum(_rivals(match, answer, step) for step in (-1, +1))
-    if not rivals or known.any_of("alternatives", beside):
+    if not rivals or known.any_of("alternatives", around):
         return bool(rivals) and not answer.asks("alternatives")
     listed = match.end - match.start + rivals >= _LISTED * len(answer.own_words)
-    joined = known.any_of("joiners", beside) and (match.form.named or not answer.is_open)
+    joined = known.any_of("joiners", around) and (match.form.named or not answer.is_open)
     return listed and (joined or (rivals >= _MANY and not answer.is_open))
 
 
