@@ -39,6 +39,7 @@ OPEN_POLL_S = 0.05
 IN_USE = 0  # the byte that every run with the ledger open locks; those of keys follow
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOGS = ("-wal", "-shm")
+_HEAD = b"SQLite format 3\0"
 _TRACES = b'CREATE TABLE calls|"input_tokens":'  # left in a damaged file that was a ledger
 
 
@@ -155,6 +156,10 @@ def _open_to_write(path: Path, notes: list[str]) -> SqliteStore:
     with ExitStack() as on_error:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600)
+        with path.open("rb") as file:
+            head = file.read(len(_HEAD))
+        if head not in (b"", _HEAD) and not _was_ledger(path):
+            raise sqlite3.DatabaseError("file is not a database")  # before a file is made next to it
         locks = open_locks(path)
         on_error.callback(os.close, locks)
         alone = lock(locks, IN_USE, "F_WRLCK")

@@ -175,6 +175,7 @@ FEW_LABELS = 30  # below, the next step is to label more; `qagate new` asks for 
 _NARROWING = ("-k", "-m", "--limit", "--shard", "--languages")  # options that leave items out
 _REST = "    # asks only for what is missing"
 _MENDED = "    # once that is mended"
+_COLLECTED = "    # once the reports of all shards are in shards/"
 
 
 def next_step(report: Report, folder: Path) -> list[str]:
@@ -191,7 +192,10 @@ def _steps(report: Report, folder: Path) -> Iterator[str]:
         key = re.search(r"--key-env \S+=NAME", line)
         yield f"{again} {key.group()}" if key else again + (_REST if code == 2 else _MENDED)
     elif report.shards:
-        merge = f"qagate merge {shlex.quote(_near(folder.parent) + '/*')} --to reports/out"
+        merge = f"qagate merge 'shards/*' --to reports/out{_COLLECTED}"
+        if folder.name.isdigit():  # as --report-dir=shards/2: those of the other shards are near
+            numbered = shlex.quote(_near(folder.parent / "[0-9]*"))
+            merge = f"qagate merge {numbered} --to reports/out"
         yield again and (again + _REST if code else merge)  # a merged report has no command
     elif line.startswith((NO_GATE, NO_CHANGE_GATE)):
         wanted = _first_gates(report, change=line.startswith(NO_CHANGE_GATE))

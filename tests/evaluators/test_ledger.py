@@ -148,6 +148,7 @@ def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path, read_only: bool) ->
     with pytest.raises(UsageError, match=r"notes\.txt: cannot be opened as a ledger"):
         Ledger(path, read_only=read_only)
     assert path.read_text(encoding="utf-8").startswith("these are my notes")
+    assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(UsageError, match=r"no ledger to replay from|give another --ledger path"):
         Ledger(path / "absent", read_only=read_only)
 
