@@ -35,8 +35,9 @@ def load_named(text: str, option: str, kind: str) -> tuple[ModuleType, object]:
     """
     name, colon, attribute = text.partition(":")
     if not (name and colon and attribute):
+        example = "MyJudge" if kind == "class" else "my_function"
         raise UsageError(
-            f"{option}: want python:MODULE:{kind.upper()}, for instance python:my_code:my_{kind}"
+            f"{option}: want python:MODULE:{kind.upper()}, for instance python:my_code:{example}"
         )
     here = str(Path.cwd())
     if here not in sys.path:

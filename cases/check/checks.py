@@ -363,8 +363,10 @@ def check_files(paths: Sequence[Path], as_: str) -> CheckResult:
         raise UsageError(f"check: --as {as_}: no file given; name the data files to check")
     name, colon, language = as_.partition(":")
     bundled = {path.parent.name: path for path in sorted(BUNDLED.rglob(FILE))}
-    if name not in bundled or not colon:
-        raise UsageError(f"check: --as {shown(as_)}: want DATASET:LANG; {hint(name, bundled)}")
+    if name not in bundled:
+        raise UsageError(f"check: --as {shown(as_)}: no bundled dataset; {hint(name, bundled)}")
+    if not colon:
+        raise UsageError(f"check: --as {as_}: want DATASET:LANG, such as {name}:en")
     dataset = load_dataset(bundled[name])
     result = CheckResult()
     result.add_slices([with_items(dataset, language, path).slices[language] for path in paths])

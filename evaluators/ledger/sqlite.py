@@ -159,7 +159,9 @@ def _open_to_write(path: Path, notes: list[str]) -> SqliteStore:
         with path.open("rb") as file:
             head = file.read(len(_HEAD))
         if head not in (b"", _HEAD) and not _was_ledger(path):
-            raise sqlite3.DatabaseError("file is not a database")  # before a file is made next to it
+            raise sqlite3.DatabaseError(
+                "file is not a database"
+            )  # before a file is made next to it
         locks = open_locks(path)
         on_error.callback(os.close, locks)
         alone = lock(locks, IN_USE, "F_WRLCK")

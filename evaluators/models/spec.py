@@ -242,6 +242,9 @@ def _unknown(text: str, head: str, catalogue: Mapping[str, Spec]) -> UsageError:
     hint = "."
     if text in PROVIDERS:
         hint = f": it needs a name, {text}:NAME."
+    elif re.match(r"https?://|[\w.-]+:\d+(/|$)", text):
+        url = text if "://" in text else f"http://{text}"
+        hint = f"; a URL needs the model's name in front: {_shown(f'openai:NAME@{url}')}."
     elif owner or close:
         hint = f"; did you mean {_shown(f'{owner}:{text}' if owner else close[0])}?"
     elif colon and name:

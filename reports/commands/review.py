@@ -79,7 +79,7 @@ def _ask(options: argparse.Namespace) -> int:
     criteria = load_criteria(options.criteria) if options.criteria else ()
     report, picks = _read(options, run)
     if not picks:
-        why = "nothing to review: no answer that a person has not judged yet"
+        why = "nothing to review: no answer stands out that nobody has judged; raise --sample"
         why = "no answer to rate; ask for some with --sample" if criteria else why
         raise UsageError(f"{run}: {why}")
     name, sources = f"{report.run.get('id', '')} of {report.model}", runs.transcripts_of(run)

@@ -73,7 +73,7 @@ def judging_notes(
     judges = parse_judges(judge.split(" "))
     lenient = {one.name for one in datasets if one.judge_unmeasured and not judges.is_offline}
     waived = {name for name in found.unmeasured if name.partition(":")[0] in lenient}
-    why = "no labelled items measure its judge, and its dataset.yaml says that the gates decide"
+    why = "no labelled items measure its judge; its gates decide all the same"
     notes = [f"judge: unmeasured for {name}: {why}" for name in found.unmeasured if name in waived]
     notes += _lexicon_notes(judges, slices)
     if any(one.is_cascade for one in judges.members) and any(one.kind.rated for one in slices):

@@ -334,4 +334,6 @@ def test_the_command_that_goes_on(
         trend=(TrendPoint(name="v7", started="", model="", slices={}),) if "trend" in given else (),
     )
     wanted = [f"next: {step}".replace("OUT", "reports/out")]
-    assert console.next_step(own, tmp_path / given.get("folder", "reports/out")) == (wanted if step else [])
+    assert console.next_step(own, tmp_path / given.get("folder", "reports/out")) == (
+        wanted if step else []
+    )

@@ -196,7 +196,7 @@ def test_calibration_may_be_switched_off(capitals: Project) -> None:
         off = ("--judge", spec(server), "--calibration", "off", "qa/capital")
         assert capitals.run_in_process(*off).ret == 0
         assert server.count == 8
-        said = "judge: unmeasured for capital:bg: no labelled items measure its judge"
+        said = "judge: unmeasured for capital:bg: no labelled items measure its judge; its gates"
         assert said in capitals.notes()
         required = "judge not measured in bg, and calibration is required"
         leave = "judge not measured in bg: calibration is off; leave out --calibration off"
