@@ -270,13 +270,14 @@ def as_judged(table: Table, slice_: Slice) -> Table:
         reader = (reading.scale or Scale()).place
     found = [_labels(table, row, names, reader) for row in rows]
     if reading.two_way or any(NOT_CORRECT in some for some in found):
-        two_way = ("", TIED, *TWO_WAY)
-        found = [[one if one in two_way else NOT_CORRECT for one in some] for some in found]
+        kept_labels = ("", TIED, *TWO_WAY)
+        found = [[one if one in kept_labels else NOT_CORRECT for one in labels] for labels in found]
     records = []
     for row, labels in zip(rows, found, strict=True):
         values = {name: row.values[name] for name in kept if name in row.values}
         values |= {name: row.values.get(column) for name, column in names.items()}
-        records.append(replace(row, values=values | dict(zip(_given(names), labels, strict=True))))
+        values |= dict(zip(_label_names(names), labels, strict=True))
+        records.append(replace(row, values=values))
     spelt = {name: table.names.get(column, column) for name, column in names.items()}
     return replace(table, names={one: table.names[one] for one in kept} | spelt, records=records)
 
@@ -287,13 +288,13 @@ def language_of(row: TableRow, names: Columns, reading: LabelReading, usual: str
     return (normal(said) or reading.language or usual).replace("_", "-")
 
 
-def _given(names: Columns) -> list[str]:
+def _label_names(names: Columns) -> list[str]:
     return [one for one in names if one == "label" or OWN_RATER.fullmatch(one)]
 
 
 def label_texts(table: Table, names: Columns) -> set[str]:
     """Return the different labels in a file, as they stand there."""
-    columns = filter(None, map(names.get, _given(names)))
+    columns = filter(None, map(names.get, _label_names(names)))
     return {_text(table, row, name) for name in columns for row in table.records} - {""}
 
 
@@ -308,7 +309,7 @@ def _labels(
         except ValueError as error:
             raise table.problem(row, column, str(error)) from None
 
-    column, *others = (names[one] for one in _given(names))
+    column, *others = (names[one] for one in _label_names(names))
     raters = [read(name) if _text(table, row, name) else "" for name in others]
     given = [one for one in raters if one != ""]
     if not column and not given:

@@ -119,9 +119,9 @@ def _sacrebleu(name: str, case: Case, answer: str) -> float:
 def _rouge_l(case: Case, answer: str) -> float:
     from rapidfuzz.distance import LCSseq  # noqa: PLC0415
 
-    said = _WORD.findall(answer.casefold())
+    words = _WORD.findall(answer.casefold())
     golds = [_WORD.findall(gold.casefold()) for gold in _golds(case)]
-    return max(2 * LCSseq.similarity(said, one) / (len(said) + len(one) or 1) for one in golds)
+    return max(2 * LCSseq.similarity(words, one) / (len(words) + len(one) or 1) for one in golds)
 
 
 def _golds(case: Case) -> list[str]:
@@ -178,13 +178,13 @@ def _loaded(spec: CheckSpec) -> None:
 
 
 def _scored(spec: CheckSpec, case: Case, answer: str) -> Score:
-    """Return True, False, a number from 0 to 1 or a Score as a Score. Raises ValueError."""
-    said = load_check(spec)(case, answer)
-    if isinstance(said, Score) and said.value is None:
-        return said
-    score = said if isinstance(said, Score) else Score(value=said)  # type: ignore[arg-type]
+    """Return a check's result, which may be a bool or a number, as a Score. Raises ValueError."""
+    result = load_check(spec)(case, answer)
+    if isinstance(result, Score) and result.value is None:
+        return result
+    score = result if isinstance(result, Score) else Score(value=result)  # type: ignore[arg-type]
     if not isinstance(score.value, bool | int | float) or not 0 <= score.value <= 1:
-        raise ValueError(f"want a Score, true, false or a number from 0 to 1, got {said!r:.60}")
+        raise ValueError(f"want a Score, true, false or a number from 0 to 1, got {result!r:.60}")
     return Score(value=float(score.value), reason=one_line(mask(str(score.reason))))
 
 

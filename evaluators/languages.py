@@ -106,13 +106,13 @@ def is_in(text: str, code: str) -> bool | None:
     """
     own, found = language_of(code), words(_QUOTED.sub(" ", text))
     first = [word.casefold() for word in found[:1]]
-    known_first = [word for word in first if any(word in one.stops for one in known().values())]
-    said = known_first + [word for word in found[len(known_first) :] if word.islower()]
-    if own is None or not any(len(word) > 2 for word in said):  # "de Gasparis", "m/s"
+    opening = [word for word in first if any(word in one.stops for one in known().values())]
+    small = opening + [word for word in found[len(opening) :] if word.islower()]
+    if own is None or not any(len(word) > 2 for word in small):  # "de Gasparis", "m/s"
         return None
-    if 2 * sum(has(own.script, word) for word in said) < len(said):
+    if 2 * sum(has(own.script, word) for word in small) < len(small):
         return False
     others = [one for one in known().values() if one.script == own.script and one is not own]
-    leads = [sum(own.speaks(word, one) - one.speaks(word, own) for word in said) for one in others]
+    leads = [sum(own.speaks(word, one) - one.speaks(word, own) for word in small) for one in others]
     lead = min(leads, default=0)
     return lead > 0 if lead else None

@@ -93,7 +93,7 @@ def pair_records(
     """Pair a slice's records by id, repeat and digest; a ``sampled`` new run may lack some."""
     before = {(one.id, one.repeat): one for one in old}
     after = {(one.id, one.repeat): one for one in new}
-    asked_then, asked = (max((repeat for _, repeat in some), default=0) for some in (before, after))
+    repeats_then, repeats = (max((one.repeat for one in run), default=0) for run in (old, new))
     pairs: list[Pair] = []
     lone: dict[str, Lone] = {}
     unknown: list[Record] = []
@@ -103,15 +103,15 @@ def pair_records(
             pairs.append(Pair(new=record, old=former))
         elif former and former.digest != record.digest:
             lone[record.key] = "changed"
-        elif asked_then and record.repeat > asked_then:
+        elif repeats_then and record.repeat > repeats_then:
             lone[record.key] = "repeat"
         else:
             lone[record.key] = "ungraded" if former else "added"
             unknown.append(record)
     removed = [identity for identity in before if identity not in after] if after else []
-    items = {key for key, _ in after} if removed else set()
-    gone = sum(key not in items for key, _ in removed)
-    dropped = (before[one] for one in removed if one[1] <= asked)
+    ids = {one.id for one in new}
+    gone = sum(id_ not in ids for id_, _ in removed)
+    dropped = (before[id_, repeat] for id_, repeat in removed if repeat <= repeats)
     return PairedRecords(
         pairs=tuple(pairs),
         lone=lone,

@@ -142,15 +142,15 @@ def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[Verd
     ):
         if names:
             yield INCONCLUSIVE, f"{head} for {first_of(names)}: exit {INCONCLUSIVE}; {tail}"
-    said = (
+    counted = (
         (facts.misses, "item", "missed, as the gates allow"),
         (facts.ungraded, "ungraded item", "would not change it"),
         (facts.stopped, "item", "not asked, as it was decided before"),
     )
-    told = [f"; {plural(n, noun)} {text}" for n, noun, text in said if n]
-    placed = "; a placeholder judge graded: this tests the setup, not a model"
-    told += [placed] * facts.placeholder_judge
-    yield OK, f"{counts}: exit {OK}{''.join(told)}"
+    clauses = [f"; {plural(n, noun)} {text}" for n, noun, text in counted if n]
+    placeholder = "; a placeholder judge graded: this tests the setup, not a model"
+    clauses.append(placeholder if facts.placeholder_judge else "")
+    yield OK, f"{counts}: exit {OK}{''.join(clauses)}"
 
 
 def _of_shards(facts: SessionFacts, shards: Shards) -> Verdict:
@@ -224,18 +224,19 @@ def ceiling_notes(gates: Sequence[GateResult], slices: Mapping[str, Slice]) -> I
         is_watched = bar.paired or bar.of_usage or watched & {gate.slice, f"{gate.dataset}:*"}
         if slice_ is None or interval is None or is_watched or gate.state != "PASS":
             continue
-        low, high = ranges_of(slice_).get(bar.measure, RATE)
+        ranges = ranges_of(slice_)
+        low, high = ranges.get(bar.measure, RATE)
         changes = (
             (DROP, "fall", bar.min, interval[0] - low, (bar.min or 0.0) - low),
             (RISE, "rise", bar.max, high - interval[1], high - (bar.max or 0.0)),
         )
-        for gate_name, change, limit, sure, asked in changes if DROP in ranges_of(slice_) else ():
-            loose = sure > CEILING * (high - low) or sure - asked > WIDE * (high - low)
+        for gate_name, change, limit, shown, required in changes if DROP in ranges else ():
+            loose = shown > CEILING * (high - low) or shown - required > WIDE * (high - low)
             if limit is not None and loose:
                 still = f"a {change} to {limit:g} would still pass this bar"
                 paired = any(one.paired for one in slice_.thresholds)
                 advice = "give --baseline" if paired else f"set `{gate_name}` with a baseline"
                 seen = f"{bar.measure} {gate.estimate.value or 0.0:.3f}"
                 found[f"{seen}: {still}; {advice}"].append(gate.slice)
-    for said, names in found.items():
-        yield f"{', '.join(names)} {said}"
+    for note, names in found.items():
+        yield f"{', '.join(names)} {note}"

@@ -93,16 +93,18 @@ def _measures(
 ) -> dict[str, Estimate]:
     """Return every metric of a slice, or if ``brief`` those that its own gates name."""
     gated = {one.measure for one in slice_.thresholds}
-    wanted, most = gated - metrics.USAGE.keys(), 1
-    found = sample.estimates(wanted if brief else ()) if wanted or not brief else {}
+    wanted, tries = gated - metrics.USAGE.keys(), 1
+    found: dict[str, Estimate] = {}
+    if wanted or not brief:
+        found = sample.estimates(wanted if brief else ())
     if slice_.kind.answered:
-        most = max((record.repeat for record in records), default=1)
+        tries = max((record.repeat for record in records), default=1)
     else:  # of repeated judgements also how often two agree
         by_item = tabulate(records, slice_, cluster_of=lambda record: (record.id,))
         found |= {metrics.SELF_AGREEMENT: by_item.self_agreement()} if by_item.clustered else {}
-    named = () if brief or most == 1 else (f"{metrics.ANY}{most}", f"{metrics.ALL}{most}")
-    for name in (*named, *gated_repeats(slice_)):
-        if metrics.tries_of(name) <= most:
+    repeated = () if brief or tries == 1 else (f"{metrics.ANY}{tries}", f"{metrics.ALL}{tries}")
+    for name in (*repeated, *gated_repeats(slice_)):
+        if metrics.tries_of(name) <= tries:
             found[name] = repeat_estimate(records, slice_, name)
     found |= extra_estimates(records, slice_, wanted if brief else None)
     for name, row in metrics.USAGE.items() if slice_.kind.answered else ():
@@ -294,6 +296,6 @@ def extra_notes(
     if judge:
         named = ((one.name, ", ".join(metric.name for metric in one.metrics)) for one in slices)
         why = f"not measured: --judge {judge} asks no model"
-        return [f"{name}: {metrics} {why}" for name, metrics in named if metrics]
+        return [f"{name}: {names} {why}" for name, names in named if names]
     lacking = ((name, plural(n, "item"), why) for name, (n, why) in unmeasured.items())
     return [f"{name}: {items} not measured: {why}" for name, items, why in lacking]

@@ -35,8 +35,8 @@ def planned(
         repeats=drawn.get("repeats", 1),
     )
     plan, before = make_plan(files, choice, labelled), _answers(earlier)
-    there = {item.slice.name for item in plan.items.values()}
-    if lost := sorted({f"{one.dataset}:{one.language}" for one in earlier.records} - there):
+    present = {item.slice.name for item in plan.items.values()}
+    if lost := sorted({f"{one.dataset}:{one.language}" for one in earlier.records} - present):
         what = "name the paths of all its data sets, as no part of a run may be chosen"
         raise UsageError(f"{earlier.path} also has answers of {', '.join(lost)}; {what}")
     items = {
@@ -64,12 +64,12 @@ def ended(
                 cost=old.answer_cost,
             )
             found[key] = replace(one, model=old.model, answering=taken)
-    there = {name for item in plan.items.values() for name in _names(item.case, item.repeat)}
-    gone = (one for one in earlier.records if there.isdisjoint(_names(one, one.repeat)))
+    present = {name for item in plan.items.values() for name in _names(item.case, item.repeat)}
+    removed = (one for one in earlier.records if present.isdisjoint(_names(one, one.repeat)))
     note = f"the answers of {earlier.path}, judged anew; no model was asked for an answer"
     origin, slices = inner(earlier.run, "provenance"), {}
-    for name, one_ in inner(facts.provenance, "slices").items():
-        slices[name] = {**one_, "prompt": inner(origin, "slices", name).get("prompt", "")}
+    for name, part in inner(facts.provenance, "slices").items():
+        slices[name] = {**part, "prompt": inner(origin, "slices", name).get("prompt", "")}
     provenance = {
         **facts.provenance,
         "model": earlier.run.get("model"),
@@ -80,7 +80,7 @@ def ended(
     model = str(earlier.run.get("model", ""))
     session = replace(facts.session, notes=(*facts.session.notes, note))
     changed = replace(facts, model=model, session=session, provenance=provenance)
-    return found, replace(changed, kept=tuple(gone))
+    return found, replace(changed, kept=tuple(removed))
 
 
 def _answers(earlier: Baseline) -> Answers:

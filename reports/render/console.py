@@ -273,7 +273,7 @@ def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str
         role = "anchor" if all(one.anchored for one in blocked) else "baseline"
         run = _near(Path(report.anchor if role == "anchor" else report.baseline))
         own = ("--model", "--baseline", "--anchor", "--report-dir")
-        kept = _kept(re.sub("^(pytest|qagate run) ?", "", again), own)
+        kept = _without(re.sub("^(pytest|qagate run) ?", "", again), own)
         rejudge = shlex.join(["qagate", "rejudge", words.run_name(run), *kept])
         yield f"{rejudge}    # then this run again, with --{role}=reports/rejudged"
 
@@ -281,17 +281,18 @@ def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str
 def whole_run(command: str) -> str:
     """Return a command without the options and node ids that leave items out."""
     kept = list[str]()
-    for word in _kept(command, _NARROWING):
+    for word in _without(command, _NARROWING):
         path, is_test, _ = word.partition("::")
-        kept += [] if is_test and path in kept else [path if is_test else word]
+        if not (is_test and path in kept):
+            kept.append(path)
     return shlex.join(kept)
 
 
-def _kept(command: str, left_out: Sequence[str]) -> Iterator[str]:
+def _without(command: str, options: Sequence[str]) -> Iterator[str]:
     every = iter(shlex.split(command))
     for word in every:
         name, equals, _ = word.partition("=")
-        if name not in left_out:
+        if name not in options:
             yield word
         elif not equals:
             next(every, "")

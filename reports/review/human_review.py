@@ -297,35 +297,36 @@ def ratings_of(
 ) -> tuple[list[Rating], list[str]]:
     """Return the ratings, and lines about what each person rated, and said without a rating."""
     asked: dict[str, set[str]] = defaultdict(set)
-    for id_, of in items.items():
-        if of.criterion:
-            asked[id_.removesuffix(f"#{of.criterion}")].add(of.criterion)
+    for id_, issued in items.items():
+        if issued.criterion:
+            asked[id_.removesuffix(f"#{issued.criterion}")].add(issued.criterion)
     given: dict[str, dict[str, list[Review]]] = defaultdict(lambda: defaultdict(list))
     for one in reviews:
         answer = one.item.removesuffix(f"#{items[one.item].criterion}")
         given[one.reviewer][answer].append(one)
-    found, told = list[Rating](), list[str]()
+    found, lines = list[Rating](), list[str]()
     for name, answers in given.items():
-        full, incomplete, unrated = 0, list[str](), list[str]()
-        for answer, said in answers.items():
+        in_full, incomplete, unrated = 0, list[str](), list[str]()
+        for answer, own in answers.items():
             item, _, digest = answer.rpartition("@")
-            comment = clean.mask(" / ".join(one.comment for one in said if one.comment))
-            rated = [(items[one.item], int(one.verdict)) for one in said if one.verdict]
-            for of, rating in rated:
-                place = (of.run, item, digest, of.part, of.criterion, of.question)
-                ends = int(of.choices[0]), int(of.choices[-1])
+            comment = clean.mask(" / ".join(one.comment for one in own if one.comment))
+            rated = [(items[one.item], int(one.verdict)) for one in own if one.verdict]
+            for asks, rating in rated:
+                place = (asks.run, item, digest, asks.part, asks.criterion, asks.question)
+                ends = int(asks.choices[0]), int(asks.choices[-1])
                 found.append(Rating(*place, *ends, rating, name, comment, date))
                 comment = ""  # it stands with the answer's first rating
             if comment:
                 unrated.append(f"comment without a rating: {item}, {name}: {comment}")
-            left = ", ".join(sorted(asked[answer] - {of.criterion for of, _ in rated}))
-            full += not left
-            if rated and left:
+            left = ", ".join(sorted(asked[answer] - {asks.criterion for asks, _ in rated}))
+            if not left:
+                in_full += 1
+            elif rated:
                 incomplete.append(f"incomplete: {item}: no rating by {name} for {left}")
-        some, none = len(incomplete), len(asked) - full - len(incomplete)
-        count = f"{name} rated {full} of {plural(len(asked), 'answer')} in full"
-        told += [f"{count}, {some} in part, {none} not at all", *incomplete, *unrated]
-    return found, told
+        in_part, unseen = len(incomplete), len(asked) - in_full - len(incomplete)
+        count = f"{name} rated {in_full} of {plural(len(asked), 'answer')} in full"
+        lines += [f"{count}, {in_part} in part, {unseen} not at all", *incomplete, *unrated]
+    return found, lines
 
 
 def load_ratings(path: Path) -> list[Rating]:

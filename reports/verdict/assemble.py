@@ -86,7 +86,7 @@ def count_run(
     for_gates: bool = False,
     known: CountedRun | None = None,
 ) -> CountedRun:
-    """Count the records, or ``for_gates`` alone; a ``known`` run has the labelled ones counted."""
+    """Count the records (``for_gates``: what gates need); ``known`` has labelled ones counted."""
     grouped = by_slice(records)
     every = (one for dataset in inputs.datasets for one in dataset.slices.values())
     slices = {one.name: one for one in every if one.name in grouped}
@@ -101,8 +101,8 @@ def count_run(
             summary = summarise(grouped[name], slice_, partial, for_gates, sample)
         note = "" if slice_.declared else "not declared: languages.default serves it"
         if drawn := inputs.samples.get(name):
-            of = next(one.sampling for one in inputs.datasets if one.name == slice_.dataset)
-            drawn = replace(drawn, pinned=of == Sampling(limit=drawn.items, seed=drawn.seed))
+            fixed = next(one.sampling for one in inputs.datasets if one.name == slice_.dataset)
+            drawn = replace(drawn, pinned=Sampling(limit=drawn.items, seed=drawn.seed) == fixed)
         summaries[name] = replace(summary, whole=whole, sample=drawn, note=note)
     datasets, own = inputs.datasets, {name: grouped[name] for name in slices}
     inside = () if known else measured_among(datasets, own, summaries, judge, inputs.outside)
