@@ -116,7 +116,7 @@ def github_runs(jobs: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[d
 @pytest.mark.parametrize("event", GITHUB)
 @pytest.mark.parametrize("name", ["github-actions.yml", "github-shards.yml"])
 def test_githubs_last_job_is_green_only_if_the_gates_passed(name: str, event: str) -> None:
-    """Whatever the event, and however each job ends; nothing may fail unseen."""
+    """For any event and any end of each job; nothing may fail unseen."""
     jobs = load(name)["jobs"]
     assert "continue-on-error" not in (EXAMPLES / name).read_text(encoding="utf-8")
     (decider,) = (one for one, job in jobs.items() if decides(job["steps"]))

@@ -18,7 +18,7 @@ def test_the_kit_finds_no_attack_that_works() -> None:
         [sys.executable, kit, "attacks", ADAPTER], capture_output=True, text=True, timeout=300,
         check=False,
     )  # fmt: skip
-    assert "prompt frame: " in done.stdout, done.stdout + done.stderr  # the kit came to its end
+    assert "prompt frame: " in done.stdout, done.stdout + done.stderr  # the kit ran to its end
     failed = [line for line in done.stdout.splitlines() if "FAIL" in line]
     # Every < of a slot is escaped as JSON may escape it; the kit wants this one as it stands.
     assert all("| va43 |" in line for line in failed), done.stdout + done.stderr

@@ -338,7 +338,7 @@ def calibrations_in(baseline: Baseline | None) -> Iterator[Calibration]:
 
 ERRS_TOO_OFTEN = "the judge errs too often for a conclusion"
 MEASURED_BY = {"": YOUDEN, "correct": YOUDEN, "pass_rate": YOUDEN, "incorrect": YOUDEN_INCORRECT}
-"""Which J scales a change, by the measure that changes; empty stands for the share that passes."""
+"""Which J scales a change, by the metric that changes; empty stands for the share that passes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

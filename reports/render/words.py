@@ -83,7 +83,7 @@ def bar(gate: GateResult) -> str:
 
 
 def floor(name: str, lowest: float) -> str:
-    """Return what the floor of a judge asks of a measure, for instance ``≥ 0.8``."""
+    """Return what the floor of a judge asks of a metric, for instance ``≥ 0.8``."""
     low, high = floor_ends(name, lowest)
     return f"≥ {low:g}" if high is None else f"within ±{high:g}"
 

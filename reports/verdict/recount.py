@@ -136,7 +136,7 @@ def _outside(reports: Sequence[Report]) -> tuple[Calibration, ...]:
         if reports[0].shards:
             first = min(first, one, key=lambda x: (bool(x.trusted), not x.blocks, -x.ungraded))
         else:
-            _same(f"measures of the judge by {name}", [first.measures, one.measures])
+            _same(f"metrics of the judge by {name}", [first.measures, one.measures])
         graders = tuple(dict.fromkeys((*first.graders, *one.graders)))
         blocks = first.blocks or one.blocks
         found[name, not one.measures] = replace(first, graders=graders, blocks=blocks)

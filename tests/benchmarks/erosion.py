@@ -74,9 +74,9 @@ def is_within(fixed: int, broke: int, n: int, margin: float) -> bool:
 def lines(histories: int) -> Iterator[str]:
     found = erode(Setting(), histories)
     yield f"{histories:,} histories of {RELEASES} releases, seed {SEED}: {Setting()}"
-    yield f"one release passes beside the one before it: {found.one:.3f}"
-    yield f"all {RELEASES} pass beside the one before: {found.moving:.3f}"
-    yield f"all {RELEASES} pass beside the anchor as well: {found.anchored:.4f}"
+    yield f"one release passes against the one before it: {found.one:.3f}"
+    yield f"all {RELEASES} pass against the one before: {found.moving:.3f}"
+    yield f"all {RELEASES} pass against the anchor as well: {found.anchored:.4f}"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How right a dry run's chances are: ``python -m tests.benchmarks.operating``.
 
-The chances that ``--dry-run`` shows, from the baseline's records alone, beside the exits of runs
+The chances that ``--dry-run`` shows, from the baseline's records alone, next to the exits of runs
 that are drawn by code of its own from a truth that it cannot see. There every item has chances of
 its own for each outcome (Dirichlet), from which each run draws it by itself; so much do they differ
 from item to item that two runs of one model differ in the given share of items. In files of paired
@@ -81,7 +81,7 @@ class Run:
         return ReportInputs(datasets=self.datasets, records=self.records, whole=names)
 
     def decide(self, records: Sequence[Record], old: Sequence[Record] = ()) -> Decision:
-        """Return how other records are decided beside the baseline, or beside these old ones."""
+        """Return how other records are decided against the baseline, or against these old ones."""
         baseline = self.baseline
         if baseline and old:
             baseline = replace(baseline, records=tuple(old))

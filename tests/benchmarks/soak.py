@@ -156,7 +156,7 @@ class Failing(Trace):
     """A server's mind: it grades ``share`` percent of all items CORRECT, and fails by ``seed``.
 
     What happens to a request follows from the seed, its text and how often it was sent; so it is
-    the same in whatever order requests come. A seed of None fails never.
+    the same in any order of requests. A seed of None fails never.
     """
 
     share: int = 50

@@ -113,7 +113,7 @@ def test_one_bad_entry_is_refused_alone(key: str, value: object) -> None:
 @settings(deadline=None)
 @given(st.text(max_size=200), st.integers(1, 5))
 def test_no_reply_breaks_the_reader(text: str, count: int) -> None:
-    """Whatever a model says, the reading is a list for each number or a reason."""
+    """No matter what a model says, the reading is a list for each number or a reason."""
     found = read_listing(Reply(text=text), count, LABELS)
     assert isinstance(found, Invalid) or sorted(found) == list(range(1, count + 1))
 
@@ -285,7 +285,7 @@ TEXTS = [f"{LONG} ля ракі.", f"{LONG} на пагорку.", "Каротк
 
 @tabled("echo", "number")
 def test_an_entry_is_known_by_its_text(echo: str | None, number: int | None) -> None:
-    """Whole or its beginning, whatever the spaces and capitals; never by guessing."""
+    """Whole or its beginning, with any spaces and capitals; never by guessing."""
     (entry,) = numbered([{"paragraph": echo, "question": "Ці?"}], TEXTS)
     assert entry["number"] == number
 

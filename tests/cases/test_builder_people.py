@@ -142,7 +142,7 @@ def test_the_budget_holds_for_all_steps_together(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_had(tmp_path: Path) -> None:
-    """The message names the folder, whatever stands in its way; one command at a time has it."""
+    """The message names the folder and its obstacle, of any kind; one command at a time has it."""
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(BuildError, match=r"file.*cannot be written"):
         WorkFolder(tmp_path / "file" / "work").write_json("report.json", {})
@@ -262,7 +262,7 @@ def refused(made: Site, capsys: Captured, *words: str) -> str:
 
 @tabled("words", "message")
 def test_wrong_words(reviewed: Site, capsys: Captured, words: list[str], message: str) -> None:
-    """Whatever is wrong is said before anything is written."""
+    """All that is wrong is said before anything is written."""
     assert message in refused(reviewed, capsys, *words)
     assert not (reviewed.path / "work" / "freeze.jsonl").exists()
 

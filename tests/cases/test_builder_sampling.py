@@ -75,7 +75,7 @@ def test_a_dump_gives_its_articles(tmp_path: Path, suffix: str) -> None:
     ids=["cut", "no-bz2", "no-dump", "cut-xml", "no-siteinfo"],
 )
 def test_a_broken_dump_is_named(tmp_path: Path, content: bytes) -> None:
-    """Whatever is wrong with the file, the message is one line with its path."""
+    """For any fault of the file, the message is one line with its path."""
     path = tmp_path / "wiki.xml.bz2"
     path.write_bytes(content)
     with pytest.raises(UsageError, match=r"wiki\.xml\.bz2: not a whole MediaWiki dump"):
@@ -150,7 +150,7 @@ def test_paragraphs_are_bounded(text: str, expected: str | None) -> None:
 @settings(deadline=None)
 @given(st.text(alphabet=st.characters(), max_size=300))
 def test_a_bounded_paragraph_is_within_its_bounds(text: str) -> None:
-    """Whatever a text holds, what is taken of it has the length asked for and is in UTF-8."""
+    """For any text, what is taken of it has the length asked for and is in UTF-8."""
     for one in sampling.plain_paragraphs(text):
         one.encode("utf-8")
         cut = sampling.bounded(one, BOUNDS)

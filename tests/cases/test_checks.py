@@ -160,7 +160,7 @@ def subjects(draw: st.DrawFn) -> Subject:
 @settings(max_examples=60, deadline=None)
 @given(subjects())
 def test_no_text_makes_the_linter_fail(own: Subject) -> None:
-    """Whatever stands in a file, every check ends, and every finding is one printable line."""
+    """For any content of a file, every check ends, and every finding is one printable line."""
     for finding in (
         *findings(SLICE_CHECKS, own.slice_.path, own),
         *findings(DATASET_CHECKS, own.slice_.path, *dataset_of(own)),

@@ -164,7 +164,7 @@ def test_folder_names_the_dataset(tmp_path: Path) -> None:
 
 
 def test_prompts_by_name_and_path(folder: Path, rubrics: Path) -> None:
-    """A bare name or a path with {lang}, beside the file or among the bundled ones."""
+    """A bare name or a path with {lang}, next to the file or among the bundled ones."""
     (folder / "my").mkdir()
     (folder / "my" / "en.yaml").write_text(PROMPT.format("en"), encoding="utf-8")
     (rubrics / "short.en.yaml").write_text(PROMPT.format("en"), encoding="utf-8")
@@ -188,7 +188,7 @@ def test_a_text_of_another_language_is_refused(folder: Path, rubrics: Path) -> N
 
 
 def test_rubrics_by_name_and_path(folder: Path, rubrics: Path) -> None:
-    """A bundled rubric by name, or the user's own template beside the file."""
+    """A bundled rubric by name, or the user's own template next to the file."""
     (folder / "own.en.txt").write_text("{question} {target} {predicted_answer}", encoding="utf-8")
     own = some(declared(folder, GRADED + "rubric: own.{lang}.txt\n", rubrics).slices["en"].rubric)
     assert own.protocol == "letter"

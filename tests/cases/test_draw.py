@@ -56,7 +56,7 @@ def names(question: str) -> list[str]:
 def test_the_gold_is_the_row_with_the_highest_number(
     tmp_path_factory: pytest.TempPathFactory, seed: int, numbers: Sequence[int]
 ) -> None:
-    """Whatever the table and the seed: the first is beyond doubt, and no row is used twice."""
+    """For any table and seed: the first is beyond doubt, and no row is used twice."""
     rows = "".join(f"t{n},Town{n:02d}x,r,{number}\n" for n, number in enumerate(numbers))
     made = recipe(tmp_path_factory.mktemp("draw"), WHICH, HEAD + rows)
     try:
@@ -86,7 +86,7 @@ def test_an_order_is_the_places_of_the_options(tmp_path: Path) -> None:
 
 
 def test_the_one_question_that_a_table_has_is_found(tmp_path: Path) -> None:
-    """Whatever the seed; never with a name within another name."""
+    """For any seed; never with a name within another name."""
     rows = "".join(f"t{n},T{n},r,{n * (10 if n < 5 else 1000)}\n" for n in range(1, 13))
     draw = ORDER.replace("count: 3", "count: 1").replace("within: 2000", "within: 35")
     made = recipe(tmp_path, draw, HEAD + rows)

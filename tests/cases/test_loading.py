@@ -85,7 +85,7 @@ def test_the_field_of_dependent_items(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("gold", ["", " ", "\u200b", "\u2800 \u200b"])
 def test_a_blank_gold_is_refused_with_file_and_row(tmp_path: Path, gold: str) -> None:
-    """A gold that shows nothing is none, whatever characters it is made of (R11, F20)."""
+    """A gold that shows nothing is none, no matter its characters (R11, F20)."""
     with pytest.raises(UsageError, match=r"csv:3: row 2, column 'answer': empty"):
         loaded(tmp_path, f"metadata,problem,answer\n{{}},q?,NA\n{{}},r?,{gold}\n")
 
@@ -113,7 +113,7 @@ def test_yes_no_layout(tmp_path: Path, answer: object, label: str) -> None:
 
 
 def test_own_words_for_yes_and_no(tmp_path: Path) -> None:
-    """A slice's own words count beside the known ones."""
+    """A slice's own words count like the known ones."""
     path = tmp_path / "a.csv"
     path.write_text("passage,question,answer\np,q,Ano\np,r,ne\n", encoding="utf-8")
     assert [case.label for case in load_cases(made(path, "yes_no", "ano", "ne"))] == ["YES", "NO"]
@@ -223,7 +223,7 @@ def test_ranges_are_exact(gold: Decimal, tolerance: Decimal, language: str) -> N
 
 
 def test_the_loader_adds_the_range_to_the_accepted_forms(tmp_path: Path) -> None:
-    """Judges see it beside the others, items without a tolerance keep their digest."""
+    """Judges see it with the others, items without a tolerance keep their digest."""
     head = "Question,Answers,Aliases,tolerance\n"
     plain, widened = loaded(tmp_path, f"{head}q,5 m,five metres,\nr,5 m,five metres,1\n")
     assert plain.golds == ("5 m", "five metres")

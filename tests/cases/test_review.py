@@ -255,7 +255,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size
 def test_both_ways_back_say_the_same(
     verdicts: list[str], edits: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Whatever was typed, the export and the twin read as the same reviews."""
+    """No matter what was typed, the export and the twin read as the same reviews."""
     folder = tmp_path_factory.mktemp("ways")
     given = dict(zip("abc", verdicts, strict=True))
     texts = dict(zip("abc", (edit.strip() for edit in edits), strict=True))
@@ -378,7 +378,7 @@ def test_the_overlap_is_drawn_from_every_group_in_proportion() -> None:
     seed=st.integers(0, 9),
 )
 def test_items_are_shared_out_evenly(size: int, people: int, overlap: float, seed: int) -> None:
-    """Whatever the numbers are."""
+    """For any numbers."""
     groups = {f"q{n}": str(n % 3) for n in range(size)}
     names = tuple("abcde"[:people])
     given = sheets.assign(groups, names, overlap, seed)
@@ -489,7 +489,7 @@ def test_a_wrong_entry_is_named(text: str, message: str, tmp_path: Path) -> None
 
 
 def test_adjudications_that_contradict(tmp_path: Path) -> None:
-    """The first verdict stands until somebody takes it out; files beside the data must agree."""
+    """The first verdict stands until somebody takes it out; files next to the data must agree."""
     new = [decided(name="B"), decided("INCORRECT", name="C")]
     together, refused = merged({KEY: decided()}, new)
     assert together == {KEY: decided()}

@@ -199,6 +199,6 @@ def test_the_same_words_are_one_and_others_none(name: str) -> None:
 
 @given(gold=st.text(min_size=1, max_size=40).filter(str.strip), answer=st.text(max_size=40))
 def test_every_measure_lies_between_nothing_and_all(gold: str, answer: str) -> None:
-    """Whatever the texts hold."""
+    """For any texts."""
     for run in WORDING_METRICS.values():
         assert 0 <= run(case(gold), answer) <= 1

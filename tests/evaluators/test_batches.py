@@ -228,8 +228,8 @@ def test_a_direct_run_asks_nothing_that_is_in_a_batch(tmp_path: Path, provider: 
     with batch_server(looks=4, fault=failing("expired", 3)) as server:
         runs = BatchRuns(tmp_path, server, provider)
         runs.run(TEXTS, replace(QUICK, wait=0.0))
-        beside = "What is number 99? [[answer=n99]]"
-        early = runs.run([*TEXTS[:2], beside], None)
+        another = "What is number 99? [[answer=n99]]"
+        early = runs.run([*TEXTS[:2], another], None)
         assert early.texts == ["batch", "batch", "n99"]
         assert "add --batch to wait" in early.stops["batch"]
         assert [number_of(seen.prompt) for seen in server.direct] == [99]

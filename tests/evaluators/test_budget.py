@@ -148,7 +148,7 @@ def test_a_reply_without_token_counts_is_booked_at_its_most() -> None:
 
 @given(st.text(max_size=200))
 def test_no_text_has_more_tokens_than_its_bound(text: str) -> None:
-    """At most one token a byte, whatever the script; a forced tool's schema counts as well."""
+    """At most one token a byte, in any script; a forced tool's schema counts as well."""
     assert most_input_tokens(request(text)) >= len(text.encode("utf-8", "surrogatepass"))
     tool = core.Tool(name="grade", description="Grade it.", schema={"type": "object"})
     plain = request()
@@ -171,7 +171,7 @@ def test_small_amounts_stay_visible(amount: float, text: str) -> None:
 
 
 def test_a_reply_that_says_its_cost_teaches_what_the_next_may_cost() -> None:
-    """Whatever the prices say: an application may call several models for one answer."""
+    """For any prices: an application may call several models for one answer."""
 
     async def run() -> list[float]:
         money_left = budget(1.0, spec(max_tokens=1), output_price=0.0)
@@ -299,7 +299,7 @@ def test_the_most_is_never_less_than_the_cost(
     share: float,
     tokens: int,
 ) -> None:
-    """Whatever the steps: a request of up to so many tokens does not cost more than its most."""
+    """For any steps: a request of up to so many tokens does not cost more than its most."""
     low, low_out, high, high_out, read, write = prices
     below = Prices(input=low, output=low_out, cache_read=read, cache_write=write)
     beyond = PriceTier(above=start, prices=Prices(input=high, output=high_out))
@@ -318,7 +318,7 @@ def test_calls_in_batches_cost_what_is_published_or_half() -> None:
         assert pricing.way(batch=True).cost(1000, 1000) == pytest.approx(half)
         reply = core.Reply(input_tokens=1000, output_tokens=1000)
         assert pricing.of(replace(reply, batch=True)) == pytest.approx(pricing.of(reply) / 2)
-    # The user's own share wins, over prices given beside it and over published ones.
+    # The user's own share wins, over prices given with it and over published ones.
     for prices in (None, Prices(input=2.0, output=8.0)):
         named = replace(parse("openai:gpt-4.1", {}), batch={"price": 0.25}, prices=prices)
         pricing = some(pricing_of(named, date(2026, 11, 1)))

@@ -129,7 +129,7 @@ def test_what_may_pass_is_retried(ledger: Ledger) -> None:
 
 
 def test_a_failed_first_call_does_not_hold_up_the_others(ledger: Ledger) -> None:
-    """Once the first call came back, whatever it brought, the rest go out side by side."""
+    """Once the first call came back, with or without a reply, the rest go out side by side."""
     under_way = 0
     most = 0
 
@@ -290,7 +290,7 @@ def no_cost(spec: str, reply: core.Reply) -> float:
 
 @given(texts=st.lists(TEXTS, min_size=1, max_size=3), times=st.integers(1, 400), tool=st.booleans())
 def test_a_request_comes_back_as_it_was_asked(texts: list[str], times: int, tool: bool) -> None:
-    """Whatever its texts and their lengths; and its key is the hash of what comes back."""
+    """For any texts of any length; and its key is the hash of what comes back."""
     model = answering()
     messages = tuple(core.Message(role="user", content=text * times) for text in texts)
     case = (

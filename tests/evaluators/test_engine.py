@@ -51,7 +51,7 @@ def test_what_an_answer_took_is_apart_from_what_its_judge_took(tmp_path: Path) -
 
 @dataclass(frozen=True)
 class AskingJudge:
-    """A judge that asks its model, whatever it says."""
+    """A judge that asks its model and ignores the reply."""
 
     model: Scripted
     spec: str = "openai:judge"
@@ -222,7 +222,7 @@ def test_news_after_the_loop_has_ended_are_harmless() -> None:
 
 
 def test_items_of_no_test_are_never_ahead() -> None:
-    """What is judged beside the tests leaves the window to items whose tests will come."""
+    """What is judged alongside the tests leaves the window to items whose tests will come."""
     schedule = Schedule([*"xyzab"], 1)
     schedule.select([*"xyzab"], 3)
     assert take(schedule, 4) == ["x", "y", "z", "a"]

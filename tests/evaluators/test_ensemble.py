@@ -146,7 +146,7 @@ def test_no_vote_is_what_stops_a_run_or_is_an_error_of_ours() -> None:
 
 @pytest.mark.parametrize("answer", ["Solution:", ".", "", "Отговор:", "\u200b"])
 def test_nobody_is_asked_about_an_answer_without_content(answer: str) -> None:
-    """A master key is NOT_ATTEMPTED, and a blank answer is rated 1, whatever the judges think."""
+    """A master key is NOT_ATTEMPTED, and a blank answer is rated 1: no judge is heard."""
     members = members_saying(core.CORRECT, core.CORRECT, core.CORRECT)
     assert judged(members, answer=answer) == core.Verdict(
         grade=core.NOT_ATTEMPTED, reason="no content; the judge was not asked"

@@ -39,7 +39,7 @@ ORPHAN = kept(__file__, "orphan")
 
 @pytest.fixture(params=HOSTS)
 def kind(request: pytest.FixtureRequest) -> Iterator[Maker]:
-    """Return each of the two places where an engine may run; whatever is started is stopped."""
+    """Return each of the two places where an engine may run; all that is started is stopped."""
     started: list[outcomes.EngineHandle] = []
 
     def make(job: Job) -> outcomes.EngineHandle:
@@ -385,7 +385,7 @@ def test_a_head_start_without_a_job_leaves_no_process() -> None:
 
 
 def test_a_job_that_does_not_arrive_whole_is_one_line(tmp_path: Path, monkeypatch: Patch) -> None:
-    """Whatever a process cannot make of its job is one line for the user, not a traceback."""
+    """What a process cannot make of its job is one line for the user, not a traceback."""
     monkeypatch.setattr("evaluators.runtime.process.pack", lambda job: b"cos\nnothing_there\n.")
     early = processes.EngineProcess()
     early.fork()

@@ -46,7 +46,7 @@ def scramble(content: bytearray, chance: random.Random) -> None:
 
 @pytest.mark.parametrize("damage", [flip, zero, cut, scramble])
 def test_a_hundred_damaged_files_give_no_wrong_reply(memory: Path, damage: object) -> None:
-    """Whatever happens to the bytes: the right reply or none, the file is kept (row F16)."""
+    """For any damage to the bytes: the right reply or none, the file is kept (row F16)."""
     assert callable(damage)
     fill(memory / "sound", ROWS)
     sound = (memory / "sound").read_bytes()
@@ -262,7 +262,7 @@ def mode_of(path: Path) -> int:
 
 
 def test_every_file_of_a_ledger_is_private(tmp_path: Path) -> None:
-    """Folder 0700; the file, its log and its locks 0600, whatever the umask."""
+    """Folder 0700; the file, its log and its locks 0600, with any umask."""
     path = tmp_path / "private" / "l"
     former = os.umask(0o000)
     try:

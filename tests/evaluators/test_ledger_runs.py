@@ -57,7 +57,7 @@ def report(folder: Path) -> dict[str, object]:
 
 @pytest.mark.untraced
 def test_a_complete_run_is_repeated_without_a_request(ended: Ended) -> None:
-    """The report is the same to the byte, whatever the number of workers (F5)."""
+    """The report is the same to the byte, with any number of workers (F5)."""
     before = len(ended.chain.trace.sent)
     again = replace(ended.chain, options=("-n", "2", "--dist", "worksteal"), kept=[])
     assert again.finish() == ended.outcome

@@ -162,7 +162,7 @@ def test_golds_and_limits() -> None:
 
 @tabled("answer", "sure")
 def test_sure_of_nothing_but_a_form_and_a_refusal(answer: str, sure: bool) -> None:
-    """A declared form with nothing of substance besides, and a bare refusal, are beyond doubt."""
+    """A declared form with nothing else of substance, and a bare refusal, are beyond doubt."""
     assert grade(case("Paris", question="What is the capital of France?"), answer).sure == sure
 
 

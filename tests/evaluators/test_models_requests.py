@@ -203,7 +203,7 @@ def test_gemini_ends_a_forced_call_with_stop_and_may_filter() -> None:
 
 @pytest.mark.parametrize("text", ["Sof", ""])
 def test_an_incomplete_response_is_an_error_and_no_answer(text: str) -> None:
-    """Half an answer is nothing to grade, whatever is there of it."""
+    """Half an answer is nothing to grade, however much is there."""
 
     def handle(seen: Seen) -> Answer:
         incomplete = {"incomplete_details": {"reason": "max_output_tokens"}}

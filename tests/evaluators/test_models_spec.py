@@ -45,7 +45,7 @@ def test_limits_are_those_of_the_entry_and_its_server() -> None:
     port=st.integers(1, 65535),
 )
 def test_any_name_survives(name: str, port: int) -> None:
-    """Whatever signs a name has, the URL after the last ``@http`` does not swallow it."""
+    """With any signs in the name, the URL after the last ``@http`` does not swallow it."""
     spec = specs.parse(f"openai:{name}@http://127.0.0.1:{port}/v1", {})
     assert (spec.name, spec.base_url) == (name, specs.normalise_url(f"http://127.0.0.1:{port}/v1"))
 
@@ -297,7 +297,7 @@ def test_a_providers_own_key_goes_to_its_own_host_only() -> None:
     "given_for", ["https://third.example/v1", "https://THIRD.example", "https://third.example:443/"]
 )
 def test_a_key_named_for_a_server_is_sent_there(monkeypatch: Patch, given_for: str) -> None:
-    """--key-env names it by the base URL or one above it, whatever its spelling."""
+    """--key-env names it by the base URL or one above it, in any spelling."""
     monkeypatch.setenv("THIRD_KEY", "t-1")
     names = specs.read_key_names([f"{given_for}=THIRD_KEY"])
     assert specs.require_key(THIRD, names).reveal() == "t-1"
@@ -334,7 +334,7 @@ def test_any_text_is_read_or_refused(url: str, name: str) -> None:
 
 
 def test_a_key_shows_stars() -> None:
-    """It is not pickled, and masked in texts whatever its shape unless it is too short."""
+    """It is not pickled, and masked in texts of any shape unless it is too short."""
     key = Key("s3cret-value")
     assert {repr(key), str(key), f"{key}", "%s" % key, repr([key])[1:-1]} == {"***"}  # noqa: UP031
     assert key.reveal() == "s3cret-value"
@@ -358,7 +358,7 @@ def test_key_shapes_are_masked(secret: str) -> None:
 @settings(max_examples=40)
 @given(st.text(), st.integers(1, 400))
 def test_one_line_is_one_printable_line(text: str, limit: int) -> None:
-    """Whatever comes in, the line has no control or surrogate characters and keeps its limit."""
+    """For any text, the line has no control or surrogate characters and keeps its limit."""
     line = one_line(text, limit)
     assert len(line) <= limit
     assert len(line.splitlines()) <= 1

@@ -318,7 +318,7 @@ BAD_OF_ANY, BAD_FIELDS = kept(__file__, "bad_of_any"), kept(__file__, "bad_field
 @both
 @pytest.mark.parametrize("name", RAW)
 def test_a_200_that_is_no_json_object_of_a_reply(provider: str, name: str) -> None:
-    """Whatever else comes under status 200 is transient, and never an answer."""
+    """All else that comes under status 200 is transient, and never an answer."""
     error = failure(provider, Answer(body=grown(RAW[name]).encode("latin-1")))
     assert (type(error), error.kind) == (core.TransientError, "bad_body")
 
@@ -336,7 +336,7 @@ def test_a_reply_with_one_wrong_field(provider: str) -> None:
 @both
 @tabled("body", "sort", "kind")
 def test_an_error_object_with_status_200(provider: str, body: object, sort: str, kind: str) -> None:
-    """An error is an error whatever its status; it may be worth another try."""
+    """An error is an error, no matter its status; it may be worth another try."""
     error = failure(provider, Answer(body=body))
     assert (type(error).__name__, error.kind) == (sort, kind)
 
@@ -399,7 +399,7 @@ ENDLESS = {
 @pytest.mark.parametrize("status", [200, 500])
 @pytest.mark.parametrize("answer", ENDLESS.values(), ids=ENDLESS)
 def test_an_endless_body_is_cut(provider: str, status: int, answer: Answer) -> None:
-    """Reading ends at the cap, which counts unpacked bytes, whatever the status (F11)."""
+    """Reading ends at the cap, which counts unpacked bytes, for any status (F11)."""
     error = failure(provider, replace(answer, status=status))
     assert (type(error), error.kind) == (core.TransientError, "bad_body")
     assert "larger than 5,242,880 bytes" in str(error)
@@ -442,7 +442,7 @@ def test_headers_that_say_when_a_limit_ends(headers: dict[str, str], seconds: fl
 
 @given(st.text(max_size=30))
 def test_no_header_breaks_its_reading(value: str) -> None:
-    """Whatever a server writes there is a bounded pause, or none."""
+    """All that a server writes there is a bounded pause, or none."""
     assert retry_after({"retry-after": "9" * 400}) is None
     for name in (REQUESTS, ANTHROPIC):
         seconds = reset_after({name: value})
@@ -572,7 +572,7 @@ def test_the_template_is_filled_and_the_reply_read(tmp_path: Path) -> None:
 
 
 def test_a_get_has_its_body_as_query(tmp_path: Path) -> None:
-    """Beside the query of the entry itself."""
+    """In addition to the query of the entry itself."""
     with loopback(Answer(body={"answer": 42})) as server:
         reply = asked_of(entry(tmp_path, GET, server.url), replace(CASE, question="a&b=ж ?"))
         seen = seen_by(server)

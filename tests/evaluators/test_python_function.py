@@ -84,7 +84,7 @@ def test_a_structured_reply(module: str) -> None:
 
 @tabled("function", "said")
 def test_a_failure_is_refused_and_never_an_answer(module: str, function: str, said: str) -> None:
-    """Whatever it raises or returns, no key is in the message, and nothing is tried again."""
+    """No matter what it raises or returns, no key is in the message, and nothing is tried again."""
     with pytest.raises(core.RefusedError) as caught:
         call(spec_of(module, function))
     assert caught.value.kind == "target_failed"

@@ -351,7 +351,7 @@ def test_what_was_shown_once_stays_shown() -> None:
 def test_the_first_verdict_counts(
     runs: list[tuple[list[float], int]], limit: float, verdict: str
 ) -> None:
-    """Whatever comes later; with a limit of zero both may be true of one model."""
+    """No matter what comes later; with a limit of zero both may be true of one model."""
     seen = plain([one for values, times in runs for one in values * times], bound=1)
     assert betting.first_verdict([(seen, seen, -0.1, limit)]) == verdict
 

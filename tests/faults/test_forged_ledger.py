@@ -166,7 +166,7 @@ def test_a_signature_binds_every_column(tmp_path: Path, monkeypatch: Patch, stat
 
 
 def test_the_secret_is_shown_nowhere(tmp_path: Path, monkeypatch: Patch) -> None:
-    """Not in a row, and not among the variables of a frame, whatever goes wrong in signing."""
+    """Not in a row, and not among the variables of a frame, no matter what fails in signing."""
     monkeypatch.setenv(VARIABLE, SECRET)
     fill(tmp_path / "l", 1)
     assert all(SECRET.encode() not in file.read_bytes() for file in tmp_path.iterdir())

@@ -107,7 +107,7 @@ def test_a_server_that_got_no_key_is_told(tmp_path: Path, provider: str, status:
 
 
 def test_refusals_of_single_requests_stop_nothing(tmp_path: Path) -> None:
-    """Bad requests beside good ones, or for different reasons, are those items' errors."""
+    """Bad requests among good ones, or for different reasons, are those items' errors."""
     words = ("no images", "no tables", "no lists")
 
     def handle(seen: Seen) -> Answer:

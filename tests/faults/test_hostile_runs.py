@@ -261,7 +261,7 @@ def test_a_run_is_read_or_refused(tmp_path: Path, capsys: Captured, what: str, s
 
 @pytest.mark.parametrize(("name", "some"), [one for name in FILES for one in seeds(name)])
 def test_a_file_that_is_damaged_is_read_or_refused(tmp_path: Path, name: str, some: range) -> None:
-    """Nothing but a UsageError comes out of a loader, whatever the file holds."""
+    """Nothing but a UsageError comes out of a loader, for any file."""
     for seed in some:
         check_file(tmp_path, seed, name)
 

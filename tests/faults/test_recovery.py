@@ -37,7 +37,7 @@ def back_at(server: Server, pace: float, since: float) -> float:
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_is_soon_at_its_former_pace(kind: str, seconds: float, concurrency: int) -> None:
-    """Whatever kind of outage: no item is lost, few calls are wasted, the pace is back (R1)."""
+    """For any kind of outage: no item is lost, few calls are wasted, the pace is back (R1)."""
     server = Server(refuse=down(kind, (BEGIN, BEGIN + seconds)), latency=LATENCY)
     ended = asked(server, 100 * concurrency, concurrency=concurrency)
     assert (ended.replies, ended.errors) == (100 * concurrency, [])

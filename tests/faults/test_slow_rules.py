@@ -64,9 +64,9 @@ def test_the_loop_goes_on_beside_a_slow_rule() -> None:
         return 7
 
     async def run() -> int:
-        beside = asyncio.create_task(ticking(ticks))
+        ticker = asyncio.create_task(ticking(ticks))
         result = await off_the_loop("python:m:C", work, no_ask)
-        beside.cancel()
+        ticker.cancel()
         return result
 
     assert asyncio.run(run()) == 7
@@ -205,7 +205,7 @@ def test_an_engine_that_is_held_up_is_ended_and_names_the_item(project: Project)
 
 
 def test_a_judge_ends_with_the_run(project: Project) -> None:
-    """Whatever a judge does after the run's time is up, its item is MISSING, not an ERROR."""
+    """No matter what a judge does after the run's time is up, its item is MISSING, not an ERROR."""
     project.dataset("capital", {"en": ["Sofia"]})
     project.write("held.py", HELD.replace("re.match", "__import__('time').sleep(60); str"))
     words = ("--judge", "python:held:Held", "--calibration", "off", "--deadline", "0.5", "qa")

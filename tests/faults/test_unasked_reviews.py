@@ -48,7 +48,7 @@ def test_no_sheet_no_verdict_is_taken(tmp_path: Path, capsys: Captured, monkeypa
 
 
 def test_items_that_nobody_was_shown_are_refused(tmp_path: Path, capsys: Captured) -> None:
-    """All of them are named, nothing is taken, whatever the file says of its sheet."""
+    """All of them are named, nothing is taken, no matter which sheet the file names."""
     made = reviewing(tmp_path, "cccii", 2)
     others = [one for one in ids(made.run) if one not in made.items]
     assert len(others) == 3

@@ -1,4 +1,4 @@
-"""Measuring the judge beside the tests: what is looked for, what is asked, what is waited for."""
+"""Measuring the judge alongside the tests: what is looked for, asked and waited for."""
 
 import json
 import shutil
@@ -47,7 +47,7 @@ def plan(project: Project) -> Plan:
 
 
 def test_labels_are_found_beside_the_datasets_of_the_run(project: Project, plan: Plan) -> None:
-    """Beside them and below, not above the root, nor without gates; a broken one harms nobody."""
+    """Next to them and below, not above the root, nor without gates; a broken one harms nobody."""
     project.write("qa/broken/dataset.yaml", "kind: [judged")
     project.write("qa/capital/deep/dataset.yaml", "kind: graded\n")
     found = find_labelled(options(), plan, project.path)
@@ -60,7 +60,7 @@ def test_labels_are_found_beside_the_datasets_of_the_run(project: Project, plan:
 
 
 def test_a_sample_of_the_labels_is_the_same_every_time(project: Project, plan: Plan) -> None:
-    """So many of each language, by their ids; rules go by the labels beside the data alone."""
+    """So many of each language, by their ids; rules go by the labels next to the data alone."""
     keys = {}
     for count in (1, 3, 9):
         found = find_labelled(options(calibration=count), plan, project.path)

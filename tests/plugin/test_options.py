@@ -124,7 +124,7 @@ def tree(tmp_path: Path) -> Path:
 
 @tabled("arguments", "found")
 def test_what_a_path_holds(tree: Path, arguments: list[str], found: list[str]) -> None:
-    """Folders are searched, hidden and foreign ones passed over; a file looks beside itself."""
+    """Folders are searched, hidden and foreign ones passed over; a file looks in its own folder."""
     expected = [tree.resolve() / name / "dataset.yaml" for name in found]
     assert dataset_files(arguments, tree, tree) == expected
 
@@ -262,7 +262,7 @@ NONE = "no test with @pytest.mark.qa("
 @pytest.mark.untraced
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_data_set_without_collected_tests_is_missed(project: Project, workers: int) -> None:
-    """Whatever the reason; not where an option, a node id or another folder left it out."""
+    """For any reason; not where an option, a node id or another folder left it out."""
     for name in ("one", "two"):
         project.dataset(name, {"en": ["Sofia"] * 4}, graded({"en": BAR}))
     module = project.path / "qa/two/test_two.py"

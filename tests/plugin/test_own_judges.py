@@ -21,7 +21,7 @@ RULES: str = kept(__file__, "rules")
 
 
 def register(project: Project) -> None:
-    """Write a data set whose rubric stands beside it and has three labels of its own."""
+    """Write a data set whose rubric stands next to it and has three labels of its own."""
     project.dataset("letters", {}, YAML)
     project.write("qa/letters/register.en.yaml", REGISTER)
     rows = [
@@ -175,16 +175,16 @@ def test_words_that_cannot_be_used(project: Project, text: str | None, message: 
 
 
 CHECKS: str = kept(__file__, "checks")
-BESIDE: str = kept(__file__, "beside")
+FORMED: str = kept(__file__, "formed")
 ALONE: str = kept(__file__, "alone")
 SCHEMA = {"type": "object", "required": ["city"]}
 
 
 @pytest.fixture
-def beside(project: Project) -> Project:
-    """Return a project whose graded items have two checks beside the judge."""
+def formed(project: Project) -> Project:
+    """Return a project whose graded items have two checks in addition to the judge."""
     project.write("checks_for_all.py", CHECKS)
-    project.dataset("capital", {"en": ["Sofia", "Sofia it is", "varna"]}, BESIDE)
+    project.dataset("capital", {"en": ["Sofia", "Sofia it is", "varna"]}, FORMED)
     return project
 
 
@@ -200,29 +200,29 @@ def alone(project: Project, answers: list[str]) -> None:
     project.write("qa/forms/en.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_checks_stand_beside_the_judge(beside: Project) -> None:
+def test_checks_stand_next_to_the_judge(formed: Project) -> None:
     """Shares with intervals, which gates name; one that raises is no grade and no score of 0."""
-    done = beside.run_in_process("qa")
+    done = formed.run_in_process("qa")
     assert done.ret == 0, done.stdout.str()
-    records = beside.records()
+    records = formed.records()
     assert [record["grade"] for record in records] == ["CORRECT", "CORRECT", "INCORRECT"]
     assert [record["measures"]["check_form"] for record in records] == [1.0, 1.0, 0.0]
-    found = beside.only("slices")["measures"]["check_form"]
+    found = formed.only("slices")["measures"]["check_form"]
     assert found["value"] == pytest.approx(2 / 3)
     assert found["low"] < found["value"] < found["high"]
-    short, form = beside.report()["provenance"]["slices"]["capital:en"]["checks"]
+    short, form = formed.report()["provenance"]["slices"]["capital:en"]["checks"]
     assert (short["version"][:7], form["text"]) == ("sha256:", "^[A-Z]")
-    assert set(beside.gate_states().values()) == {"PASS"}
-    assert "check_form" in beside.text("report.html")
+    assert set(formed.gate_states().values()) == {"PASS"}
+    assert "check_form" in formed.text("report.html")
     for name, code in (("check_form", 1), ("check_from", 4)):
-        beside.write("gates.yaml", f"capital: {{en: {{{name}: {{min: 0.9}}}}}}\n")
-        assert main(["gate", str(beside.out), "--gates=gates.yaml"]) == code
-    beside.dataset("capital", {"en": ["Sofia", "Sofia", "crash"]}, BESIDE)
-    done = beside.run_in_process("qa")
+        formed.write("gates.yaml", f"capital: {{en: {{{name}: {{min: 0.9}}}}}}\n")
+        assert main(["gate", str(formed.out), "--gates=gates.yaml"]) == code
+    formed.dataset("capital", {"en": ["Sofia", "Sofia", "crash"]}, FORMED)
+    done = formed.run_in_process("qa")
     assert done.ret == 6, done.stdout.str()
-    (record,) = [one for one in beside.records() if one["outcome"] == "error"]
+    (record,) = [one for one in formed.records() if one["outcome"] == "error"]
     assert "check_failed: check_short: ValueError: no such thing" in str(record["error"])
-    assert beside.gate_states()["check_short"] == "INCONCLUSIVE"
+    assert formed.gate_states()["check_short"] == "INCONCLUSIVE"
 
 
 def test_checks_alone_decide(project: Project) -> None:
@@ -242,11 +242,11 @@ def test_checks_alone_decide(project: Project) -> None:
 
 
 @tabled("old", "new", "said")
-def test_what_is_wrong_is_said_in_one_line(beside: Project, old: str, new: str, said: str) -> None:
+def test_what_is_wrong_is_said_in_one_line(formed: Project, old: str, new: str, said: str) -> None:
     """File, line and key, before anything is asked."""
-    assert old in BESIDE
-    beside.write("qa/capital/dataset.yaml", BESIDE.replace(old, new, 1))
-    assert said in beside.refused("qa")
+    assert old in FORMED
+    formed.write("qa/capital/dataset.yaml", FORMED.replace(old, new, 1))
+    assert said in formed.refused("qa")
 
 
 FUNCTION: str = kept(__file__, "function")
@@ -256,7 +256,7 @@ CAPITALS = graded({"en": BAR})
 
 @pytest.fixture
 def capitals(project: Project, monkeypatch: Patch) -> Project:
-    """Return a project of three items without a prompt, and an application beside it."""
+    """Return a project of three items without a prompt, and an application next to it."""
     monkeypatch.setattr(sys, "path", list(sys.path))  # no other test's folder stays in it
     project.dataset("capital", {"en": [None] * 3}, CAPITALS)
     project.write("app_under_test.py", FUNCTION)

@@ -26,7 +26,7 @@ BOTH_RIGHT = range(25, 55)
 
 @tabled("way", "code", "words")
 def test_no_baseline_ships_a_worse_model(project: Project, way: str, code: int, words: str) -> None:
-    """It FAILs beside all of the old run, and is INCONCLUSIVE beside any part of it."""
+    """It FAILs against all of the old run, and is INCONCLUSIVE against any part of it."""
     kept = [one if number in BOTH_RIGHT else None for number, one in enumerate(OLD, start=1)]
     project.dataset("capital", {"en": kept if way == "unanswered" else OLD}, YAML)
     nodes = [f"qa/capital/test_capital.py::test_capital[capital-en-q{n}]" for n in BOTH_RIGHT]
@@ -78,7 +78,7 @@ def test_a_failing_command_fails_again(project: Project, capsys: Captured) -> No
 
 
 def test_an_anchor_is_a_second_run_to_pass(project: Project, monkeypatch: Patch) -> None:
-    """The gate passes beside the baseline and fails beside the anchor: exit 1. Without a baseline
+    """The gate passes against the baseline and fails against the anchor: exit 1. Without a baseline
     the anchor alone brings the paired gates into a dry run, and keeps it from exit 0."""
     yaml = YAML.replace("0.05", "0.1")
     for folder, answers in (("anchor", OLD), ("before", ["Varna", *NEW[1:]])):
@@ -174,7 +174,7 @@ def verdict(folder: Path) -> str:
 
 
 def test_runs_that_decide_nothing_leave_the_last_that_did(project: Project) -> None:
-    """Two samples after a PASS: it stays beside them, and the terminal says where."""
+    """Two samples after a PASS: it stays next to them, and the terminal says where."""
     project.dataset("capital", {"en": ["Sofia"] * 4}, HALF)
     out = project.out
     kept = previous(out)

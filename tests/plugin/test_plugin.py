@@ -128,7 +128,7 @@ def test_whole_slices_can_be_chosen(capitals: Project, words: str, slices: set[s
 
 
 def test_limit_takes_the_same_fair_sample_in_every_process(capitals: Project) -> None:
-    """Whatever the process, the parts decide nothing; a skip leaves its item ungraded."""
+    """In any process, the parts decide nothing; a skip leaves its item ungraded."""
     options = ("--limit", "2", "--seed", "7", "qa")
     assert capitals.run_in_process(*options).ret == 6
     here = capitals.records()

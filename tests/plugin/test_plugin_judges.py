@@ -36,7 +36,7 @@ def with_rubrics(project: Project, name: str) -> Project:
 
 
 def with_labels(project: Project, more: str = "", count: int = 4) -> Project:
-    """Add labelled items, half of them CORRECT, as a dataset beside the others."""
+    """Add labelled items, half of them CORRECT, as a dataset next to the others."""
     project.dataset("labels", {}, LABELS + more)
     for language in ("en", "bg"):
         lines = (json.dumps(label(language, number)) + "\n" for number in range(count))
@@ -102,7 +102,7 @@ def panel(seen: Seen) -> Answer:
 
 
 def test_rules_without_the_labelled_items_decide_as_with_them(capitals: Project) -> None:
-    """Below the floor of labels beside the data nothing is decided; they are calls, no items."""
+    """Below the floor of labels next to the data nothing is decided; they are calls, no items."""
     with_labels(capitals)
     for chosen in ("qa", "qa/capital"):
         result = capitals.run_in_process(chosen)
@@ -127,7 +127,7 @@ def test_a_panel_that_ties_gives_no_grade(capitals: Project) -> None:
         assert len(tied) == 2
         assert all(str(record["error"]).startswith("panel_tie: ") for record in tied)
         assert [vote["grade"] for vote in tied[0]["votes"]] == ["CORRECT", "INCORRECT"]
-        assert result.ret == 0  # a bar of 0.1 is reached whatever the two are
+        assert result.ret == 0  # any two judges reach a bar of 0.1
         (agreement,) = capitals.report()["judging"]["panels"]
         assert agreement["undecided"] == 2
         assert agreement["split"] == ["capital-en-q3", "capital-en-q4"]
@@ -156,7 +156,7 @@ def test_repeats_show_whether_a_judge_agrees_with_itself(capitals: Project) -> N
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_judge_below_its_floor_decides_nothing(capitals: Project, workers: int) -> None:
-    """Only the tests of one dataset are run; the labelled items beside it are judged as well."""
+    """Only the tests of one dataset are run; the labelled items next to it are judged as well."""
     with_labels(capitals, count=20)
     with loopback(handler=truthful(wrong_in="bg")) as server:
         result = capitals.run_with(workers, "--judge", spec(server), "qa/capital")
@@ -311,10 +311,10 @@ def truths(language: str) -> dict[tuple[str, str], str]:
 
 def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(capitals: Project) -> None:
     """Its rubric is the project's own, so that no bundled label is for it."""
-    whatever = "capital:en: INCONCLUSIVE with any answers; judge not measured in en: judges*"
+    undecided = "capital:en: INCONCLUSIVE with any answers; judge not measured in en: judges*"
     with loopback(handler=truthful()) as server:
         run = ("--judge", spec(server), "qa")
-        capitals.run_in_process(*run, "--dry-run").stdout.no_fnmatch_line(whatever)
+        capitals.run_in_process(*run, "--dry-run").stdout.no_fnmatch_line(undecided)
         waived = capitals.run_in_process(*run)
         assert waived.ret == 0
         assert "judge: unmeasured for capital:bg: no labelled items" in capitals.notes()
@@ -322,7 +322,7 @@ def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(capitals:
             assert "judge: unmeasured for capital:en" in capitals.text(name)
         assert main(["gate", str(capitals.out)]) == 0
         assert measured(capitals).run_in_process(*run).ret == 6
-        capitals.run_in_process(*run, "--dry-run").stdout.fnmatch_lines([whatever])
+        capitals.run_in_process(*run, "--dry-run").stdout.fnmatch_lines([undecided])
     (gate, _) = capitals.report()["gates"]
     assert "judge not measured in en: judges has no labelled items for plain.en" in gate["reason"]
     assert "say judge: unmeasured in the dataset.yaml of capital" in gate["reason"]
@@ -330,7 +330,7 @@ def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(capitals:
 
 
 def test_a_test_gets_a_copy_of_what_is_decided_on(project: Project) -> None:
-    """Whatever it does to verdict and item, the report has what the judge said."""
+    """No matter what it does to verdict and item, the report has what the judge said."""
     project.dataset("capital", {"en": ["Varna"] * 4}, graded({"en": "correct: {min: 0.5}"}))
     text = project.path / "qa/capital/test_capital.py"
     lies = """

@@ -1,4 +1,4 @@
-"""Runs that ask models: over a loopback server, in all wire formats, with whatever goes wrong."""
+"""Runs that ask models: over a loopback server, in all wire formats, with all that goes wrong."""
 
 import re
 from collections import Counter

@@ -242,7 +242,7 @@ def test_chances_are_those_of_the_baseline(project: Project, bar: float, blamed:
 
 @pytest.mark.untraced
 def test_why_no_answer_could_decide_a_gate_is_said(project: Project) -> None:
-    """Beside a baseline with another judge the drop gate stays open; the other one does not."""
+    """Against a baseline with another judge the drop gate stays open; the other one does not."""
     text = f"{YAML.format(bar=0.1)}rubric: simpleqa\n"
     project.dataset("capital", {"en": ["Sofia"] * 24 + ["Plovdiv"] * 16}, text)
     project.run_in_process("qa", "--report-dir", "old")

@@ -1,4 +1,4 @@
-"""The installed command `qagate`: every command by one name, whatever packages lie in the way."""
+"""The installed command `qagate`: every command by one name, with any packages in the way."""
 
 import csv
 import os
@@ -85,7 +85,7 @@ def test_the_wheel_has_the_module_and_messages_name_no_package_of_ours() -> None
 
 @pytest.mark.parametrize("source", ["pages.xml.bz2", "pages.jsonl"])
 def test_needs_a_parser(source: str, tmp_path: Path, monkeypatch: Patch, capsys: Captured) -> None:
-    """Whatever the recipe's other sources are; the message names the file and what to install."""
+    """With any other sources in the recipe; the message names the file and what to install."""
     recipe = tmp_path / "recipe.yaml"
     bundled = load_recipe(find_recipe("be"))
     group = SourceGroup(name="news", files=(tmp_path / source,), licence="CC0")

@@ -169,7 +169,7 @@ def died(results: SessionResults) -> str:
 
 
 def test_the_key_stands_between_the_last_brackets(results: SessionResults) -> None:
-    """Whatever the path holds; a failure with our word is the item's, others and crashes not."""
+    """For any path; a failure with our word is the item's, others and crashes not."""
     assert key_of("a[b]/test_c.py::test_d[simpleqa-bg-1~r2]") == "simpleqa-bg-1~r2"
     assert key_of("tests/test_x.py::test_y") == ""
     run(results, KEYS[0], "miss", "failed")
@@ -224,7 +224,7 @@ def test_a_dead_worker_is_forgiven_once(results: SessionResults) -> None:
 
 
 def test_a_verdict_needs_no_worker(results: SessionResults) -> None:
-    """Where workers died, an item that no test came to has the engine's outcome (R8)."""
+    """Where workers died, an item that no test reached has the engine's outcome (R8)."""
     died(results)
     ended = {KEYS[1]: replace(PASSED, key=KEYS[1])}
     ends = results.final(ended, "stopped")

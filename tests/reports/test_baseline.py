@@ -32,7 +32,7 @@ TEN = SliceSample(items=200, of=900, seed=3)
 
 
 def gate_of(new: Sequence[Record], old: Report, **run: object) -> GateResult:
-    """Return the drop gate of a run beside a baseline with other fields in its run.json."""
+    """Return the drop gate of a run against a baseline with other fields in its run.json."""
     baseline = before(old)
     given = replace(baseline, run={**baseline.run, **run})
     (gate,) = run_of(new, DROPS, baseline=given).decision.gates
@@ -41,7 +41,7 @@ def gate_of(new: Sequence[Record], old: Report, **run: object) -> GateResult:
 
 @tabled("run", "words")
 def test_what_is_not_vouched_for_decides_nothing(run: dict[str, object], words: str) -> None:
-    """The same records PASS beside a whole run, and are INCONCLUSIVE beside any other."""
+    """The same records PASS against a whole run, and are INCONCLUSIVE against any other."""
     gate = gate_of(answered(LETTERS), run_of(answered(LETTERS), DROPS), **run)
     assert gate.state == ("INCONCLUSIVE" if words else "PASS")
     assert gate.reason.startswith(words or "new - old is 0")
@@ -80,7 +80,7 @@ def test_samples_are_alike(now: SliceSample | None, then: SliceSample | None, st
 
 @tabled("added", "ungraded", "state", "words")
 def test_few_may_lack_a_partner(added: int, ungraded: int, state: str, words: str) -> None:
-    """One in twenty, for whatever reason but new data."""
+    """One in twenty, for any reason but new data."""
     old = answered("e" * ungraded + "c" * (200 - ungraded))[: 200 - added]
     gate = gate_of(answered(LETTERS), run_of(old, DROPS))
     assert gate.state == state

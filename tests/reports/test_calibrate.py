@@ -263,7 +263,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def test_attacks_run_only_where_a_path_names_them(project: Project) -> None:
-    """They may cost money: the folder above them does not run them, nor what lies beside."""
+    """They may cost money: the folder above them does not run them, nor what lies next to them."""
     tricks, capitals = project.path / "qa/tricks", project.path / "qa/capitals"
     assert is_left_out(tricks, [project.path / "qa", capitals])
     assert not is_left_out(tricks, [tricks / "test_tricks.py"])

@@ -343,7 +343,7 @@ TIMES = np.random.default_rng(5).lognormal(size=300).tolist()
 
 @pytest.mark.parametrize(("factor", "state"), [(1.0, "PASS"), (1.02, "PASS"), (1.5, "FAIL")])
 def test_a_rise_is_a_share_of_the_old_value(factor: float, state: str) -> None:
-    """Paired item by item, so that 2 % is told from 20 %, whatever the judge was before."""
+    """Paired item by item, so that 2 % is told from 20 %, no matter which judge came before."""
     found = risen(TIMES, [factor * one for one in TIMES], rise(0.2))
     assert found.state == state
     assert "new / old - 1 is" in found.reason

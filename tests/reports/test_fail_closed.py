@@ -293,7 +293,7 @@ def _laxer(gate: Threshold, by: float) -> Threshold:
     st.lists(st.tuples(st.sampled_from([*LOSSES]), st.integers(0)), max_size=2),
 )
 def test_a_laxer_file_is_said(whole: Situation, by: float, lost: list[tuple[str, int]]) -> None:
-    """What it lets pass names each of its laxer gates in the last line, whatever else is lost."""
+    """What it lets pass names each laxer gate in the last line, with all else that is lost."""
     less = whole
     for name, at in (one for one in lost if one[0] != "a gate in a file"):
         less = LOSSES[name](less, at)

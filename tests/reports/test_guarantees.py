@@ -88,7 +88,7 @@ def test_differences_hold_and_gates_are_rarely_wrong(kind: str) -> None:
 @pytest.mark.parametrize("labels", judge_error.LABELS)
 @pytest.mark.parametrize("quality", [0.75, 0.9, 1.0])
 def test_no_judges_errors_pass_a_worse_model(quality: float, labels: tuple[int, int]) -> None:
-    """At most 3 % (and two of the simulation's standard errors), whatever the judge."""
+    """At most 3 % (and two of the simulation's standard errors), with any judge."""
     random = np.random.default_rng(SEED)
     for n, margin in ((240, 0.05), (1000, 0.10), (4326, 0.05)):
         one = Situation(quality=quality, n=n, margin=margin, labels=labels, drop=margin)

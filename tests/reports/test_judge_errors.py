@@ -119,7 +119,7 @@ def test_labels_that_do_not_fit_the_answers_correct_nothing() -> None:
 
 @given(*[st.tuples(st.integers(0, 60), st.integers(0, 60)).filter(lambda one: sum(one) > 0)] * 3)
 def test_is_wider(judged: tuple[int, int], right: tuple[int, int], wrong: tuple[int, int]) -> None:
-    """Whatever the labels: an interval within 0 to 1, and not narrower than the judged share's."""
+    """For any labels: an interval within 0 to 1, and not narrower than the judged share's."""
     counts = [(float(one[0]), float(sum(one))) for one in (judged, right, wrong)]
     found = corrected_rate(*counts)
     if found:

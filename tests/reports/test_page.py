@@ -29,9 +29,9 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report beside a baseline and in two languages, whose judge is another one now."""
-    folder = tmp_path_factory.mktemp("beside")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report against a baseline and in two languages, whose judge is another one now."""
+    folder = tmp_path_factory.mktemp("compared")
     datasets = facts_dataset(graded_slice(), graded_slice("bg"))
     size = len(HOSTILE)
     old = [
@@ -85,7 +85,7 @@ def test_fifty_items_are_shown_at_a_time(tab: Tab) -> None:
 
 
 def test_search_and_filters_narrow_the_list_together(tab: Tab) -> None:
-    """By words, fields and metadata, whatever the case and accents; Clear brings all back."""
+    """By words, fields and metadata, in any case and with any accents; Clear brings all back."""
     page = tab.page
     page.fill("#search", "МАРИЦА рила")
     assert tab.shown() == 12
@@ -291,7 +291,7 @@ def test_the_keyboard_reaches_and_works_everything(tab: Tab) -> None:
 
 
 def test_an_address_leads_to_one_item(opened: Opened, path: Path) -> None:
-    """On whatever page, unfolded, in view and in focus; an unknown one breaks nothing."""
+    """On any page, unfolded, in view and in focus; an unknown one breaks nothing."""
     for key in ("simpleqa-hu-40", "simpleqa-en-1000"):
         tab = opened(path, f"#item-{key}")
         assert tab.page.locator("#items .detail").count() == 1
@@ -338,7 +338,7 @@ def test_without_script_the_page_still_answers(browser: Browser, path: Path) -> 
     context.close()
 
 
-@pytest.mark.parametrize("name", ["path", "beside"])
+@pytest.mark.parametrize("name", ["path", "compared"])
 def test_it_fits_every_screen(opened: Opened, request: pytest.FixtureRequest, name: str) -> None:
     """Wide tables scroll in their own box; the page itself never scrolls sideways."""
     tab = opened(request.getfixturevalue(name))
@@ -374,9 +374,9 @@ def test_gates_of_a_slice_stand_side_by_side(opened: Opened) -> None:
     assert last < items < judge
 
 
-def test_links_lead_from_the_comparison_to_the_items(opened: Opened, beside: Path) -> None:
+def test_links_lead_from_the_comparison_to_the_items(opened: Opened, compared: Path) -> None:
     """One item, or all of a flip; hostile answers of the baseline do nothing."""
-    tab = opened(beside)
+    tab = opened(compared)
     page = tab.page
     page.locator("#comparison ~ h3 ~ .scroll a").first.click()
     page.wait_for_selector("tr.target")
@@ -432,7 +432,7 @@ def test_print_shows_texts_whole_and_no_controls(opened: Opened, path: Path) -> 
 
 
 def test_the_attacks_of_the_kit_are_inert(opened: Opened) -> None:
-    """Whatever stands in question, answer, reason, votes or metadata, nothing runs (F22)."""
+    """Nothing in question, answer, reason, votes or metadata runs (F22)."""
     lines = (needs_kit() / "attacks.jsonl").read_text(encoding="utf-8").splitlines()
     texts = [str(value) for line in lines for value in json.loads(line).values()]
     made = tuple(

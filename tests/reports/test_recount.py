@@ -183,7 +183,7 @@ def test_a_judge_measured_outside_the_records_stays_measured() -> None:
     found = merged([made, made], None)
     assert (found.tokens, found.decision) == (made.tokens, made.decision)
     other = replace(outside, measures={"kappa": UNDEFINED})
-    with pytest.raises(UsageError, match="differ in measures of the judge by judges:en"):
+    with pytest.raises(UsageError, match="differ in metrics of the judge by judges:en"):
         merged([made, run_of(answered("cc"), outside=(other,))], None)
 
 
@@ -191,7 +191,7 @@ POOLED = replace(DROP, pool=True)
 
 
 def rich() -> Report:
-    """Return a run of two languages beside a baseline, with every kind of outcome."""
+    """Return a run of two languages against a baseline, with every kind of outcome."""
     english = graded_slice("en", Threshold(measure="correct", min=0.5), DROP, by=("topic",))
     dataset = facts_dataset(english, graded_slice("bg", declared=False), pooled=(POOLED,))
     votes = (Vote(judge="a", grade="CORRECT"), Vote(judge="b", grade="INCORRECT", error="x"))

@@ -30,7 +30,7 @@ def active(text: str) -> list[str]:
 
 
 def test_hostile_text_adds_no_active_tag() -> None:
-    """All tags are ours, whatever old answers, reasons, names of facts or votes hold."""
+    """All tags are ours, for any old answers, reasons, names of facts or votes."""
     plain = active(html.render(report()))
     assert active(html.render(report(hostile()))) == plain
     for tag, attributes in Page(html.render(full(3))).tags:
@@ -47,12 +47,12 @@ def test_hostile_text_adds_no_active_tag() -> None:
         for one, text in zip(new, HOSTILE, strict=True)
     ]
     home = [replace(one, metadata=other.metadata) for one, other in zip(old, away, strict=True)]
-    beside = run_of(new, baseline=run_of(old))
+    paired = run_of(new, baseline=run_of(old))
     languages = run_of([*home, *away], facts_dataset(graded_slice(), graded_slice("bg")))
-    assert beside.comparison is not None
-    assert beside.comparison.changes
+    assert paired.comparison is not None
+    assert paired.comparison.changes
     assert languages.parity[0].lapses
-    for made in (beside, languages):
+    for made in (paired, languages):
         assert active(html.render(made)) == plain
 
 
@@ -95,7 +95,7 @@ def test_everything_is_on_the_page() -> None:
         "FAIL", "exit code 1", made.decision.line, "openai:judge",
         "last-release/run.json", "not below -0.03", "kappa is undefined", "mean rating",
         "correct given attempted", "gold ↓ answer →", "by topic", "| <b>Science</b>", "partial",
-        "an offline stand-in", "The judge was not measured for hu.", "$1.2345", "1,234,567",
+        "a placeholder judge", "The judge was not measured for hu.", "$1.2345", "1,234,567",
         '"workers": 8', '"python"', "timeout: 4", "pytest -n 8 cases/",
     ):  # fmt: skip
         assert word in text, word
@@ -167,7 +167,7 @@ def test_odd_records_have_a_row(item: Record) -> None:
 
 
 def compared(new: str, old: str) -> Report:
-    """Return the report of a run beside a baseline; both are given by letters of grades."""
+    """Return the report of a run against a baseline; both are given by letters of grades."""
     return run_of(answered(new), baseline=run_of(answered(old)))
 
 
@@ -203,7 +203,7 @@ def test_changed_items_stand_side_by_side() -> None:
 
 
 def test_another_judge_is_said_loudly_three_times() -> None:
-    """Beside the verdict, in the comparison, with the judge; a gap of languages is shown too."""
+    """Next to the verdict, in the comparison, with the judge; a gap of languages is shown too."""
     old = run_of([replace(one, judge="judge-2025") for one in answered("cc")])
     text = html.render(run_of(answered("ci"), baseline=old))
     assert text.count('class="alarm"') == 3

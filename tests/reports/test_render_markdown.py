@@ -1,4 +1,4 @@
-"""``summary.md``, ``gates.xml``, annotations and the terminal, whatever the texts hold."""
+"""``summary.md``, ``gates.xml``, annotations and the terminal, for any texts."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -32,7 +32,7 @@ def test_the_verdict_comes_first() -> None:
     assert states == ["FAIL"] * 2 + ["INCONCLUSIVE"] * 2 + ["PASS"] * 3
     for word in ("boolq:be (partial)", "- 23 error: ` model: timeout `",
                  "- The judge was not measured for hu.",
-                 "- eba:en: overlap: an offline stand-in"):  # fmt: skip
+                 "- eba:en: overlap: a placeholder judge"):  # fmt: skip
         assert word in text
     made = report(decision=Decision(gates=(), code=0, line="no gates"))
     assert markdown.render(made).startswith("## NO GATES")
@@ -142,7 +142,7 @@ def test_figures_have_words() -> None:
 
 
 def regressed() -> Report:
-    """A run of seven regressions beside its baseline, with hostile text in answers and reasons."""
+    """A run of seven regressions against its baseline, with hostile text in answers and reasons."""
     new = answered("nniiiiicc", answer=HOSTILE[0], reason=HOSTILE[1])
     old = run_of(answered("cccccccci", answer=HOSTILE[2]))
     return run_of(new, baseline=old)

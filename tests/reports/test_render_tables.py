@@ -154,7 +154,7 @@ NO_KEYS: list[str] = kept(__file__, "no_keys")
 
 @pytest.mark.parametrize("key", KEYS)
 def test_key_shaped_text_is_masked(key: str) -> None:
-    """No part of the secret is left, in whatever sentence it stands."""
+    """No part of the secret is left, in any sentence."""
     shown = clean.mask(f"before {key} after")
     assert shown.startswith("before ")
     assert clean.MASK in shown

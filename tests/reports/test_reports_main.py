@@ -74,7 +74,7 @@ def test_wrong_words_are_one_line_and_exit_4(
 
 
 def test_render_writes_the_same_bytes(old: Path, tmp_path: Path, capsys: Captured) -> None:
-    """All files into another folder, or those of the formats named in place, beside the run."""
+    """All files into another folder, or those of the formats named in place, next to the run."""
     assert main(["render", str(old / "run.json"), "--to", str(tmp_path / "again")]) == 0
     before = {path.name: path.read_bytes() for path in old.iterdir()}
     assert before == {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}

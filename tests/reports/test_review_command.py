@@ -165,7 +165,7 @@ def test_the_form_shows_the_rubric_that_the_judge_was_given(tmp_path: Path) -> N
 
 
 def test_what_was_asked_stands_beside_the_verdict(tmp_path: Path) -> None:
-    """From the sheet into a comment, whatever the texts hold; the file can be read all the same."""
+    """From the sheet into a comment, for any texts; the file can be read all the same."""
     texts = [text for text in HOSTILE if text.strip() and "sk-" not in text]
     records = answered("c" * len(texts))
     odd = [replace(r, question=text, answer=text) for r, text in zip(records, texts, strict=True)]

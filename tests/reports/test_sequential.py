@@ -78,7 +78,7 @@ def pool_of(lost: int, gate: Threshold = POOLED) -> GateResult:
 
 @pytest.mark.parametrize("margin", [DROP.max, 0.2])
 def test_a_pool_fails_by_the_name_of_a_language_that_lost(margin: float) -> None:
-    """Shown to be beyond the margin alone, whatever all languages together show."""
+    """Shown to be beyond the margin alone, no matter what all languages together show."""
     gate = replace(POOLED, max=margin)
     found = pool_of(60, gate)
     said = "pl is shown to be beyond the margin: 95 % interval at any look -0.5"
@@ -214,7 +214,7 @@ class Watching(Calibrator):
         return ()
 
 
-def settling(plan: Plan, old: Sequence[Record], ahead: int = 10**6) -> EarlyStopping:
+def watching(plan: Plan, old: Sequence[Record], ahead: int = 10**6) -> EarlyStopping:
     """Return what stops the run of a plan that is compared with an old one."""
     (dataset,) = plan.datasets
     return EarlyStopping(plan, Watching(), SPEC, [before(run_of(old, dataset))], ahead)
@@ -248,7 +248,7 @@ def test_it_stops_where_the_report_is_decided_and_nowhere_before(seed: int, gone
     old = with_digests("cci" * 40)
     plan = plan_of(DATASET, old[gone:])
     keys = list(plan.items)
-    watch = settling(plan, old)
+    watch = watching(plan, old)
     outcomes = [ended(key, chance.choice("cccccciie")) for key in keys]
     asked = next((count for count, one in enumerate(outcomes, 1) if watch.note(one)), len(keys))
     open_, decided = (
@@ -296,7 +296,7 @@ def test_few_items_are_in_hand_when_a_slice_is_settled(monkeypatch: pytest.Monke
     old = with_digests("c" * N)
     plan = plan_of(DATASET, old)
     keys = list(plan.items)
-    watch = settling(plan, old, ahead=20)
+    watch = watching(plan, old, ahead=20)
     assert [watch.is_due(key) for key in keys[:18]] == [True] * FEWEST + [False] * 2
     for key in keys[:200]:
         watch.note(ended(key, "e"))
@@ -305,11 +305,11 @@ def test_few_items_are_in_hand_when_a_slice_is_settled(monkeypatch: pytest.Monke
     old = with_digests("c" * N)
     plan = plan_of(DATASET, old)
     first, *rest = plan.items
-    watch = settling(plan, old)
+    watch = watching(plan, old)
     assert not any(watch.note(ended(key, "c")) for key in rest[:-20])
     assert set(watch.note(ended(first, "c"))) == set(rest[-20:])
     *keys, last, spare = plan.items
-    watch = settling(plan, old)
+    watch = watching(plan, old)
     monkeypatch.setattr(Watching, "measured", False)
     assert not any(watch.note(ended(key, "c")) for key in keys)
     monkeypatch.setattr(Watching, "measured", True)

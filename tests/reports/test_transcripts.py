@@ -265,7 +265,7 @@ def test_every_flipped_character_gives_what_was_kept_or_nothing(server: Postgres
     ],
 )
 def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
-    """Whoever wrote it, and whatever is wrong with it: one line, no traceback."""
+    """For any writer and any fault: one line, no traceback."""
     (tmp_path / TRANSCRIPTS).write_bytes(content)
     source = some(of_files([tmp_path / TRANSCRIPTS]))
     with pytest.raises(UsageError, match=TRANSCRIPTS):

@@ -288,7 +288,7 @@ PAIRS = st.tuples(*[st.sampled_from([CORRECT, INCORRECT])] * 2)
     lowest=st.floats(-1, 1),
 )
 def test_a_label_less(pairs: list[tuple[str, str]], lost: int, name: str, lowest: float) -> None:
-    """Whatever verdicts and floor: what is not graded can take trust away, never give it."""
+    """For any verdicts and floor: what is not graded can take trust away, never give it."""
     slice_ = make_slice("judged", floor={name: lowest})
     rows = [{"label": label, "grade": grade} for label, grade in pairs]
     records = numbered(rows)

@@ -144,7 +144,7 @@ BOTH = facts_dataset(graded_slice("en"), graded_slice("bg"))
 
 
 def frame_of(new: str = "ccie", old: str = "") -> pd.DataFrame:
-    """Return the frame of a run in two languages, beside a baseline where one is given."""
+    """Return the frame of a run in two languages, against a baseline where one is given."""
     baseline = run_of([*answered(old), *answered(old, "bg")], BOTH) if old else None
     records = [*answered(new), *answered("i" * len(new), "bg")]
     return Run(report=run_of(records, BOTH, baseline=baseline)).frame()
@@ -168,7 +168,7 @@ def test_a_run_is_loaded_from_its_folder(tmp_path: Path) -> None:
 
 
 def test_the_questions_of_a_notebook_are_one_line_each() -> None:
-    """Accuracy, topics, cost and flips beside old grades; what is new or alone has none."""
+    """Accuracy, topics, cost and flips next to old grades; what is new or alone has none."""
     frame = frame_of()
     grouped = frame.groupby("language", observed=True)
     assert [*grouped["passed"].mean().items()] == [("en", pytest.approx(2 / 3)), ("bg", 0.0)]
@@ -192,7 +192,7 @@ def test_the_questions_of_a_notebook_are_one_line_each() -> None:
 
 
 def test_metadata_never_hides_a_column() -> None:
-    """A field named like one of ours is set apart; whatever was written can be shown."""
+    """A field named like one of ours is set apart; all that was written can be shown."""
     records = [*answered("c", metadata={"kind": "x", "key": "y"}), *answered("cc")[1:]]
     frame = Run(report=run_of(records)).frame()
     assert frame["kind"].tolist() == ["graded", "graded"]
@@ -284,7 +284,7 @@ def test_undefined_measures_are_null() -> None:
 
 
 def test_only_the_run_block_tells_two_runs_apart() -> None:
-    """Whatever the order of arrival the rest is the same; by dataset, language, row, repeat."""
+    """For any order of arrival the rest is the same; by dataset, language, row, repeat."""
     first = full()
     second = replace(
         first,

@@ -1,4 +1,4 @@
-"""A server of both batch APIs on 127.0.0.1, beside the single calls that it answers as well.
+"""A server of both batch APIs on 127.0.0.1, along with the single calls that it answers as well.
 
     with batch_server(looks=2) as server:
         spec = f"openai:any@{server.url}/v1"

@@ -69,7 +69,7 @@ def wikitext(number: int) -> str:
 
 
 def pages(count: int, start: int = 1) -> list[Page]:
-    """Return articles, and beside them what no article is: talk pages, redirects, stubs."""
+    """Return articles, and with them what no article is: talk pages, redirects, stubs."""
     made = [Page(n, f"Мясцовасць {n}", wikitext(n)) for n in range(start, start + count)]
     last = start + count
     return [
@@ -233,7 +233,7 @@ def unruly(seen: Seen) -> Answer:
     if not asked:
         return doubtful(seen)
     if any(hashed(one["text"]) < 4 for one in asked):
-        return reply(seen, text="Прабачце, не магу.")  # whatever it stands beside
+        return reply(seen, text="Прабачце, не магу.")  # no matter what stands next to it
     return WAYS[hashed(seen.prompt) % len(WAYS)](seen, entries(asked))
 
 

@@ -1,4 +1,4 @@
-"""Texts that attack whatever shows them, and where more of their kind may be found."""
+"""Texts that attack what shows them, and where more of their kind may be found."""
 
 from pathlib import Path
 

@@ -90,7 +90,7 @@ def run_of(
     outside: tuple[Calibration, ...] = (),
     **facts: object,
 ) -> Report:
-    """Return the report of these records, beside a baseline where one is given."""
+    """Return the report of these records, against a baseline where one is given."""
     known = datasets or (facts_dataset(),)
     sizes = {one.name: 0 for dataset in known for one in dataset.slices.values()}
     for record in records:

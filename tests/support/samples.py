@@ -159,7 +159,7 @@ def _slices(groups: Mapping[str, tuple[Record, ...]]) -> tuple[SliceSummary, ...
     graded = (groups[f"simpleqa:{code}"] for code in ("en", "bg", "pl", "hu"))
     return (
         *(part("graded", items, GRADED, breakdowns=topics) for items in graded),
-        part("rated", groups["eba:en"], rated, labels=ratings, note="overlap: an offline stand-in"),
+        part("rated", groups["eba:en"], rated, labels=ratings, note="overlap: a placeholder judge"),
         part("yes_no", groups["boolq:be"], YES_NO, confusion=cells(*ANSWERS), partial=True),
         part("judged", groups["judges:en"], {"agreement": 0.93, "kappa": None}, confusion=given),
     )
