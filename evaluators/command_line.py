@@ -37,7 +37,11 @@ VALUED = frozenset((
     "--concurrency", "--deadline", "--fresh", "--gates", "--items", "--judge", "--key-env",
     "--languages", "--ledger", "--limit", "--max-cost", "--model", "--models", "--prompt",
     "--repeats", "--report-dir", "--rpm", "--seed", "--shard", "-c", "-k", "-m", "-n", "-o",
-    "-p", "-W", "--dist", "--junitxml", "--maxfail",
+    "-p", "-r", "-W", "--basetemp", "--capture", "--color", "--config-file", "--confcutdir",
+    "--deselect", "--dist", "--durations", "--durations-min", "--ignore", "--ignore-glob",
+    "--import-mode", "--junit-xml", "--junitxml", "--log-cli-level", "--log-file", "--log-level",
+    "--maxfail", "--numprocesses", "--override-ini", "--rootdir", "--show-capture", "--tb",
+    "--verbosity",
 ))  # fmt: skip
 """Options of a run that take the word after them, where no '=' binds it: ours, and pytest's."""
 

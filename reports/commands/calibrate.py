@@ -23,7 +23,6 @@ from evaluators.text import hint
 from reports.commands.run import main as run
 from reports.render.markdown import JUDGE_TITLE, judge_card
 
-QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # the plugin is loaded already
 WRITTEN = (0, 1, 2, 6)  # exit codes of runs with a report
 FOLDER = Path(".qa/calibrate")
 ATTACKS = Path(cases.__file__).parent / "attacks"
@@ -60,8 +59,7 @@ def main(argv: Sequence[str]) -> int:
     write_texts((folder / file, text) for file, text in texts.items())
     if options.limit:
         words = [f"--limit={options.limit}", "--seed=0", *words]
-    code = run([*QUIET, f"--rootdir={folder}", f"--report-dir={options.report_dir}",
-                *words, str(folder)])  # fmt: skip
+    code = run([f"--rootdir={folder}", f"--report-dir={options.report_dir}", *words, str(folder)])
     summary = options.report_dir / "summary.md"
     text = summary.read_text(encoding="utf-8") if code in WRITTEN and summary.exists() else ""
     if card := judge_card(text):
@@ -143,5 +141,5 @@ def attack(argv: Sequence[str]) -> int:
     add("--kind", choices=tuple(PATHS), default="all", help="judges of grades, raters, or both")
     add("--report-dir", default="reports/attack", metavar="DIR", help="default: %(default)s")
     options, words = parser.parse_known_args(argv)
-    return run([*QUIET, f"--rootdir={ATTACKS}", f"--report-dir={options.report_dir}",
-                *words, str(PATHS[options.kind])])  # fmt: skip
+    own = [f"--rootdir={ATTACKS}", f"--report-dir={options.report_dir}"]
+    return run([*own, *words, str(PATHS[options.kind])])

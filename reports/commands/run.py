@@ -12,6 +12,7 @@ from evaluators.command_line import CommandParser
 
 COMPANIONS = ("deepeval", "asyncio", "repeat", "rerunfailures", "anyio")
 """Plugins that come with deepeval: a run needs none of them, and they take seconds."""
+QUIET = ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # the plugin is loaded already
 
 
 def module() -> tuple[str, Path]:
@@ -29,7 +30,8 @@ def main(arguments: Sequence[str]) -> int:
         on_ray: int = import_module("reports.commands.on_ray").main(arguments)
         return on_ray
     off = [word for name in COMPANIONS for word in ("-p", f"no:{name}")]
-    code = int(pytest.main(["-p", module()[0], *off, "--import-mode=importlib", *arguments]))
+    brought = ["-p", module()[0], *off, *QUIET, "--import-mode=importlib"]
+    code = int(pytest.main([*brought, *arguments]))
     if code == pytest.ExitCode.USAGE_ERROR and "reports.plugin" not in sys.modules:
         # pytest rejected one of its own options before it loaded a plugin
         import_module("reports.plugin").withdraw(arguments, Path.cwd())
@@ -40,9 +42,10 @@ def rejudge(arguments: Sequence[str]) -> int:
     """Run over the answers of an earlier run, in a report folder of its own."""
     parser = CommandParser(
         prog="qagate rejudge",
+        usage="qagate rejudge RUN [PATH …] [options of qagate run]",
         description="Judge all answers of an earlier run anew, by the data as they are now. No "
-        "model answers; only the judge is asked. The report can serve as a baseline. All other "
-        "words are those of `qagate run`.",
+        "model answers; only the judge is asked. The report can serve as a baseline. PATH names "
+        "the data sets, as for `qagate run`.",
         epilog="exit codes are those of a run",
         allow_abbrev=False,
     )

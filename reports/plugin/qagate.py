@@ -46,6 +46,12 @@ come_first()  # pytest imports this module for `-p qagate`, here and in every wo
 pytest_plugins = ("reports.plugin",)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Name this command in pytest's help and errors."""
+    if parser.prog == "pytest.main()":
+        parser.prog = "qagate run"
+
+
 def pytest_report_header() -> list[str]:
     """Name packages of the user's that ours hide in this run."""
     found = [PathFinder.find_spec(name) for name in PACKAGES]

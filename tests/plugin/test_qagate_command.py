@@ -122,6 +122,16 @@ def test_an_editable_install_works(home: Path, installed: dict[str, str], tmp_pa
 
 
 @pytest.mark.slow
+def test_a_checkout_runs_without_warnings(home: Path) -> None:
+    """Where our plugin is loaded before pytest could rewrite it; the help names the command."""
+    paths = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
+    command = ("-P", "-m", "reports.plugin.qagate", "run")
+    ended = called(home, paths, *command, "folk")
+    assert (ended.returncode, "warning" in ended.stdout) == (6, False), ended.stdout
+    assert called(home, paths, *command, "--help").stdout.startswith("usage: qagate run [options]")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["plain", "n2"])
 def test_ours_come_first(home: Path, installed: dict[str, str], workers: tuple[str, ...]) -> None:
     """A repository with `reports` and `evaluators` of its own still has its data set judged."""

@@ -120,7 +120,10 @@ def test_rejudge_is_a_run(monkeypatch: Patch, capsys: Captured) -> None:
     """The run may follow options and their values; ``reports/rejudged`` is the default folder."""
     run = Mock(return_value=0)
     monkeypatch.setattr("reports.commands.run.main", run)
-    first, words = "--model=recorded:OLD", ["--judge", "J", "-k=a b", "-n", "2"]
+    first, words = (
+        "--model=recorded:OLD",
+        ["--judge", "J", "-k=a b", "-n", "2", "--tb", "short", "-r", "A"],
+    )
     assert qagate.main(["rejudge", "OLD", "qa"]) == 0
     assert qagate.main(["rejudge", *words, "OLD", "--report-dir", "mine", "qa", "-q"]) == 0
     assert [list(call.args[0]) for call in run.call_args_list] == [
@@ -129,6 +132,9 @@ def test_rejudge_is_a_run(monkeypatch: Patch, capsys: Captured) -> None:
     ]
     assert qagate.main(["rejudge"]) == 4
     assert "RUN" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        qagate.main(["rejudge", "--help"])
+    assert "usage: qagate rejudge RUN [PATH …] [options" in capsys.readouterr().out
 
 
 YAML: str = kept(__file__, "yaml")
