@@ -15,10 +15,10 @@ from evaluators.rubric import Prompt, Rubric
 from evaluators.statistics.metrics import DROP, RISE, USAGE, counts_every_item
 from evaluators.text import digest, shown
 
-Evidence = Literal["estimate", "confident", "corrected", "audited", "sequential"]
+EvidenceRule = Literal["estimate", "confident", "corrected", "audited", "sequential"]
 Fail = Literal["", "margin", "zero"]
 
-PROOF: Mapping[Evidence, int] = {"estimate": 0, "confident": 1, "sequential": 1, "audited": 2}
+PROOF: Mapping[EvidenceRule, int] = {"estimate": 0, "confident": 1, "sequential": 1, "audited": 2}
 """Which evidence guarantees more: a wrong PASS in at most 2.5 % of runs, by a measured judge or (2)
 by people. What is ``corrected`` may pass where the estimate does not, and the other way round."""
 AUDIT_SHARE = 0.25  # the probability that people look at a pair, unless a gate says otherwise
@@ -33,7 +33,7 @@ class Threshold:
     """The metric; ``drop`` or ``rise`` for a margin, which has only ``max``."""
     min: float | None = None
     max: float | None = None
-    evidence: Evidence = "estimate"
+    evidence: EvidenceRule = "estimate"
     """What must show it: the estimate, its whole 95 % interval (``confident``), that interval freed
     of the judge's errors (``corrected``, for a bar on ``correct``), verdicts of people
     (``audited``, for a ``drop`` of the passing share), or verdicts one by one (``sequential``)."""

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from cases.dataset import AUDIT_SHARE, Dataset, Evidence, Fail, Sampling, Slice, Threshold
+from cases.dataset import AUDIT_SHARE, Dataset, EvidenceRule, Fail, Sampling, Slice, Threshold
 from evaluators import answer_checks
 from evaluators.answer_checks import CHECK, FIELDS, GEVAL, METRICS, CheckSpec, MetricSpec
 from evaluators.core import UsageError
@@ -88,7 +88,7 @@ def _margin(part: Settings, change: str, limits: Range, of: str = "") -> Thresho
     if margin is None:
         what = f"missing; give the largest {change} that is no loss: {{max: 0.05}}"
         raise part.problem(key="max", what=what)
-    known: list[Evidence] = ["estimate", "confident"]
+    known: list[EvidenceRule] = ["estimate", "confident"]
     known += ["audited"] * (change == DROP and not of)  # people only say whether an answer passes
     known += ["sequential"] * (not of or metric_rules.counts_every_item(of))
     evidence = _word(part, "evidence", known, "confident")
@@ -142,7 +142,7 @@ def _bar(part: Settings, metric: str, limits: Range) -> list[Threshold]:
         raise part.problem(key="min", what=f"{low:g} is above max, {high:g}; no value can pass")
     inner = all(end is None or limits[0] < end < limits[1] for end in (low, high))
     inner = inner and metric_rules.counts_every_item(metric)
-    known: list[Evidence] = ["estimate", "confident"]
+    known: list[EvidenceRule] = ["estimate", "confident"]
     known += ["sequential"] * inner
     known += ["corrected"] * (metric == "correct")
     evidence = _word(part, "evidence", known, "estimate")

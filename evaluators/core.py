@@ -466,11 +466,11 @@ class PostgresUrl:
 Price = Callable[[str, Reply], float | None]
 """What a reply of the model with this SPEC cost in USD; None if no price is known."""
 
-Place = Path | PostgresUrl
+LedgerPlace = Path | PostgresUrl
 """Where a ledger is: a file, or a PostgreSQL database that many machines share."""
 
 
-def read_place(text: str, here: Path = Path()) -> Place:
+def read_place(text: str, here: Path = Path()) -> LedgerPlace:
     """Return the place that ``--ledger`` names, from ``here``. UsageError names no password."""
     if not text.lower().startswith(("postgres://", "postgresql://")):
         return here / text

@@ -22,7 +22,7 @@ from evaluators.text import shown
 README = "README.md"
 TEMPLATES = Path(__file__).parent / "templates"
 SURPLUS = ("surplus", "more than wanted of its source")
-Files = Mapping[Path, str]
+FileTexts = Mapping[Path, str]
 Row = tuple[str, ...]
 
 
@@ -68,7 +68,7 @@ def balanced(
     return single
 
 
-def data_files(folder: Path, recipe: Recipe, items: Iterable[DraftItem]) -> Files:
+def data_files(folder: Path, recipe: Recipe, items: Iterable[DraftItem]) -> FileTexts:
     """Return the data file ``<language>.jsonl`` and one for each split: rows by id, with texts."""
     lines: dict[str, list[str]] = {"": []}
     for item in sorted(items, key=lambda one: one.id):
@@ -93,7 +93,7 @@ def data_files(folder: Path, recipe: Recipe, items: Iterable[DraftItem]) -> File
     return {folder / f"{recipe.language}{names[one]}.jsonl": "".join(lines[one]) for one in names}
 
 
-def missing_files(folder: Path, recipe: Recipe, shares: Values, splits: Iterable[str]) -> Files:
+def missing_files(folder: Path, recipe: Recipe, shares: Values, splits: Iterable[str]) -> FileTexts:
     """Return what the folder lacks: prompt, module, settings; the best of ``shares`` is its bar."""
     language, labels = recipe.language, recipe.labels
     prompt, name = f"answer.{language}.yaml", dataset_name(folder)
@@ -124,7 +124,7 @@ def dataset_name(folder: Path) -> str:
     return name
 
 
-def changed(files: Files) -> Files:
+def changed(files: FileTexts) -> FileTexts:
     """Return the files that do not exist yet. Raises UsageError if one has other content."""
     found = {path: text for path, text in files.items() if not path.exists()}
     for path, text in files.items():

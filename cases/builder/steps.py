@@ -27,7 +27,7 @@ STEPS = ("sample", "generate", "check", "validate", "probe", "review", "accept",
 """All steps; each takes the kept items of the one before it."""
 BY_PEOPLE = ("review", "accept", "freeze")  # steps that are done only if the user names them
 T = TypeVar("T")
-Job = Callable[[Ask], Awaitable[T]]
+AskingJob = Callable[[Ask], Awaitable[T]]
 """One piece of work that asks; its result must follow from the replies alone."""
 
 
@@ -61,7 +61,7 @@ class StepCalls:
     say: Say
     used: Usage = field(default_factory=Usage)
 
-    async def ask_all(self, name: str, jobs: Sequence[Job[T]]) -> list[T | CallError]:
+    async def ask_all(self, name: str, jobs: Sequence[AskingJob[T]]) -> list[T | CallError]:
         """Return each job's result, or the CallError that ended it, in the order of the jobs."""
         parts, done = 10 if len(jobs) >= MANY_JOBS else 1, 0
 

@@ -9,7 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from evaluators.core import Place, Reply
+from evaluators.core import LedgerPlace, Reply
 from evaluators.ledger import rows
 from evaluators.ledger.rows import LedgerError, Sql, StoredRow, StoreError
 from evaluators.ledger.sqlite import Store, open_store
@@ -40,7 +40,7 @@ class Ledger(AbstractContextManager["Ledger"]):
     """The store at one place, for one event loop; other processes may share the place."""
 
     def __init__(
-        self, path: Place, *, read_only: bool = False, clock: Callable[[], float] = time.time
+        self, path: LedgerPlace, *, read_only: bool = False, clock: Callable[[], float] = time.time
     ) -> None:
         self.path = path
         self._clock = clock

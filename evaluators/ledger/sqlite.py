@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias
 
-from evaluators.core import Place, PostgresUrl, UsageError
+from evaluators.core import LedgerPlace, PostgresUrl, UsageError
 from evaluators.ledger.rows import SCHEMA, VARIABLE, Row, Sql, Statements, StoredRow, StoreError
 
 if TYPE_CHECKING:
@@ -374,7 +374,7 @@ Store: TypeAlias = "SqliteStore | PostgresStore"
 """An open ledger: any thread may call its methods, and they raise StoreError if it fails."""
 
 
-def open_store(place: Place, *, read_only: bool = False) -> Store:
+def open_store(place: LedgerPlace, *, read_only: bool = False) -> Store:
     """Return the open ledger at a place; a missing one is made to be written. Raises UsageError."""
     if isinstance(place, PostgresUrl):
         store: Store = _postgres().open_postgres(place, read_only=read_only)
@@ -389,7 +389,7 @@ def open_store(place: Place, *, read_only: bool = False) -> Store:
         raise UsageError(f"{place}: {why}; give another --ledger path") from None
 
 
-def exists(place: Place) -> bool:
+def exists(place: LedgerPlace) -> bool:
     """Return whether there is a ledger. Raises UsageError if a database does not answer."""
     if isinstance(place, PostgresUrl):
         return bool(_postgres().has_ledger(place))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from evaluators.core import Place, PostgresUrl, Price, Usage, UsageError
+from evaluators.core import LedgerPlace, PostgresUrl, Price, Usage, UsageError
 from evaluators.ledger import rows
 from evaluators.ledger.rows import Sql, StoredDocument, StoredRow
 from evaluators.ledger.sqlite import Store, is_foreign
@@ -82,7 +82,7 @@ def export_lines(store: Store, wanted: Where, left_out: list[str]) -> Iterator[s
             yield StoredDocument._make(one).line
 
 
-def save_unkept(place: Place, unkept: Sequence[StoredRow | StoredDocument]) -> Path:
+def save_unkept(place: LedgerPlace, unkept: Sequence[StoredRow | StoredDocument]) -> Path:
     """Return the private file in the working folder to which these rows were saved, or OSError."""
     name = f"unkept-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}.jsonl"
     UNKEPT_FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -91,12 +91,12 @@ def save_unkept(place: Place, unkept: Sequence[StoredRow | StoredDocument]) -> P
     return UNKEPT_FOLDER / name
 
 
-def _first_line(place: Place) -> str:
+def _first_line(place: LedgerPlace) -> str:
     shown = str(place if isinstance(place, PostgresUrl) else place.resolve())
     return canonical({"ledger": shown}) + "\n"
 
 
-def take_unkept(store: Store, place: Place) -> Iterator[str]:
+def take_unkept(store: Store, place: LedgerPlace) -> Iterator[str]:
     """Take in what this ledger did not take in earlier runs of the working folder; yield notes."""
     for path in sorted(UNKEPT_FOLDER.glob("unkept-*.jsonl")):
         try:

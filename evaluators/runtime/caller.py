@@ -57,7 +57,7 @@ class RetryPolicy:
 class CallSettings:
     """How models are asked: the ledger that keeps every call, and what is allowed at most."""
 
-    ledger: core.Place = Path(".qa/ledger.sqlite3")
+    ledger: core.LedgerPlace = Path(".qa/ledger.sqlite3")
     concurrency: int = 16
     """Calls in flight."""
     rpm: int | None = None

@@ -135,12 +135,12 @@ def count_pairs(sides: Sides, fills: tuple[Fill, Fill] = ({}, {})) -> PairCounts
     )
 
 
-Change = tuple[Estimate, Sequence[Estimate], PairedDifference | None]
+MetricChange = tuple[Estimate, Sequence[Estimate], PairedDifference | None]
 """New - old of a figure over the pairs known in both runs; over all pairs for each extreme of the
 unknown results, none where every result is known; and of a share of all items its pairs counted."""
 
 
-def share_change(sides: Sides, hit: Hit) -> Change:
+def share_change(sides: Sides, hit: Hit) -> MetricChange:
     """Return the change of a share of all items; ``hit`` says which items it counts.
 
     Both extremes use the fewest independent pairs, as clusters may correlate more in between.
@@ -154,7 +154,7 @@ def share_change(sides: Sides, hit: Hit) -> Change:
     return seen.estimate, [replace(one, weight=weight).estimate for one in ends], seen
 
 
-def _metric_change(sides: Sides, row: Metric) -> Change | str:
+def _metric_change(sides: Sides, row: Metric) -> MetricChange | str:
     """Return the change of any other metric of a kind, or why it is unknown."""
     if not _are_alike(sides):
         return f"{row.name} is not the same in all languages: penalty, labels or scores differ"
@@ -208,7 +208,7 @@ def _extra_difference(sides: Sides, name: str, fill: float | None = None) -> Est
     return Estimate.of(value, interval, len(values))
 
 
-def _usage_change(sides: Sides, row: UsageMetric, *, relative: bool) -> Change | str:
+def _usage_change(sides: Sides, row: UsageMetric, *, relative: bool) -> MetricChange | str:
     """Return the change of seconds, tokens or cost, graded or not, or why it is unknown."""
     taken_by = list(_pairs(sides, row))
 
@@ -223,7 +223,7 @@ def _usage_change(sides: Sides, row: UsageMetric, *, relative: bool) -> Change |
     return seen, ends, None
 
 
-def change_for(threshold: Threshold, sides: Sides) -> Change | str:
+def change_for(threshold: Threshold, sides: Sides) -> MetricChange | str:
     """Return the change that a threshold is about, or why it is unknown."""
     name = threshold.of
     if threshold.of_usage:

@@ -76,7 +76,7 @@ class SessionFacts(SessionStatus):
         return SessionStatus(**known | {"failures": self.failures + self.unexplained})
 
 
-Verdict = tuple[int, str]
+CodeAndLine = tuple[int, str]
 
 
 def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
@@ -89,7 +89,7 @@ def decide(gates: Sequence[GateResult], facts: SessionFacts) -> Decision:
     return Decision(gates=tuple(gates), code=code, line=line)
 
 
-def _outside(facts: SessionFacts) -> Iterator[Verdict]:
+def _outside(facts: SessionFacts) -> Iterator[CodeAndLine]:
     """Yield what decides without the gates; the first counts."""
     code = facts.pytest_code
     if code in (INTERNAL, USAGE):
@@ -111,7 +111,7 @@ def _outside(facts: SessionFacts) -> Iterator[Verdict]:
         yield code, f"exit {code}, as pytest or a plugin has it"
 
 
-def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[Verdict]:
+def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[CodeAndLine]:
     """Yield what the gates and the items say; the first counts."""
     failed, unclear = ([one for one in gates if one.state == s] for s in ("FAIL", "INCONCLUSIVE"))
     word, n = ("INCONCLUSIVE", len(unclear)) if unclear else ("PASS", len(gates))
@@ -153,7 +153,7 @@ def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[Verd
     yield OK, f"{counts}: exit {OK}{''.join(clauses)}"
 
 
-def _of_shards(facts: SessionFacts, shards: Shards) -> Verdict:
+def _of_shards(facts: SessionFacts, shards: Shards) -> CodeAndLine:
     """Return what a part says: the only shard present, or which are missing of several."""
     missing = f"{first_of(list(map(str, shards.missing)))} of {shards.of} MISSING"
     name = f"SHARD{'S' * (len(shards.missing) > 1)} {missing}"

@@ -28,7 +28,7 @@ from reports.run.report import GateResult, GateState, SliceSummary
 
 SEQUENTIAL = "sequential"
 
-Match = tuple[pairs.PairedSlice, Record | None, Record]
+GateMatch = tuple[pairs.PairedSlice, Record | None, Record]
 
 BROKEN = (
     "an assumption broke: no value fits all the evidence, so these items are not in random order"
@@ -95,7 +95,7 @@ class GateAtAnyLook:
 class SequentialGate(GateAtAnyLook):
     """A threshold and its items, in independent units in a fixed order."""
 
-    units: tuple[tuple[Match, ...], ...]
+    units: tuple[tuple[GateMatch, ...], ...]
     hit: pairs.Hit
     blocked: str = ""
     """Why the gate cannot be decided; empty where it can."""
@@ -121,7 +121,7 @@ class SequentialGate(GateAtAnyLook):
         """Whether no item can make it pass: its judge is not trusted, or may be no judge at all."""
         return bool(self.blocked) or any(passing >= 1 for _, passing, _ in self.bets)
 
-    def ends(self, unit: Sequence[Match], new: Mapping[str, Record]) -> list[betting.Ends]:
+    def ends(self, unit: Sequence[GateMatch], new: Mapping[str, Record]) -> list[betting.Ends]:
         """Return what each value of a unit can be; ``new`` has records that ended since, by key."""
         found: list[betting.Ends] = []
         for side, old, one in unit:
@@ -218,7 +218,7 @@ def _gate(threshold: Threshold, sides: pairs.Sides) -> SequentialGate:
     name = threshold.of if threshold.paired else threshold.measure
     hit = share_hit(name, sides)
     not_share = "" if hit else f"{name} is no share of all items; choose another evidence"
-    units: dict[str, list[Match]] = defaultdict(list)
+    units: dict[str, list[GateMatch]] = defaultdict(list)
     for side in sides:
         for old, new in side.matches:
             units[side.slice_.place_of(new)].append((side, old, new))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cases.dataset import Evidence, Slice, Threshold
+from cases.dataset import EvidenceRule, Slice, Threshold
 from evaluators.answer_checks import CHECK
 from evaluators.output import plural
 from evaluators.statistics import metrics
@@ -229,7 +229,7 @@ def floor_gates(
     floor: Mapping[str, float], inputs: GateInputs, limit: Mapping[str, float] | None = None
 ) -> tuple[GateResult, ...]:
     """Return a judge's floor as gates: ``floor`` for estimates, ``limit`` for whole intervals."""
-    proofs: dict[Evidence, Mapping[str, float]] = {"estimate": floor, "confident": limit or {}}
+    proofs: dict[EvidenceRule, Mapping[str, float]] = {"estimate": floor, "confident": limit or {}}
     return tuple(
         evaluate(Threshold(measure=name, min=low, max=high, evidence=evidence), inputs)
         for evidence, bars in proofs.items()

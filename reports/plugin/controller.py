@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.02
 TIDY_EVERY = 500  # items
 COLOURS = {0: "green", 6: "yellow"}  # of the last line, by exit code; other codes are red
-Status = tuple[str, str, str | tuple[str, Mapping[str, bool]]]
+TestStatus = tuple[str, str, str | tuple[str, Mapping[str, bool]]]
 """pytest's category, letter and word of a report; the word may come with its colour."""
-MISSED: Status = ("missed", "m", ("MISSED", {"yellow": True}))
+MISSED: TestStatus = ("missed", "m", ("MISSED", {"yellow": True}))
 LISTED = "fE"  # pytest's default for -r
 NARROWING = (
     *("qa_shard", *CHOOSING, "collectonly", "setuponly", "setupplan", "showfixtures"),
@@ -172,7 +172,7 @@ class Controller:
                 self._forget_silent_phases()
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_report_teststatus(self, report: pytest.TestReport) -> Status | None:
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> TestStatus | None:
         """Call a counted miss ``missed``; it stays failed for JUnit, ``--lf`` and ``-rf``."""
         if str(report.outcome) == "rerun":
             return "rerun", "R", "RERUN"

@@ -14,7 +14,7 @@ import pytest
 
 from cases.dataset import Plan, Selection, SliceFiles, parse_shard
 from evaluators.command_line import REMOVED, CommandParser, removed
-from evaluators.core import RECORDED, Place, UsageError, read_place
+from evaluators.core import RECORDED, LedgerPlace, UsageError, read_place
 from evaluators.kinds import JUDGED
 from evaluators.models.spec import KEY_ENV, MODELS_FILE, read_key_names
 from evaluators.reading import load_settings, project_settings
@@ -54,7 +54,7 @@ class RunOptions:
     baseline: Path | None
     anchor: Path | None
     gates_off: bool
-    ledger: Place
+    ledger: LedgerPlace
     fresh: str
     no_transcripts: bool
     replay: bool

@@ -82,7 +82,7 @@ Flip = Literal["fixed", "broke", "same", "new", "changed", "ungraded"]
 """An item compared with the baseline's: ``new`` was not there, ``changed`` has other data now, and
 ``ungraded`` lacks a grade in at least one of the two runs."""
 
-Source = Literal["records", "session", "ledger"]
+MeasuredIn = Literal["records", "session", "ledger"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +238,7 @@ class Calibration:
     """Why the judge is not trusted."""
     graders: tuple[str, ...] = ()
     """The slices whose gates depend on it."""
-    source: Source = "records"
+    source: MeasuredIn = "records"
     """Where the verdicts are: in the run's ``records``, in this ``session``, or in the ``ledger``.
     """
     blocks: str = ""

@@ -16,7 +16,7 @@ import pytest
 from evaluators.batches import waves
 from evaluators.batches.batches import Batches, find_batches
 from evaluators.batches.waves import BatchSettings, Wave, keep_wave, waves_in
-from evaluators.core import CallError, Place, Reply, StoppedError
+from evaluators.core import CallError, LedgerPlace, Reply, StoppedError
 from evaluators.ledger import Ledger, LedgerError, PaidReply
 from evaluators.models import connect
 from evaluators.runtime.caller import Caller, CallSettings, Meter, RetryPolicy
@@ -53,10 +53,10 @@ class BatchRuns:
     folder: Path
     server: BatchServer
     provider: str
-    ledger: Place | None = None  # in place of a file in the folder
+    ledger: LedgerPlace | None = None  # in place of a file in the folder
 
     @property
-    def place(self) -> Place:
+    def place(self) -> LedgerPlace:
         return self.ledger or self.folder / "ledger"
 
     def run(
@@ -386,7 +386,7 @@ def test_no_key_is_shown_or_sent_elsewhere(tmp_path: Path) -> None:
         assert SECRET not in repr(runs.waves) + repr(done)
 
 
-def test_runs_at_one_moment_share_their_batches(place: Place, tmp_path: Path) -> None:
+def test_runs_at_one_moment_share_their_batches(place: LedgerPlace, tmp_path: Path) -> None:
     """What one gives away the others wait for, in a file or a database; each is paid for once."""
     with batch_server(looks=4) as server:
         runs = [BatchRuns(tmp_path, server, "openai", place) for _ in range(3)]

@@ -198,7 +198,7 @@ def test_short_verdicts(parameters: dict[str, object], seen: int, batch: bool, t
     assert longest_reply(spec(), answer, seen, batch=True) == 2048
 
 
-def test_what_a_run_spent_counts_in_its_next_process(place: core.Place) -> None:
+def test_what_a_run_spent_counts_in_its_next_process(place: core.LedgerPlace) -> None:
     """Killed after any reply, the next process of the same name has the rest; another has all."""
     reply = core.Reply(input_tokens=1, output_tokens=20)
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.__main__ import main
-from evaluators.core import Place, Reply, Request, ToolCall, UsageError
+from evaluators.core import LedgerPlace, Reply, Request, ToolCall, UsageError
 from evaluators.ledger import Ledger, LedgerError, PaidReply, postgres, reply_store, sqlite
 from evaluators.ledger.rows import VARIABLE, checksum, seal
 from evaluators.runtime.caller import Meter
@@ -32,11 +32,11 @@ def row(key: str = "k", reply: Reply = REPLY) -> PaidReply:
     return PaidReply(key=key, spec="openai:m", reply=reply)
 
 
-def count_calls(place: Place) -> object:
+def count_calls(place: LedgerPlace) -> object:
     return ask(place, "SELECT count(*) FROM calls")
 
 
-def test_the_first_reply_stands(place: Place) -> None:
+def test_the_first_reply_stands(place: LedgerPlace) -> None:
     """A new process reads what put kept; a second reply does not replace the first (F28)."""
     with Ledger(place) as ledger:
         put(ledger, [row(), row("other", Reply(calls=(ToolCall(name="g", arguments="{}"),)))])
@@ -57,7 +57,7 @@ def test_a_row_from_before_cached_tokens_were_counted_still_answers() -> None:
 
 
 @tabled("damage")
-def test_a_damaged_row_is_set_aside_and_asked_again(place: Place, damage: str) -> None:
+def test_a_damaged_row_is_set_aside_and_asked_again(place: LedgerPlace, damage: str) -> None:
     """A wrong checksum or schema is never used, counted, kept aside; a replay changes nothing."""
     with Ledger(place) as ledger:
         put(ledger, [row()])
@@ -75,7 +75,7 @@ def test_a_damaged_row_is_set_aside_and_asked_again(place: Place, damage: str) -
     assert ask(place, "SELECT count(*) FROM damaged") == 1
 
 
-def test_a_row_of_another_secret_is_set_aside(place: Place, monkeypatch: Patch) -> None:
+def test_a_row_of_another_secret_is_set_aside(place: LedgerPlace, monkeypatch: Patch) -> None:
     """With QA_LEDGER_KEY only replies that were written with it are used, in either kind."""
     with Ledger(place) as ledger:
         put(ledger, [row("unsigned")])
@@ -89,7 +89,7 @@ def test_a_row_of_another_secret_is_set_aside(place: Place, monkeypatch: Patch) 
     assert ask(place, "SELECT count(*) FROM damaged") == 2
 
 
-def test_setting_aside_while_committing_loses_nothing(place: Place) -> None:
+def test_setting_aside_while_committing_loses_nothing(place: LedgerPlace) -> None:
     """Damaged rows found in the middle of commits cost neither an acknowledged row nor the run."""
     with Ledger(place) as ledger:
         put(ledger, [row(f"bad{number}") for number in range(60)])
@@ -109,7 +109,7 @@ def test_setting_aside_while_committing_loses_nothing(place: Place) -> None:
         assert "60 damaged rows of" in str(ledger.notes)
 
 
-def test_flushing_waits_for_the_group(place: Place) -> None:
+def test_flushing_waits_for_the_group(place: LedgerPlace) -> None:
     """What was given to put is on the disk after flush, even where nobody awaits the put."""
 
     async def scenario(ledger: Ledger) -> None:
@@ -153,7 +153,7 @@ def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path, read_only: bool) ->
         Ledger(path / "absent", read_only=read_only)
 
 
-def test_a_reply_that_cannot_be_kept_is_an_error_for_every_waiting_call(place: Place) -> None:
+def test_a_reply_that_cannot_be_kept_is_an_error_for_every_waiting_call(place: LedgerPlace) -> None:
     """When the disk refuses, each call in the group hears it; none believes its reply is kept."""
 
     async def both(ledger: Ledger) -> list[object]:
@@ -171,7 +171,7 @@ def test_a_reply_that_cannot_be_kept_is_an_error_for_every_waiting_call(place: P
     assert str(place) in str(errors[0])
 
 
-def test_any_text_comes_back_exactly(place: Place) -> None:
+def test_any_text_comes_back_exactly(place: LedgerPlace) -> None:
     """Lone surrogates, NUL and every other character survive the store."""
     numbers = count()
 
@@ -194,7 +194,7 @@ def keep(ledger: Ledger, kind: str, **texts: str) -> None:
     asyncio.run(all_at_once())
 
 
-def test_a_document_is_found_by_the_next_run_and_replaced(place: Place) -> None:
+def test_a_document_is_found_by_the_next_run_and_replaced(place: LedgerPlace) -> None:
     """The last text of a kind and key is kept; kinds do not mix."""
     with Ledger(place) as ledger:
         keep(ledger, "batch", b="waiting", a="x")
@@ -207,7 +207,7 @@ def test_a_document_is_found_by_the_next_run_and_replaced(place: Place) -> None:
 
 
 @tabled("damage")
-def test_a_document_that_was_changed_is_not_believed(place: Place, damage: str) -> None:
+def test_a_document_that_was_changed_is_not_believed(place: LedgerPlace, damage: str) -> None:
     """The seal binds the text to its kind and key."""
     with Ledger(place) as ledger:
         keep(ledger, "batch", k="waiting")
@@ -217,7 +217,7 @@ def test_a_document_that_was_changed_is_not_believed(place: Place, damage: str) 
             assert ledger.documents(kind) == {}
 
 
-def test_a_document_needs_the_ledgers_signature(place: Place, monkeypatch: Patch) -> None:
+def test_a_document_needs_the_ledgers_signature(place: LedgerPlace, monkeypatch: Patch) -> None:
     """With QA_LEDGER_KEY one that was written without it, or with another, does not count."""
     with Ledger(place) as ledger:
         keep(ledger, "batch", unsigned="x")
@@ -299,7 +299,7 @@ def start(code: str, *words: str) -> "subprocess.Popen[str]":
     )
 
 
-def test_processes_at_once_make_each_call_once(place: Place) -> None:
+def test_processes_at_once_make_each_call_once(place: LedgerPlace) -> None:
     """Three runs over the same 400 calls: 400 requests, every row there, none waits (row F17)."""
     runs = [start(RUN, text_of(place), order) for order in "010"]
     outputs = [run.communicate(timeout=60)[0] for run in runs]
@@ -307,7 +307,7 @@ def test_processes_at_once_make_each_call_once(place: Place) -> None:
     assert sum(json.loads(output) for output in outputs) == count_calls(place) == 400
 
 
-def test_the_second_run_uses_the_first_runs_reply(place: Place) -> None:
+def test_the_second_run_uses_the_first_runs_reply(place: LedgerPlace) -> None:
     """While another run makes a call its reply is waited for; it costs nothing here."""
     model = Scripted(lambda request: Reply(text="first come"))
     started = asyncio.Event()
@@ -333,7 +333,7 @@ def test_the_second_run_uses_the_first_runs_reply(place: Place) -> None:
     assert model.requests == []
 
 
-def test_a_failed_call_is_free_for_the_other_run(place: Place) -> None:
+def test_a_failed_call_is_free_for_the_other_run(place: LedgerPlace) -> None:
     """Where the first run's call brought nothing, the second makes its own."""
 
     async def both(one: Ledger, other: Ledger) -> Reply | None:
@@ -347,7 +347,7 @@ def test_a_failed_call_is_free_for_the_other_run(place: Place) -> None:
         assert asyncio.run(both(one, other)) is None
 
 
-def test_a_killed_run_holds_nothing_up(place: Place, monkeypatch: Patch) -> None:
+def test_a_killed_run_holds_nothing_up(place: LedgerPlace, monkeypatch: Patch) -> None:
     """The claim of a run that was killed is free: at once in a file, with its lease in a database.
     So that the next run repeats only what the dead one had in flight (R3). The lease is short
     here."""
@@ -368,7 +368,7 @@ def test_a_killed_run_holds_nothing_up(place: Place, monkeypatch: Patch) -> None
     holder.stdout.close()
 
 
-def test_a_frozen_run_is_not_waited_for_forever(place: Place, monkeypatch: Patch) -> None:
+def test_a_frozen_run_is_not_waited_for_forever(place: LedgerPlace, monkeypatch: Patch) -> None:
     """A claim that outlasts every call's deadline no longer counts."""
     monkeypatch.setattr(reply_store, "CLAIM_TIMEOUT_S", 0.2)
 

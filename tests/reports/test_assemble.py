@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from cases.dataset import Dataset, Evidence, Plan, PlannedItem, Slice, Threshold
+from cases.dataset import Dataset, EvidenceRule, Plan, PlannedItem, Slice, Threshold
 from evaluators.core import Outcome, Usage, Verdict
 from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
@@ -100,7 +100,9 @@ def test_counts_tokens_and_gates_come_together() -> None:
     ("count", "evidence", "said"),
     [(19, "estimate", True), (20, "estimate", False), (19, "confident", False)],
 )
-def test_a_gate_that_chance_decides_is_named(count: int, evidence: Evidence, said: bool) -> None:
+def test_a_gate_that_chance_decides_is_named(
+    count: int, evidence: EvidenceRule, said: bool
+) -> None:
     """With a handful of items a gate that goes by the estimate alone says so."""
     bar = Threshold(measure="correct", min=0.5, evidence=evidence)
     notes = simple([True] * count, thresholds=(bar,)).notes

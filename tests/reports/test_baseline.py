@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from cases.dataset import Dataset, Evidence, Sampling, SliceSample, Threshold
+from cases.dataset import Dataset, EvidenceRule, Sampling, SliceSample, Threshold
 from evaluators.statistics.count_table import Separation
 from evaluators.statistics.intervals import Estimate, unseen_share
 from reports.__main__ import main
@@ -150,7 +150,7 @@ def last_line(letters: str, *gates: Threshold, alone: bool = False, **fields: ob
 
 
 @pytest.mark.parametrize("evidence", ["confident", "estimate"])
-def test_a_pool_fails_by_the_name_of_one_language(evidence: Evidence) -> None:
+def test_a_pool_fails_by_the_name_of_one_language(evidence: EvidenceRule) -> None:
     """The sum is within the margin, and one language is shown to be beyond it."""
     pool = replace(POOL, evidence=evidence)
     new, dataset = languages(WORSE, BAR, pooled=(pool,))

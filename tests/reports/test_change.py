@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Evidence, Fail, Threshold
+from cases.dataset import EvidenceRule, Fail, Threshold
 from evaluators.statistics.intervals import Estimate
 from reports.compare.differences import differences
 from reports.compare.pairs import PairedSlice, pair_records
@@ -21,7 +21,7 @@ from tests.support.figures import some
 from tests.support.made_records import graded, make_dataset, make_record, make_slice
 from tests.support.tables import tabled
 
-CONFIDENT: Evidence = "confident"
+CONFIDENT: EvidenceRule = "confident"
 
 
 def sides(
@@ -33,7 +33,7 @@ def sides(
 
 
 def drop(
-    margin: float | None, evidence: Evidence = CONFIDENT, *, pool: bool = False, fail: Fail = ""
+    margin: float | None, evidence: EvidenceRule = CONFIDENT, *, pool: bool = False, fail: Fail = ""
 ) -> Threshold:
     return Threshold(measure="drop", max=margin, evidence=evidence, pool=pool, fail=fail)
 
@@ -46,7 +46,9 @@ def changes(fixed: int, broke: int, same: int, error: int = 0) -> tuple[list[Rec
     return new, old
 
 
-def one_drop(max_: float, *counts: int, evidence: Evidence = CONFIDENT, fail: Fail = "") -> Gate:
+def one_drop(
+    max_: float, *counts: int, evidence: EvidenceRule = CONFIDENT, fail: Fail = ""
+) -> Gate:
     side = sides(*changes(*counts), drop(max_, evidence, fail=fail))
     (result,) = change_gates(make_dataset(side.slice_), [side])
     return result

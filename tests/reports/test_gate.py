@@ -11,7 +11,7 @@ import yaml
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Evidence, Slice, Threshold
+from cases.dataset import EvidenceRule, Slice, Threshold
 from evaluators.core import CORRECT, GRADES, INCORRECT, NO, YES
 from evaluators.statistics.count_table import RATINGS
 from evaluators.statistics.metrics import ANSWERS, METRICS, metrics_of
@@ -24,14 +24,14 @@ from tests.support.made_records import graded, inputs_of, make_slice, numbered
 from tests.support.samples import gate
 from tests.support.tables import kept
 
-CONFIDENT: Evidence = "confident"
+CONFIDENT: EvidenceRule = "confident"
 
 
 def judge(rule: Threshold, records: Sequence[Record], slice_: Slice | None = None) -> GateResult:
     return evaluate(rule, inputs_of(slice_ or make_slice(), records))
 
 
-def at_least(measure: str, bar: float, evidence: Evidence = "estimate") -> Threshold:
+def at_least(measure: str, bar: float, evidence: EvidenceRule = "estimate") -> Threshold:
     return Threshold(measure=measure, min=bar, evidence=evidence)
 
 

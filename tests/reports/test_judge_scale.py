@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import Evidence, Fail, Threshold
+from cases.dataset import EvidenceRule, Fail, Threshold
 from evaluators.core import CORRECT, INCORRECT, State
 from evaluators.kinds import kind_of
 from evaluators.statistics.count_table import ClassRate, Separation
@@ -137,7 +137,7 @@ def gate(
     counts: tuple[int, int, int, int],
     margin: float,
     gain: Separation | None,
-    evidence: Evidence = "confident",
+    evidence: EvidenceRule = "confident",
     fail: Fail = "margin",
 ) -> GateResult:
     """Return the drop gate over so many fixed, broken, equal and ungraded items."""
@@ -163,7 +163,11 @@ def gate(
     st.sampled_from(["margin", "zero"]),
 )
 def test_a_judges_errors_never_make_a_verdict(
-    counts: tuple[int, int, int, int], margin: float, gain: float, evidence: Evidence, fail: Fail
+    counts: tuple[int, int, int, int],
+    margin: float,
+    gain: float,
+    evidence: EvidenceRule,
+    fail: Fail,
 ) -> None:
     """With J a PASS may become INCONCLUSIVE; nothing becomes a PASS or a FAIL."""
     plain = gate(counts, margin, None, evidence, fail)

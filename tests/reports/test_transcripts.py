@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evaluators.__main__ import main as evaluators_main
-from evaluators.core import Message, Place, PostgresUrl, Reply, Request, ToolCall, UsageError
+from evaluators.core import LedgerPlace, Message, PostgresUrl, Reply, Request, ToolCall, UsageError
 from evaluators.ledger import Ledger, PaidReply
 from evaluators.ledger.rows import VARIABLE
 from evaluators.text import REQUEST, TEXT, documents_of, request_key
@@ -54,7 +54,7 @@ def asked(text: str) -> tuple[str, Request]:
     return request_key(MODEL.identity, request), request
 
 
-def fill(path: Place, texts: Sequence[str], *, documents: bool = True) -> tuple[Record, ...]:
+def fill(path: LedgerPlace, texts: Sequence[str], *, documents: bool = True) -> tuple[Record, ...]:
     """Put a call for each text into a ledger; return a record for each."""
 
     async def put(ledger: Ledger) -> None:
@@ -133,7 +133,7 @@ def test_pruning_takes_prompts_with_their_replies(tmp_path: Path) -> None:
     assert not any("old" in text for text in texts)
 
 
-def unsealed(place: Place) -> None:
+def unsealed(place: LedgerPlace) -> None:
     """Make the requests of a ledger those of an earlier version: without a checksum."""
     text = "substr(text, strpos(text, ' ') + 1)" if isinstance(place, PostgresUrl) else (
         "substr(text, instr(text, ' ') + 1)"
@@ -156,7 +156,7 @@ FORGED = {
 @pytest.mark.parametrize("signs", [True, False])
 @pytest.mark.parametrize("is_old", [True, False])
 def test_a_forged_prompt_in_the_ledger_is_not_shown(
-    place: Place, monkeypatch: Patch, forged: str, signs: bool, is_old: bool
+    place: LedgerPlace, monkeypatch: Patch, forged: str, signs: bool, is_old: bool
 ) -> None:
     """Sealed, signed or of an earlier version: it is "not kept (damaged)", its reply is shown."""
     if signs:
@@ -174,7 +174,7 @@ def test_a_forged_prompt_in_the_ledger_is_not_shown(
     assert some(call.reply).text == "re one"
 
 
-def test_a_prompt_needs_a_signature(place: Place, monkeypatch: Patch) -> None:
+def test_a_prompt_needs_a_signature(place: LedgerPlace, monkeypatch: Patch) -> None:
     """With QA_LEDGER_KEY a sealed one without it is not shown; asked again, it is."""
     records = fill(place, ["one"])
     monkeypatch.setenv(VARIABLE, "s" * 32)
@@ -185,7 +185,7 @@ def test_a_prompt_needs_a_signature(place: Place, monkeypatch: Patch) -> None:
         assert ledger.requests(keys_of(records))[2] == set()
 
 
-def shown(place: Place, records: Sequence[Record]) -> list[object]:
+def shown(place: LedgerPlace, records: Sequence[Record]) -> list[object]:
     """Return what a replay and its report get: the replies, then requests, each None if damaged."""
     with Ledger(place, read_only=True) as ledger:
         (key,) = keys_of(records)

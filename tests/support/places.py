@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.core import Place, PostgresUrl
+from evaluators.core import LedgerPlace, PostgresUrl
 
 PAGE = 4096  # bytes
 
@@ -34,7 +34,7 @@ def in_memory() -> Path | None:
 
 
 @pytest.fixture(params=["file", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> LedgerPlace:
     if request.param == "file":
         return tmp_path / "l"
     return PostgresUrl(request.getfixturevalue("database"))
@@ -45,23 +45,23 @@ def server(database: str) -> PostgresUrl:
     return PostgresUrl(database)
 
 
-def text_of(place: Place) -> str:
+def text_of(place: LedgerPlace) -> str:
     return place.url if isinstance(place, PostgresUrl) else str(place)
 
 
-def change(place: Place, statement: str) -> None:
+def change(place: LedgerPlace, statement: str) -> None:
     """Change a ledger behind its back."""
     with closing(_connect(place)) as connection, connection:
         connection.execute(statement)
 
 
-def ask(place: Place, statement: str) -> object:
+def ask(place: LedgerPlace, statement: str) -> object:
     """Return the first column of the first row of a query."""
     with closing(_connect(place)) as connection:
         return connection.execute(statement).fetchone()[0]
 
 
-def _connect(place: Place) -> Any:
+def _connect(place: LedgerPlace) -> Any:
     if isinstance(place, PostgresUrl):
         import psycopg  # noqa: PLC0415
 

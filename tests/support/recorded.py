@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from evaluators.core import Place, Reply
+from evaluators.core import LedgerPlace, Reply
 from evaluators.ledger import Ledger, PaidReply
 from evaluators.runtime.caller import Caller, CallSettings, RetryPolicy
 from evaluators.text import digest
@@ -37,6 +37,6 @@ def put(ledger: Ledger, rows: Sequence[PaidReply]) -> None:
     asyncio.run(all_at_once())
 
 
-def fill(path: Place, count: int, spec: str = SPEC, size: int = 200) -> None:
+def fill(path: LedgerPlace, count: int, spec: str = SPEC, size: int = 200) -> None:
     with Ledger(path) as ledger:
         put(ledger, [row_of(number, size, spec) for number in range(count)])
