@@ -118,10 +118,11 @@ def _parser() -> CommandParser:
         formatter_class=RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("dataset", choices=[DATASET], help="the type of dataset")
+    add("dataset", metavar="DATASET", choices=[DATASET], help=f"the type: {DATASET}")
     text = "one step (default: all that need no people)"
     add("step", choices=[*table, ALL], nargs="?", default=ALL, metavar="STEP", help=text)
-    add("files", type=Path, nargs="*", metavar="FILE", help="with accept: what reviewers sent back")
+    text = "with accept: what reviewers sent back"
+    add("files", type=Path, nargs="*", default=[], metavar="FILE", help=text)
     add("--recipe", type=Path, metavar="FILE", help="your YAML file; see below")
     text = "the bundled recipe to use, such as be, if you give none"
     add("--language", metavar="CODE", help=text)

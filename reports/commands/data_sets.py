@@ -22,7 +22,8 @@ from reports.plugin.options import dataset_files
 
 DONE, FOUND, USAGE = 0, 1, 4
 TEXTS = Path(__file__).with_name("new.yaml")
-IGNORED = (".qa/", *(f"**/reports/{name}/" for name in ("out", "out.previous", "rejudged")))
+_FOLDERS = ("out", "out.previous", "rejudged", "rejudged.previous")
+IGNORED = (".qa/", *(f"**/reports/{name}/" for name in _FOLDERS))
 """What runs write, as ``.gitignore`` names it; promoted runs are to be committed."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 _DOWNLOAD_CODES = """\
@@ -83,7 +84,9 @@ def download(argv: Sequence[str]) -> int:
         formatter_class=RawDescriptionHelpFormatter,
     )
     add, to = parser.add_argument, public_files.DATA_FOLDER
-    add("name", choices=[*benchmarks, *sets], help="which benchmark or labelled set")
+    add(
+        "name", metavar="NAME", choices=[*benchmarks, *sets], help="which benchmark or labelled set"
+    )
     add("--to", metavar="FOLDER", type=Path, default=to, help="default: %(default)s")
     add("--sha256", metavar="HEX", default="", help="the hash that the file must have")
     add("--url", default="", help="another address of the same file")

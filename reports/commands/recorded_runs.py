@@ -295,7 +295,7 @@ def promote(argv: Sequence[str]) -> int:
 def list_runs(argv: Sequence[str]) -> int:
     """Print the promoted runs, the last run and the one that decided before it; return 0."""
     what = "List the promoted runs and the last ones: name, when, verdict, items, model, judge."
-    Parser("list", what, "0").parse_args(argv)
+    Parser("list", what, "0 listed").parse_args(argv)
     last = [folder for folder in (previous(OUT), OUT) if (folder / RUN).is_file()]
     lines = []
     for one in (*promoted(Path()), *last):

@@ -18,7 +18,7 @@ from cases.builder.recipe import SourceGroup, find_recipe, load_recipe
 from evaluators.command_line import PROGRAMS
 from evaluators.reading import load_yaml
 from reports.commands import build
-from reports.commands.data_sets import TEXTS, new
+from reports.commands.data_sets import IGNORED, TEXTS, new
 from reports.commands.run import COMPANIONS
 from reports.plugin import qagate
 from tests.support.fixtures import Captured, Patch
@@ -110,6 +110,12 @@ def test_a_command_is_run(capsys: Captured, tmp_path: Path) -> None:
         qagate.main(["--help"])
     said = capsys.readouterr().out
     assert all(f"\n  {name} " in said for name in names)
+
+
+def test_this_repository_ignores_what_runs_write() -> None:
+    """So that ``qagate new`` leaves a clone as it is."""
+    lines = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert {one.removeprefix("**/") for one in IGNORED} <= set(lines)
 
 
 def test_an_editable_install_works(home: Path, installed: dict[str, str], tmp_path: Path) -> None:
