@@ -45,6 +45,11 @@ _NUMBERS: Mapping[str, tuple[str, object]] = {
     "--limit": ("answers in a form at most, the most important ones", "all"),
     "--seed": ("seed of what is drawn", 0),
 }
+_NEEDED = {
+    **dict.fromkeys(("pairs", "anchor", "adjudications"), "until_decided"),
+    **dict.fromkeys(("sheet", "min_reviewers"), "accept"),
+}
+"""Options that do nothing without the one named here."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -52,6 +57,11 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     if options.until_decided and options.criteria:
         raise UsageError("review: --criteria decides no gate; leave out --until-decided")
+    for name, other in _NEEDED.items():
+        if getattr(options, name) is not None and not getattr(options, other):
+            option, needed = (f"--{one.replace('_', '-')}" for one in (name, other))
+            what = f"does nothing without {needed}; add it, or leave this out"
+            raise UsageError(f"review: {option}: {what}")
     way, names = _ask, ["RUN"]
     if options.until_decided:
         way = _until_decided
