@@ -16,10 +16,10 @@ from evaluators.core import CORRECT, GRADES, INCORRECT, NO, YES
 from evaluators.statistics.count_table import RATINGS
 from evaluators.statistics.metrics import ANSWERS, METRICS, metrics_of
 from reports.gates.decide import SessionFacts, decide
-from reports.metrics.gate import evaluate, floor_gates, slice_gates
+from reports.metrics.gate import WAYS_OUT, evaluate, floor_gates, slice_gates, way_out
 from reports.metrics.summary import summarise, tabulate
 from reports.run.record import Record
-from reports.run.report import GateResult, GateState
+from reports.run.report import GateResult, GateState, Obstacle
 from tests.support.made_records import graded, inputs_of, make_slice, numbered
 from tests.support.samples import gate
 from tests.support.tables import kept
@@ -358,3 +358,9 @@ def test_zero_means_that_everything_passed(states: list[GateState], session: Ses
         assert not (session.failures or session.ungated or session.interrupted)
         assert not (session.unmet or session.unpaired)
     assert f"exit {decision.code}" in decision.line
+
+
+@pytest.mark.parametrize("obstacle", Obstacle)
+def test_every_obstacle_has_a_remedy(obstacle: Obstacle) -> None:
+    """It is found by the obstacle's words, wherever they stand in a sentence."""
+    assert way_out(f"one thing; another {obstacle} of it") == WAYS_OUT[obstacle]
