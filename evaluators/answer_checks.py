@@ -14,7 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from evaluators.core import Ask, Case, JudgeError, QAError, UsageError
+from evaluators.core import PYTHON, Ask, Case, JudgeError, QAError, UsageError
 from evaluators.models.own_targets import FunctionTarget
 from evaluators.reading import parse_json, read_text
 from evaluators.text import hint, mask, one_line
@@ -138,8 +138,6 @@ WORDING_METRICS: Mapping[str, Callable[[Case, str], float]] = {
 }
 """By their names in data sets: from 0 to 1, over the golds."""
 
-PYTHON = "python:"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
@@ -199,10 +197,10 @@ def schema_text(path: Path) -> str:
 @cache
 def load_check(spec: CheckSpec) -> Callable[[Case, str], object]:
     """Return the function of a check. Raises UsageError for an unknown check or invalid text."""
-    if spec.check in BUNDLED:
-        return BUNDLED[spec.check](spec.text)
+    if spec.check in BUNDLED_CHECKS:
+        return BUNDLED_CHECKS[spec.check](spec.text)
     if not spec.check.startswith(PYTHON):
-        known = (*BUNDLED, f"{PYTHON}MODULE:FUNCTION")
+        known = (*BUNDLED_CHECKS, f"{PYTHON}MODULE:FUNCTION")
         raise UsageError(f"check {spec.check!r}: {hint(spec.check, known)}")
     _, found = load_named(spec.check.removeprefix(PYTHON), f"check {spec.check}", "function")
     if not callable(found) or inspect.isclass(found) or inspect.iscoroutinefunction(found):
@@ -270,7 +268,7 @@ def _json_schema(text: str) -> Callable[[Case, str], Score]:
     return check
 
 
-BUNDLED: Mapping[str, Callable[[str], Callable[[Case, str], object]]] = {
+BUNDLED_CHECKS: Mapping[str, Callable[[str], Callable[[Case, str], object]]] = {
     "exact": _exact,
     "language": _language,
     "regex": _regex,
@@ -279,5 +277,5 @@ BUNDLED: Mapping[str, Callable[[str], Callable[[Case, str], object]]] = {
 }
 """Makers of the checks that need no code of the user, each from its text."""
 
-QUICK = BUNDLED.keys() - {"json_schema"}
+QUICK = BUNDLED_CHECKS.keys() - {"json_schema"}
 """Checks whose time is in proportion to the text, or limited; the others run in a process apart."""

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from evaluators.reading import load_yaml
 
-FILE = Path(__file__).parent / "languages.yaml"
+LANGUAGES_FILE = Path(__file__).parent / "languages.yaml"
 
 # A word is letters, each with the marks that stand on it.
 _WORD = re.compile("(?:[^\\W\\d_][\u0300-\u036f]*+)+")
@@ -82,7 +82,7 @@ def language_of(code: str) -> Language | None:
 def known() -> Mapping[str, Language]:
     """Return every known language by its code."""
     found = {}
-    for code, entry in cast("Mapping[str, Mapping[str, Any]]", load_yaml(FILE)).items():
+    for code, entry in cast("Mapping[str, Mapping[str, Any]]", load_yaml(LANGUAGES_FILE)).items():
         respelt = entry.get("respelt")
         found[code] = Language(
             code=code,

@@ -24,7 +24,7 @@ from evaluators.models.catalogue import KNOWN, KNOWN_HTTP
 from evaluators.statistics.metrics import METRICS, USAGE
 from reports.gates.decide import INCONCLUSIVE
 from reports.plugin.qagate import main
-from reports.run.report_folder import OTHERS, RUN
+from reports.run.report_folder import OTHERS, RUN_FILE
 from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.projects import MODULE, ROOT, Project
@@ -427,7 +427,9 @@ def test_the_reference_lists_every_command_with_its_options(capsys: Captured) ->
 def test_the_reference_lists_every_file_and_exit_code() -> None:
     """Those that a report has, and those that a session can end with."""
     files = section("Files of a report")
-    assert [name for name in (*OTHERS, RUN) if f"`{name}`" not in files + section("Commands")] == []
+    assert [
+        name for name in (*OTHERS, RUN_FILE) if f"`{name}`" not in files + section("Commands")
+    ] == []
     codes = re.findall(r"^\| (\d) \|", section("Exit codes"), re.M)
     assert list(map(int, codes)) == sorted({int(one) for one in range(INCONCLUSIVE + 1)})
 

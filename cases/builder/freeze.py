@@ -10,7 +10,7 @@ from typing import Any
 
 from cases.builder.recipe import COUNT, Recipe
 from cases.builder.steps import STEPS, BuildStep, ModelCalls
-from cases.builder.validation import BUNDLED, INTERVAL, KNOWN, agreed, is_contested, verdicts_on
+from cases.builder.validation import INTERVAL, KNOWN, PROMPTS, agreed, is_contested, verdicts_on
 from cases.builder.work_folder import BuildError, DraftItem, Items, Values, kept, sha256
 from cases.config import FILE, NAME, load_dataset
 from cases.review.sheet import filled_template, visible
@@ -97,7 +97,7 @@ def missing_files(folder: Path, recipe: Recipe, shares: Values, splits: Iterable
     """Return what the folder lacks: prompt, module, settings; the best of ``shares`` is its bar."""
     language, labels = recipe.language, recipe.labels
     prompt, name = f"answer.{language}.yaml", dataset_name(folder)
-    bundled = BUNDLED / prompt
+    bundled = PROMPTS / prompt
     settings = filled_template(
         TEMPLATES / "dataset.yaml.j2",
         language=language,

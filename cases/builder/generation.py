@@ -25,7 +25,7 @@ from evaluators.text import encodable, sendable
 
 BATCH = 5  # texts a request
 WAVE = 20 * BATCH  # texts between two looks at the balance
-ALONE = 2  # how often one text is asked for by itself before it is left out
+MAX_ALONE = 2  # how often one text is asked for by itself before it is left out
 MAX_CHARS = 100_000  # of a reply that are read
 ECHO = 40  # characters by which a text is known if a model repeats only its beginning
 PARAMETERS: Mapping[str, object] = {"temperature": 0, "top_p": 1, "max_tokens": 800}
@@ -73,10 +73,10 @@ class Generator:
         return done
 
     async def _batch(self, items: Items, ask: Ask, attempt: int = 0) -> list[DraftItem]:
-        """Request these items together; unread ones again by halves, one alone ``ALONE`` times."""
+        """Request these items together; unread ones by halves, one alone ``MAX_ALONE`` times."""
         results = {item.id: item for item in await self._once(items, ask, attempt)}
         unread = [item for item in items if results[item.id].reason == UNREAD]
-        if unread and len(items) == 1 and attempt + 1 >= ALONE:
+        if unread and len(items) == 1 and attempt + 1 >= MAX_ALONE:
             return [replace(results[items[0].id], reason="unreadable")]
         size = (len(items) + 1) // 2
         for at in range(0, len(unread), size):

@@ -33,7 +33,7 @@ CONTESTED = "contested"
 """The field of ``DraftItem.validator`` that says that opinions differ."""
 KNOWN = "closed_book"
 """The reason of an item that every model answered correctly without its text."""
-BUNDLED = Path(__file__).parents[1] / DATASET
+PROMPTS = Path(__file__).parents[1] / DATASET
 OVERLAP = 0.2
 SHEETS, AGREEMENT = "review", "agreement.json"
 Words = tuple[str, str, str]  # by which a model says yes, no, and that it does not know
@@ -166,7 +166,7 @@ class ValidateStep(BuildStep):
 
     @property
     def _prompt(self) -> Prompt:
-        return load_prompt(BUNDLED / f"answer.{self.build.recipe.language}.yaml")
+        return load_prompt(PROMPTS / f"answer.{self.build.recipe.language}.yaml")
 
 
 class ProbeStep(BuildStep):

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from cases.check import item_checks
-from cases.check.item_checks import BUNDLED, Finding, Subject, error, warning
+from cases.check.item_checks import CASES, Finding, Subject, error, warning
 from cases.config import FILE, load_dataset, with_items
 from cases.dataset import Dataset, Slice, clusters_in
 from evaluators.core import GRADES, NO, UNANSWERED, YES, Case, UsageError, Verdict
@@ -23,7 +23,7 @@ from evaluators.replies.readers import Invalid, read_yes_no
 from evaluators.statistics.paired import smallest_n
 from evaluators.text import first_of, hint, shown
 
-FEWEST = 10  # the balance of fewer items says nothing
+MIN_FOR_BALANCE = 10  # the balance of fewer items says nothing
 YES_SHARE = (0.4, 0.6)
 LEAST_GRADE = 0.1
 BAR = 0.58  # the highest share of answers that a rule without the passage may give
@@ -46,7 +46,7 @@ _Worded = tuple[Case, frozenset[str]]
 def balance(subject: Subject) -> Iterator[Finding]:
     """Find classes out of balance: yes and no, or the labels of judged items."""
     counts = Counter(case.label or "" for case in subject.cases)
-    if counts.total() < FEWEST:
+    if counts.total() < MIN_FOR_BALANCE:
         return
     if subject.slice_.kind.words:
         share, (low, high) = counts[YES] / counts.total(), YES_SHARE
@@ -341,7 +341,7 @@ class CheckResult:
 def check_datasets(paths: Sequence[Path]) -> CheckResult:
     """Check the data sets named, or in these folders, each once. Raises UsageError."""
     here = Path.cwd()
-    bundled = BUNDLED.relative_to(here) if BUNDLED.is_relative_to(here) else BUNDLED
+    bundled = CASES.relative_to(here) if CASES.is_relative_to(here) else CASES
     files: dict[Path, None] = {}
     for path in paths or [bundled]:
         below = sorted(path.rglob(FILE)) if path.is_dir() else [path]
@@ -362,7 +362,7 @@ def check_files(paths: Sequence[Path], as_: str) -> CheckResult:
     if not paths:
         raise UsageError(f"check: --as {as_}: no file given; name the data files to check")
     name, colon, language = as_.partition(":")
-    bundled = {path.parent.name: path for path in sorted(BUNDLED.rglob(FILE))}
+    bundled = {path.parent.name: path for path in sorted(CASES.rglob(FILE))}
     if name not in bundled:
         raise UsageError(f"check: --as {shown(as_)}: no bundled dataset; {hint(name, bundled)}")
     if not colon:

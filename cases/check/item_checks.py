@@ -22,7 +22,7 @@ from evaluators.kinds import MARKS
 from evaluators.languages import SCRIPTS, has, language_of, words
 from evaluators.text import INVISIBLE, first_of, listed, shown
 
-BUNDLED = Path(__file__).parents[1]
+CASES = Path(__file__).parents[1]
 LOOKED_AT = 10_000  # characters of each text that are checked: what is odd in a text shows by then
 FEWEST_LETTERS = 4  # a gold of fewer letters stands in many questions by chance
 STEM = 5  # letters by which two forms of a word are taken for one
@@ -238,7 +238,7 @@ _Compared = tuple[str, frozenset[str], frozenset[str]]
 @cache
 def _labelled(language: str) -> tuple[tuple[str, _Compared], ...]:
     """Return the bundled items of a language that measure judges, with their places."""
-    datasets = map(load_dataset, sorted(BUNDLED.rglob(FILE)))
+    datasets = map(load_dataset, sorted(CASES.rglob(FILE)))
     slices = (one.slices.get(language) for one in datasets if not one.kind.answered)
     cases = ((own.name, case) for own in slices if own for case in load_cases(own))
     return tuple((f"{name} row {case.row}", _compared(case)) for name, case in cases)

@@ -169,7 +169,7 @@ class CheckedJudge:
         return core.Verdict(grade=FAILED if below else PASSED, reason=reason, scores=scores)
 
 
-FILE = "adjudications.yaml"
+ADJUDICATIONS_FILE = "adjudications.yaml"
 UNFIT = "adjudication"
 
 

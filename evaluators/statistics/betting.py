@@ -17,7 +17,7 @@ from typing import Literal
 from evaluators.statistics.intervals import Array, Interval
 from evaluators.statistics.paired import holm
 
-ENOUGH = 40.0
+DECISIVE = 40.0
 """The deciding capital: 2.5 % on each side, like the ends of a 95 % interval."""
 
 BETS = (0.1, 0.2, 0.4, 0.6, 0.9)
@@ -71,7 +71,7 @@ def first_above(seen: Observations, mean: float) -> float:
     """Return the number of units that showed that the mean is above; infinity if none did."""
     if mean >= seen.bound:
         return math.inf
-    enough = log_capital(seen, mean) >= math.log(ENOUGH)
+    enough = log_capital(seen, mean) >= math.log(DECISIVE)
     return float(enough.argmax()) + 1 if enough.any() else math.inf
 
 
@@ -89,7 +89,7 @@ def shown_below(parts: Mapping[str, Observations], mean: float) -> list[str]:
     """
     capitals = [log_capital(one.mirrored, -mean).max(initial=0.0) for one in parts.values()]
     p_values = holm([math.exp(-one) for one in capitals])
-    return [name for name, p in zip(parts, p_values, strict=True) if p <= 1 / ENOUGH]
+    return [name for name, p in zip(parts, p_values, strict=True) if p <= 1 / DECISIVE]
 
 
 Test = tuple[Observations, Observations, float, float]

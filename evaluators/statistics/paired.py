@@ -164,7 +164,7 @@ def moved(ratio: Ratio, counts: Array) -> tuple[Array, Array]:
     return np.where(defined, gap, np.nan), defined.astype(np.float64)
 
 
-ENOUGH = 0.8
+POWER = 0.8
 """The power that ``confirmed_margin`` and ``pairs_needed`` require."""
 
 _TAIL = 6.0  # standard deviations beyond which tables are ignored
@@ -222,7 +222,7 @@ def confirmed_margin(n: int, discordance: float) -> float | None:
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (low, middle) if power(n, -middle, discordance) >= ENOUGH else (middle, high)
+        low, high = (low, middle) if power(n, -middle, discordance) >= POWER else (middle, high)
     return high
 
 
@@ -237,12 +237,12 @@ def pairs_needed(bound: float, discordance: float, difference: float) -> int | N
     if usual >= _MOST * gap**2:
         return None
     fewest, most = 0, max(1, round(usual / gap**2))  # what a normal difference would need
-    while power(most, bound, discordance, difference) < ENOUGH:
+    while power(most, bound, discordance, difference) < POWER:
         if most > _MOST:
             return None
         fewest, most = most, most + most // 8 + 1
     while most - fewest > 1 + most // 200:
         middle = (fewest + most) // 2
-        enough = power(middle, bound, discordance, difference) >= ENOUGH
+        enough = power(middle, bound, discordance, difference) >= POWER
         fewest, most = (fewest, middle) if enough else (middle, most)
     return most

@@ -27,8 +27,8 @@ WRITTEN = (0, 1, 2, 6)  # exit codes of runs with a report
 FOLDER = Path(".qa/calibrate")
 ATTACKS = Path(cases.__file__).parent / "attacks"
 PATHS = {"all": ATTACKS, "graded": ATTACKS / "test_attacks.py", "rated": ATTACKS / "attacks_eba"}
-BUNDLED = Path(cases.__file__).parent / "judges"
-FLOORS = {"graded": BUNDLED / FILE, "rated": BUNDLED / "judges_eba" / FILE}
+BUNDLED_JUDGES = Path(cases.__file__).parent / "judges"
+FLOORS = {"graded": BUNDLED_JUDGES / FILE, "rated": BUNDLED_JUDGES / "judges_eba" / FILE}
 """The bundled labelled sets, whose floor holds here too."""
 TEST = """\
 import pytest

@@ -9,7 +9,7 @@ from shlex import quote
 from typing import Any, cast
 
 from cases.check.checks import check_datasets, check_files
-from cases.check.item_checks import BUNDLED
+from cases.check.item_checks import CASES
 from cases.config import FILE, LANGUAGE, RUBRICS
 from cases.download import public_files
 from cases.draw import DrawRecipe, file_text
@@ -52,7 +52,7 @@ def check(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     paths, here = options.files, Path.cwd()
     if not (paths or options.as_):
-        paths = [one for one in dataset_files(["."], here, here) if not one.is_relative_to(BUNDLED)]
+        paths = [one for one in dataset_files(["."], here, here) if not one.is_relative_to(CASES)]
     result = check_files(paths, options.as_) if options.as_ else check_datasets(paths)
     found = sum(finding.severity == "error" for finding in result.findings)
     errors, warnings = found + len(result.refused), len(result.findings) - found

@@ -33,7 +33,7 @@ from evaluators.text import listed, mask, one_line, shown
 from reports.commands.recorded_runs import merge
 from reports.commands.run import module
 from reports.plugin.options import RunOptions, read_whole, read_words, shares
-from reports.plugin.run import RUN, connect_models
+from reports.plugin.run import QA_RUN, connect_models
 from reports.run.report_folder import check_apart, claim
 from reports.verdict.promoted import find_run
 
@@ -142,7 +142,7 @@ def _variables(options: RunOptions, more: Sequence[str]) -> dict[str, str]:
     names = {name for spec in specs for name in (spec.api_key_env, *spec.headers.values())}
     names |= {*LEDGER, *more, *options.key_names.values()}
     found = {name: value for name in names if (value := read_variable(name).reveal())}
-    return {RUN: secrets.token_hex(8), **found}  # so that a repeated task goes on with its money
+    return {QA_RUN: secrets.token_hex(8), **found}  # so that a repeated task goes on with its money
 
 
 def _luggage(here: Path) -> bytes:

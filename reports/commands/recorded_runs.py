@@ -17,14 +17,14 @@ from evaluators.output import plural, say
 from evaluators.text import hint, shown
 from reports.compare.audit import load_plan
 from reports.imports import forms
-from reports.imports.foreign import MARGIN, Choice, ImportedRun, slug, tasks_of
+from reports.imports.foreign import MAX_DROP, Choice, ImportedRun, slug, tasks_of
 from reports.render import console
 from reports.render.views import date
 from reports.render.writer import FORMATS, Files, WriteError, write, write_files
 from reports.run.baseline import Baseline, load_baseline
 from reports.run.clean import line, visible
 from reports.run.report import Report, Role, safe_report
-from reports.run.report_folder import PREVIOUS, RUN, TRANSCRIPTS, check_apart, keep, previous
+from reports.run.report_folder import PREVIOUS, RUN_FILE, TRANSCRIPTS, check_apart, keep, previous
 from reports.run.run_json import inner, load_report, load_run, load_summaries
 from reports.run.transcripts import Source, calls_of, of_files, parts, title
 from reports.verdict.assemble import account
@@ -296,7 +296,7 @@ def list_runs(argv: Sequence[str]) -> int:
     """Print the promoted runs, the last run and the one that decided before it; return 0."""
     what = "List the promoted runs and the last ones: name, when, verdict, items, model, judge."
     Parser("list", what, "0 listed").parse_args(argv)
-    last = [folder for folder in (previous(OUT), OUT) if (folder / RUN).is_file()]
+    last = [folder for folder in (previous(OUT), OUT) if (folder / RUN_FILE).is_file()]
     lines = []
     for one in (*promoted(Path()), *last):
         name = one.name if one.parent == BASELINES else str(OUT.with_name(one.name))
@@ -380,7 +380,7 @@ def decide(argv: Sequence[str]) -> int:
     write_files(Files(safe_report(account(before, old.facts(before), None)), ["json"]), home)
     report = safe_report(account(inputs, new.facts(inputs), load_baseline(home)))
     page = next(path for path in write(report, options.to) if path.suffix == ".html")
-    said = f"no --gates: the main score may drop by {MARGIN:g} in each slice, and in all together"
+    said = f"no --gates: the main score may drop by {MAX_DROP:g} in each slice, and in all together"
     default = [] if options.gates else [said]
     ends = f"report: {page}", *console.next_step(report, options.to), report.decision.line
     say(sys.stdout, *map(line, (*default, *console.gates(report), *ends)))
@@ -404,7 +404,9 @@ def _decide_parser() -> Parser:
     parser.add_argument("--from", dest="form", choices=list(forms.FORMS), metavar="FORM", help=text)
     for name, (metavar, text) in _DECIDE_TEXTS.items():
         parser.add_argument(f"--{name}", metavar=metavar, default="", help=text)
-    text = f"thresholds (default: the main score may drop by {MARGIN:g}, in each slice and in all)"
+    text = (
+        f"thresholds (default: the main score may drop by {MAX_DROP:g}, in each slice and in all)"
+    )
     parser.add_argument("--gates", metavar="FILE", type=Path, help=text)
     text = "a CSV with id and verdict: what a person says of answers of NEW; measures the scorer"
     parser.add_argument("--labels", metavar="FILE", type=Path, help=text)

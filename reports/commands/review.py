@@ -12,7 +12,7 @@ from shlex import quote
 from cases.review import reviews as files
 from cases.review.sheet import FALLBACK, load_criteria, texts_in
 from evaluators.core import UsageError
-from evaluators.judges.ensemble import FILE, Adjudications, answer_digest
+from evaluators.judges.ensemble import ADJUDICATIONS_FILE, Adjudications, answer_digest
 from evaluators.output import plural, say, write_texts
 from evaluators.text import listed
 from reports.commands import recorded_runs as runs
@@ -41,7 +41,7 @@ _NUMBERS: Mapping[str, tuple[str, object]] = {
         "2 if an answer passes that the judge failed, 1 otherwise and with --until-decided",
     ),
     "--pairs": ("with --until-decided: pairs in a form at most", "as many as decide it"),
-    "--sample": ("answers drawn in addition to those that stand out", human.SAMPLE),
+    "--sample": ("answers drawn in addition to those that stand out", human.SAMPLE_SIZE),
     "--limit": ("answers in a form at most, the most important ones", "all"),
     "--seed": ("seed of what is drawn", 0),
 }
@@ -68,7 +68,7 @@ def main(argv: Sequence[str]) -> int:
     elif options.accept:
         way, names = _accept, []
     elif options.export_judges:
-        way, names = _export, [FILE, "RUN"]
+        way, names = _export, [ADJUDICATIONS_FILE, "RUN"]
     if len(options.paths) != len(names):
         wanted, got = " and ".join(names) or "no path", plural(len(options.paths), "path")
         raise UsageError(f"review: give {wanted} here, not {got}; see `qagate review --help`")
@@ -119,7 +119,8 @@ def _accept(options: argparse.Namespace) -> int:
     if rated:
         code = _accept_ratings(rated, items, options.to or sheet.with_name(human.RATINGS))
     if verdicts or not rated:
-        lines, is_open = _take(verdicts, items, options.to or Path(FILE), options.min_reviewers)
+        to = options.to or Path(ADJUDICATIONS_FILE)
+        lines, is_open = _take(verdicts, items, to, options.min_reviewers)
         say(sys.stdout, *map(clean.line, lines))  # names and ids come from files others filled in
         code = max(code, INCONCLUSIVE if is_open else 0)
     return code
@@ -175,7 +176,7 @@ def _accept_ratings(reviews: Sequence[files.Review], items: files.Asked, path: P
 
 def _until_decided(options: argparse.Namespace) -> int:
     """Accept verdicts, say how the gates stand, write the next form; return 0, 1 or 6."""
-    run, file = options.paths[0], options.adjudications or Path(FILE)
+    run, file = options.paths[0], options.adjudications or Path(ADJUDICATIONS_FILE)
     report, folder = load_report(run), options.to or runs.home(run)
     baseline = runs.read_baseline(options.baseline, [report])
     anchor = runs.read_baseline(options.anchor, [report], "anchor")
@@ -227,7 +228,7 @@ def _next_form(folder: Path, gates: Gates, options: argparse.Namespace) -> Itera
         yield f"{plural(len(picks), 'answer')} to judge next:"
         yield from map(str, paths)
     elif all(gate.state != "INCONCLUSIVE" for gate in gates):
-        side, file = gates[0].sides[0], options.adjudications or FILE
+        side, file = gates[0].sides[0], options.adjudications or ADJUDICATIONS_FILE
         old, people = f"--{side.role}={quote(side.path)}", f"--adjudications={quote(str(file))}"
         yield f"decided; `qagate gate {quote(str(run))} {old} {people} --to DIR` writes it down"
 
@@ -274,7 +275,9 @@ def _parser() -> runs.Parser:
     for option, text in _WAYS.items():
         many = "+" if option == "--accept" else None
         ways.add_argument(option, metavar="FILE", type=Path, help=text, nargs=many)
-    text = f"the form's folder (default: the run's), or with --accept the file ({FILE})"
+    text = (
+        f"the form's folder (default: the run's), or with --accept the file ({ADJUDICATIONS_FILE})"
+    )
     parser.add_argument("--to", metavar="PATH", type=Path, help=text)
     text = "with --accept: the sheet.json that was written with the form (default: in reports/out)"
     parser.add_argument("--sheet", metavar="FILE", type=Path, help=text)

@@ -18,7 +18,7 @@ from evaluators.core import UsageError
 from evaluators.judges.ensemble import answer_digest
 from evaluators.output import plural, write_texts
 from evaluators.reading import parse_json, read_text
-from evaluators.statistics.betting import ENOUGH, Ends, Observations, log_capital
+from evaluators.statistics.betting import DECISIVE, Ends, Observations, log_capital
 from evaluators.text import digest
 from reports.compare.pairs import Pair, PairedSlice, change_ends, unanswered
 from reports.run.clean import MASK
@@ -26,9 +26,9 @@ from reports.run.evidence import AuditPlan, PlannedPair
 from reports.run.record import Record
 from reports.run.run_json import decode, dump, encode
 
-SAMPLE = "sample"
+BY_CHANCE = "sample"
 PLAN = ".plan.json"  # the suffix of the plan of the audit whose verdicts are in a file
-FEWEST = 20  # the fewest pairs to put on one form
+MIN_PAIRS = 20  # the fewest pairs to put on one form
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +132,7 @@ class Audit:
         return {name: replace(self, units=tuple(units)) for name, units in found.items()}
 
     def next_pairs(self, margin: float, bar: float) -> list[AuditedPair]:
-        """Return the pairs to look at next: as many as may decide it, and at least ``FEWEST``.
+        """Return the pairs to look at next: as many as may decide it, and at least ``MIN_PAIRS``.
 
         They decide if people confirm all of the judge's differences, or the same share as so far.
         """
@@ -142,10 +142,10 @@ class Audit:
         for trust in (1.0, (confirmed + 1) / (len(checked) + 2)):
             seen = self.observations(partial(AuditedPair.expected, trust=trust))
             for capital in (log_capital(seen, -margin), log_capital(seen.mirrored, -bar)):
-                enough = capital >= math.log(ENOUGH)
+                enough = capital >= math.log(DECISIVE)
                 ends += [int(enough.argmax()) + 1] if enough.any() else []
         count = sum(one.is_open for unit in self.units[: min(ends)] for one in unit)
-        return [one for one in self.pairs if one.is_open][: max(count, FEWEST)]
+        return [one for one in self.pairs if one.is_open][: max(count, MIN_PAIRS)]
 
     def growth(self, margin: float, bar: float) -> list[tuple[int, float, float]]:
         """Return, unit by unit, the pairs looked at and the natural logs of both capitals."""
@@ -177,7 +177,7 @@ def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
     """
 
     def planned(why: str, judged: int) -> PlannedPair:
-        chance, order = {"": 0.0, SAMPLE: share}.get(why, 1.0), side.slice_.order
+        chance, order = {"": 0.0, BY_CHANCE: share}.get(why, 1.0), side.slice_.order
         return PlannedPair(why=why, probability=chance, judged=judged, share=share, order=order)
 
     digests = [answer_digest(one, one.answer or "") for one in pair]
@@ -190,7 +190,7 @@ def _audited(pair: Pair, side: PairedSlice, share: float) -> AuditedPair:
     if first is None and said:  # accepted before plans were kept
         chance = said[0].probability
         first = replace(planned(said[0].picked, judged), probability=chance)
-        first = replace(first, share=chance if first.why == SAMPLE else share)
+        first = replace(first, share=chance if first.why == BY_CHANCE else share)
     if first and (pair.old.adjudicated_by or pair.new.adjudicated_by):
         fresh = planned(first.why, first.judged)
     plan = first or fresh
@@ -236,7 +236,7 @@ def save_plan(plan: AuditPlan, people: Path) -> None:
 
 
 def _why(pair: Pair, bar: int | None) -> str:
-    """Return why people should look at a pair; ``SAMPLE`` where chance decides."""
+    """Return why people should look at a pair; ``BY_CHANCE`` where chance decides."""
     old, new = pair.old, pair.new
     if old.answer and old.answer == new.answer and MASK not in old.answer:
         return ""
@@ -244,7 +244,7 @@ def _why(pair: Pair, bar: int | None) -> str:
         return "no_verdict"
     if old.passes(bar) != new.passes(bar):
         return "flipped"
-    return "judges_differ" if old.is_disputed or new.is_disputed else SAMPLE
+    return "judges_differ" if old.is_disputed or new.is_disputed else BY_CHANCE
 
 
 def _by_people(record: Record, side: PairedSlice) -> bool | None:

@@ -199,7 +199,7 @@ def only(path: Path, found: Iterable[str], what: str, choice: Choice) -> str:
 
 
 LABELLED = "labels"  # the data set of the samples that a person labelled
-MARGIN = 0.05  # the largest drop of the main score that passes, where no gates file says otherwise
+MAX_DROP = 0.05  # of the main score, where no gates file says otherwise
 FLOOR = 0.9  # the lowest agreement with the labels of a scorer that may decide
 PASSES_AT = 0.5
 """The lowest score of a sample that counts as right, where scores are not all 0 or 1."""
@@ -218,7 +218,7 @@ def slug(text: str, joint: str = "_") -> str:
 def _threshold(scorer: Scorer) -> Threshold:
     change = RISE if scorer.lower_is_better else DROP
     of = "" if scorer.two_way and change == DROP else slug(scorer.name)
-    return Threshold(measure=change, of=of, max=MARGIN, evidence="confident", fail="margin")
+    return Threshold(measure=change, of=of, max=MAX_DROP, evidence="confident", fail="margin")
 
 
 def tasks_of(runs: Sequence[ForeignRun], choice: Choice) -> dict[str, Scorer]:

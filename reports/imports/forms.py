@@ -15,7 +15,7 @@ from cases.tables import Table, TableRow, normal, read_table
 from evaluators.text import canonical, digest, shown
 from reports.imports import foreign
 from reports.imports.foreign import Choice, Json, ResultFile, ScoredSample, Scorer, part, problem
-from reports.run.report_folder import RUN
+from reports.run.report_folder import RUN_FILE
 
 ROLES: Mapping[str, str] = {
     "id": "which item it is, the same in both files",
@@ -41,7 +41,7 @@ _DEEPEVAL_SETTINGS = ("threshold", "strictMode", "evaluationModel")
 
 def load(path: Path, word: str, choice: Choice) -> foreign.ForeignRun:
     """Return the run in a file or folder, of form ``word``; empty finds it. Raises UsageError."""
-    if path.name == RUN or (path / RUN).is_file():
+    if path.name == RUN_FILE or (path / RUN_FILE).is_file():
         raise problem(path, "a run of qagate itself; say `qagate gate RUN --baseline OLD`")
     files = [path]
     if path.is_dir():

@@ -33,7 +33,7 @@ COLOURS = {0: "green", 6: "yellow"}  # of the last line, by exit code; other cod
 TestStatus = tuple[str, str, str | tuple[str, Mapping[str, bool]]]
 """pytest's category, letter and word of a report; the word may come with its colour."""
 MISSED: TestStatus = ("missed", "m", ("MISSED", {"yellow": True}))
-LISTED = "fE"  # pytest's default for -r
+DEFAULT_REPORT_CHARS = "fE"  # pytest's default for -r
 NARROWING = (
     *("qa_shard", *CHOOSING, "collectonly", "setuponly", "setupplan", "showfixtures"),
     *("show_fixtures_per_test", "cacheshow", "pyargs", "doctestmodules"),
@@ -178,7 +178,7 @@ class Controller:
             return "rerun", "R", "RERUN"
         is_miss = getattr(report, "qa", "") == "miss" and report.when == "call"
         chars = self._config.option.reportchars
-        asked_for = chars != LISTED and not set("faA").isdisjoint(chars)
+        asked_for = chars != DEFAULT_REPORT_CHARS and not set("faA").isdisjoint(chars)
         return MISSED if is_miss and not (asked_for or self._options.gates_off) else None
 
     @pytest.hookimpl(tryfirst=True)

@@ -19,7 +19,7 @@ from reports.run.baseline import Baseline
 from reports.run.record import Record, make_record
 from reports.verdict.assemble import ReportInputs, sequences
 
-FEWEST = 16  # items of a queue in hand at its beginning
+MIN_IN_HAND = 16  # items of a queue in hand at its beginning
 
 
 def stoppable(plan: Plan, *, paired: bool) -> dict[str, str]:
@@ -123,7 +123,7 @@ class EarlyStopping:
         while ended < len(queue) and queue[ended] in self._ended:
             ended += 1
         self._firsts[name] = ended
-        return self._places[key] < ended + min(self._ahead, max(FEWEST, ended // 8))
+        return self._places[key] < ended + min(self._ahead, max(MIN_IN_HAND, ended // 8))
 
     def note(self, outcome: Outcome) -> Collection[str]:
         """Note an item's outcome; return the keys that need no longer be asked."""

@@ -16,7 +16,7 @@ from evaluators.text import digest
 from reports.gates.decide import SessionFacts
 from reports.metrics.summary import extra_notes
 from reports.plugin import rejudge
-from reports.plugin.run import ENOUGH, EngineRun
+from reports.plugin.run import USED_UP, EngineRun
 from reports.plugin.worker import SessionResults, gc_paused
 from reports.render import console, html, markdown, words
 from reports.render.writer import append_summary, write
@@ -47,7 +47,7 @@ def finish(
     """Write a session's report and CI's summary; return it and a warning. Raises WriteError."""
     options, plan = run.options, run.plan
     with gc_paused():  # nothing becomes garbage before everything is written
-        unreached = next((kind for kind in ENOUGH if kind in run.host.status.stops), "")
+        unreached = next((kind for kind in USED_UP if kind in run.host.status.stops), "")
         unreached = "engine" if run.host.status.failure else unreached
         unreached = unreached or ("interrupted" if ended.interrupted else "stopped")
         outcomes = results.final(run.host.arrivals.outcomes, unreached)
@@ -90,7 +90,7 @@ def _facts(
     session = replace(
         ended,
         gates_off=options.gates_off,
-        cause=next((why for kind, why in stops.items() if kind not in ENOUGH), ""),
+        cause=next((why for kind, why in stops.items() if kind not in USED_UP), ""),
         left="; ".join(filter(None, (stops.get(BATCH, ""), status.unkept))),
         one_shard=plan.shard is not None,
         notes=(*(f"{WARNING}{one}" for one in ended.notes), *_notes(run, found)),

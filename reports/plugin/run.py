@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cases.dataset import Plan, Shards
 from cases.tasks import make_tasks
 from evaluators.core import LEXICAL, RECORDED, Model, PanelSpec, UsageError, parse_judges
-from evaluators.judges.ensemble import FILE, Adjudications
+from evaluators.judges.ensemble import ADJUDICATIONS_FILE, Adjudications
 from evaluators.judges.factory import JudgeFactory, address, check_panel, resolve_judges
 from evaluators.judges.lexical.tables import own_files
 from evaluators.ledger import Ledger
@@ -39,10 +39,10 @@ SMALLEST_WINDOW = 64
 LEAD_PER_CALL = 16  # items started, per call in flight, before the tests are collected
 # Under way until one has an outcome: so little is paid for if the judge's key is wrong.
 FIRST_ITEMS = 4
-ENOUGH = (BUDGET, DEADLINE, BATCH)
+USED_UP = (BUDGET, DEADLINE, BATCH)
 """Why a run ends before its items did where nothing is wrong: what the user allowed is used up."""
 
-RUN = "QA_RUN"  # the variable that names a run of several tasks: what they spend is added up
+QA_RUN = "QA_RUN"  # the variable that names a run of several tasks: what they spend is added up
 _CI_RUNS = ("GITHUB_RUN_ID", "CI_PIPELINE_ID")
 
 
@@ -208,7 +208,7 @@ def _check(
 def _verdicts_by_people(options: RunOptions, plan: Plan) -> "tuple[Adjudications, AuditPlan]":
     """Return people's verdicts, and which pairs they were to look at. Raises UsageError."""
     folders = dict.fromkeys(dataset.folder for dataset in plan.datasets)
-    files = [folder / FILE for folder in folders if (folder / FILE).is_file()]
+    files = [one for folder in folders if (one := folder / ADJUDICATIONS_FILE).is_file()]
     files = [options.adjudications] if options.adjudications else files
     if options.adjudications_off or not files:
         return {}, {}
@@ -231,7 +231,7 @@ def _earlier_runs(options: RunOptions) -> "tuple[Baseline | None, Baseline | Non
 
 def _call_settings(options: RunOptions) -> CallSettings:
     """Return how models are asked. A run's spending adds up by name: QA_RUN, or a CI run's."""
-    shard, name = options.choice.shard, os.environ.get(RUN, "")
+    shard, name = options.choice.shard, os.environ.get(QA_RUN, "")
     ci_run = next(filter(None, map(os.environ.get, _CI_RUNS)), "")
     given = [ci_run, *sys.argv] if shard and ci_run and not name else [name]
     run = digest([*given, shard and [shard.of, *shard.held]]) if given[0] else ""

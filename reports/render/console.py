@@ -23,7 +23,7 @@ from reports.run.report import WARNING, GateResult, Obstacle, Report
 
 WIDTH = 100  # where no terminal says its own
 STATE = 13  # columns of a verdict
-LISTED = 10  # changed items named
+MAX_NAMED = 10  # changed items named
 _FEWER = "repeats left out, as the baseline has fewer"
 _ROW = "{:<16} {:>6} {:>6} {:>6}  {:<24} {:>9}  {:<20}"
 
@@ -110,7 +110,7 @@ def comparison(report: Report) -> Iterator[str]:
     yield from _table(report, compared, "old")
     if broke := words.broke(report):
         yield from ("", f"broke ({len(broke):,}):")
-    for record, change in broke[:LISTED]:
+    for record, change in broke[:MAX_NAMED]:
         texts = (
             f"  {record.key}: {clean.line(record.question)}",
             f"    expected: {clean.line(record.expected)}",
@@ -118,8 +118,8 @@ def comparison(report: Report) -> Iterator[str]:
             f"    new: {clean.line(record.answer or '')}",
         )
         yield from (clean.cut(text, width()) for text in texts)
-    if len(broke) > LISTED:
-        yield f"  and {len(broke) - LISTED:,} more"
+    if len(broke) > MAX_NAMED:
+        yield f"  and {len(broke) - MAX_NAMED:,} more"
     if report.since_anchor is not None:
         yield from ("", *_table(report, report.since_anchor, "anchor"))
 

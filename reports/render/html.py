@@ -122,13 +122,13 @@ _JSON = json.JSONEncoder(ensure_ascii=False, default=str)
 
 Show = Callable[[str], str]
 
-LISTED = 50_000  # items that a page can list, and still open and search quickly
+MAX_LISTED = 50_000  # items that a page can list, and still open and search quickly
 DRAWN = 2_500  # of each kind, where there are more
 
 
 def listed(report: Report) -> list[Record]:
     """Return the records that the page lists: all, or by a hash ``DRAWN`` of each kind."""
-    if len(report.records) <= LISTED:
+    if len(report.records) <= MAX_LISTED:
         return in_order(report.records)
     changes = report.comparison.changes if report.comparison else ()
     flips = {one.key for one in changes if one.flip in ("broke", "fixed")}

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from evaluators.output import plural
-from evaluators.statistics.betting import ENOUGH
+from evaluators.statistics.betting import DECISIVE
 from evaluators.statistics.intervals import UNDEFINED, Estimate, number
 from evaluators.statistics.metrics import DROP, USAGE, columns, counts_every_item
 from reports.render import words
@@ -215,7 +215,7 @@ def growth(trail: AuditTrail) -> dict[str, Any]:
     ``passing`` and ``failing`` are lines over the pairs looked at, 0 to 100 wide, 4 (most) to 84
     high; the evidence is 1 at the height ``start``, and decides at ``enough``.
     """
-    most = max([math.log10(ENOUGH), *(max(one.passing, one.failing) for one in trail.steps)])
+    most = max([math.log10(DECISIVE), *(max(one.passing, one.failing) for one in trail.steps)])
     wide = max([1, *(one.looked for one in trail.steps)])
 
     def height(power: float) -> float:
@@ -223,7 +223,7 @@ def growth(trail: AuditTrail) -> dict[str, Any]:
 
     return {
         "start": height(0.0),
-        "enough": height(math.log10(ENOUGH)),
+        "enough": height(math.log10(DECISIVE)),
         **{
             name: [(round(100 * one.looked / wide, 2), height(getattr(one, name)))
                    for one in trail.steps]

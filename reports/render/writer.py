@@ -25,7 +25,7 @@ from reports.run.report_folder import (
     GRADED_HEADER,
     PAGE,
     RECORDS,
-    RUN,
+    RUN_FILE,
     SUMMARY,
     TRANSCRIPTS,
     graded_files,
@@ -39,7 +39,7 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
     "md": (SUMMARY,),
     "junit": (GATES,),
     "csv": (RESULTS,),
-    "json": (RECORDS, TRANSCRIPTS, RUN),
+    "json": (RECORDS, TRANSCRIPTS, RUN_FILE),
 }
 """The files behind each word for a format; ``csv`` has one more for each graded slice."""
 _LETTERS = {CORRECT: "A", INCORRECT: "B", NOT_ATTEMPTED: "C"}
@@ -80,8 +80,8 @@ class Files:
                 yield name, (render(report),)
         if RESULTS in wanted:
             yield from ((name, (text,)) for name, text in graded(report).items())
-        if RUN in wanted:
-            yield RUN, (run_json.render(report, vouched.hexdigest()),)
+        if RUN_FILE in wanted:
+            yield RUN_FILE, (run_json.render(report, vouched.hexdigest()),)
 
 
 class WriteError(UnwrittenError):

@@ -25,7 +25,7 @@ from reports.run.report import Report
 from reports.run.run_json import decode
 from reports.run.transcripts import Source, calls_of, keys_of
 
-SAMPLE = 20  # answers drawn in addition to those that stand out, by default
+SAMPLE_SIZE = 20  # answers drawn in addition to those that stand out, by default
 NEAR = 1  # a rating is near the bar if this step changes whether it passes
 REASONS = ("no_verdict", "judges_differ", "audit_differs", "flipped", "near_bar", "sample")
 """Why an answer is picked, the most important reason first."""
@@ -70,7 +70,7 @@ class Pick:
         )
 
 
-def pick(report: Report, sample: int = SAMPLE, seed: int = 0) -> tuple[Pick, ...]:
+def pick(report: Report, sample: int = SAMPLE_SIZE, seed: int = 0) -> tuple[Pick, ...]:
     """Return the answers that deserve a person's time, each once, in the report's order.
 
     Those of ``REASONS``, with ``sample`` others drawn by a hash of ``seed``; none that a person has

@@ -15,7 +15,7 @@ from evaluators.core import UsageError
 from evaluators.output import PRIVATE, PRIVATE_FOLDER, write_part, write_whole
 from evaluators.reading import parse_json, read_text
 
-RUN = "run.json"  # written last: it vouches for the records
+RUN_FILE = "run.json"  # written last: it vouches for the records
 RECORDS = "records.jsonl"
 PACKED = "records.jsonl.gz"  # the records of a promoted run; ``run.json`` vouches for what is in it
 TRANSCRIPTS = "transcripts.jsonl.gz"
@@ -37,7 +37,7 @@ def previous(folder: Path) -> Path:
 
 def check_apart(earlier: Path, folder: Path, role: str, option: str = "--report-dir") -> None:
     """Refuse a run to compare with that lies, by links too, where this report would replace it."""
-    files = [earlier / RUN, earlier / RECORDS] if earlier.is_dir() else [earlier]
+    files = [earlier / RUN_FILE, earlier / RECORDS] if earlier.is_dir() else [earlier]
     homes = [one for one in (folder, previous(folder)) if one.exists()]
     for path in (above for file in files for above in file.resolve().parents):
         if path.exists() and any(path.samefile(home) for home in homes):
@@ -100,7 +100,7 @@ def _lock(file: int) -> bool:
 
 def _withdraw(folder: Path, why: str) -> None:
     """Put "no verdict" in place of an earlier report's verdict, wherever people or CI look."""
-    if not any((folder / name).exists() for name in (RUN, PAGE, SUMMARY, GATES)):
+    if not any((folder / name).exists() for name in (RUN_FILE, PAGE, SUMMARY, GATES)):
         return
     if problem := keep_decided(folder):
         raise UsageError(f"--report-dir: {problem}; move it away, or name another folder")
@@ -116,7 +116,8 @@ def _withdraw(folder: Path, why: str) -> None:
         SUMMARY: f"**{line}.**\n",
         PAGE: f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{NO_VERDICT}</title>'
         f"<p>{line}.</p></html>\n",
-        RUN: json.dumps({"verdict": NO_VERDICT, "decision": {"code": None, "line": line}}) + "\n",
+        RUN_FILE: json.dumps({"verdict": NO_VERDICT, "decision": {"code": None, "line": line}})
+        + "\n",
     }
     try:
         for name, text in texts.items():
@@ -129,7 +130,7 @@ def keep_decided(folder: Path) -> str:
     """Keep a report that decided as ``previous``; return why it could not be, or nothing."""
     to = previous(folder)
     try:
-        run: Any = parse_json(read_text(folder / RUN))
+        run: Any = parse_json(read_text(folder / RUN_FILE))
         if isinstance(run, dict) and run.get("verdict") in ("PASS", "FAIL") and run.get("gates"):
             keep(folder, to)
     except OSError as error:
@@ -144,14 +145,14 @@ def keep(folder: Path, to: Path, *, packed: bool = False) -> None:
     to.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
     if to.samefile(folder):
         return
-    for path in (to / RUN, *report_files(to)):
+    for path in (to / RUN_FILE, *report_files(to)):
         path.unlink(missing_ok=True)
     files = report_files(folder)
     if packed and folder / RECORDS in files:
         write_whole(to / PACKED, [gzip.compress((folder / RECORDS).read_bytes(), mtime=0)])
         files = []
-    for path in (*files, folder / RUN):
-        if not packed or path.name in (PACKED, RUN):
+    for path in (*files, folder / RUN_FILE):
+        if not packed or path.name in (PACKED, RUN_FILE):
             try:  # the same file, which a later report replaces but never writes into
                 (to / path.name).hardlink_to(path)
             except OSError:  # a file system without links

@@ -26,7 +26,7 @@ from evaluators.text import flat
 from reports.run.clean import HIDDEN, masked
 from reports.run.record import COLUMNS, Record, in_order, safe
 from reports.run.report import Report, SliceSummary
-from reports.run.report_folder import NO_VERDICT, PACKED, RECORDS, RUN
+from reports.run.report_folder import NO_VERDICT, PACKED, RECORDS, RUN_FILE
 
 SCHEMA_VERSION = 2
 Data = Mapping[str, Any]
@@ -175,7 +175,7 @@ def sample_of(part: Data, provenance: Data) -> SliceSample | None:
 
 def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
     """Return ``run.json`` and its records, by folder or file. Raises UsageError if they differ."""
-    source = path / RUN if path.is_dir() else path
+    source = path / RUN_FILE if path.is_dir() else path
     run = _checked_run(source)
     expected = inner(run, "records").get("sha256")
     if not isinstance(expected, str):
@@ -205,7 +205,7 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
 
 def load_summaries(path: Path) -> tuple[dict[str, object], tuple[SliceSummary, ...]]:
     """Return ``run.json`` of a folder and its slices, but not records. Raises UsageError."""
-    run = _checked_run(path / RUN)
+    run = _checked_run(path / RUN_FILE)
     with _as_written(path):
         return run, decode(tuple[SliceSummary, ...], _slices(run))
 

@@ -20,7 +20,7 @@ from evaluators.output import plural
 from evaluators.statistics.betting import expected_units
 from evaluators.statistics.intervals import figure
 from evaluators.statistics.metrics import DROP, YOUDEN
-from evaluators.statistics.paired import ENOUGH, confirmed_margin, smallest_n
+from evaluators.statistics.paired import POWER, confirmed_margin, smallest_n
 from evaluators.text import first_of
 from reports.gates.decide import Clusters, scoped_gates
 from reports.judge.judging import JudgeScale, expected_scale
@@ -330,7 +330,7 @@ def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> 
         return f"can never pass with {pairs}; it takes {fewest:,} even if none differs"
     margins = either(figure(confirmed_margin(count, share) or 1.0) for share in discordances)
     return (
-        f"{pairs} exclude a drop of {margins} with a chance of {ENOUGH:g} if {shares} % of them "
+        f"{pairs} exclude a drop of {margins} with a chance of {POWER:g} if {shares} % of them "
         "differ"
     )
 

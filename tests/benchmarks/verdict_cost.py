@@ -29,7 +29,7 @@ from evaluators.judges.forecast import Forecast, calls_ahead, make_forecast
 from evaluators.output import markdown_table
 from evaluators.runtime.budget import pricing_of
 from evaluators.statistics.paired import power
-from reports.plugin.early_stopping import FEWEST
+from reports.plugin.early_stopping import MIN_IN_HAND
 from reports.plugin.options import read_options
 from reports.plugin.run import connect_models
 from tests.benchmarks.bets import Found, Setting, crossings
@@ -53,7 +53,7 @@ def simulate(setting: Setting, drop: float, runs: int, concurrency: int = 16) ->
     margin (``fail: margin``)."""
     passing, failing = crossings(setting, drop, runs)
     asked = np.minimum(np.minimum(passing, failing), setting.items)
-    in_hand = np.minimum(2 * concurrency, np.maximum(FEWEST, asked // 8))
+    in_hand = np.minimum(2 * concurrency, np.maximum(MIN_IN_HAND, asked // 8))
     paid = np.minimum(asked + in_hand, setting.items)
     passed, failed = (float(np.mean(one)) for one in (passing < failing, failing < passing))
     return Found(passed, failed, float(np.median(paid)), float(paid.mean()))

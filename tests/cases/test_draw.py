@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cases.check.item_checks import BUNDLED
+from cases.check.item_checks import CASES
 from cases.config import FILE, load_dataset, with_items
 from cases.draw import Drawn, DrawRecipe, file_text
 from cases.loading import load_cases
@@ -19,7 +19,7 @@ from reports.commands.data_sets import draw as main
 from tests.support.fixtures import Captured
 from tests.support.tables import kept, tabled
 
-VILLAGES = BUNDLED / "simpleqa" / "simpleqa_hard" / "recipes" / "villages.yaml"
+VILLAGES = CASES / "simpleqa" / "simpleqa_hard" / "recipes" / "villages.yaml"
 HEAD = "code,name,region,people\n"
 TOP = "as_of: 2024-12-31\nsource: Town register\nrow: code\n"
 WHICH: str = kept(__file__, "which")
@@ -112,7 +112,7 @@ def test_what_a_file_of_questions_holds(tmp_path: Path) -> None:
     drawn = made.draw(3)["en"]
     path = tmp_path / "en.csv"
     path.write_text(file_text(drawn, blind=False), encoding="utf-8")
-    dataset = load_dataset(BUNDLED / "simpleqa" / FILE)
+    dataset = load_dataset(CASES / "simpleqa" / FILE)
     cases = load_cases(with_items(dataset, "en", path).slices["en"])
     for case, one in zip(cases, drawn, strict=True):
         number = people(made, one)[0]

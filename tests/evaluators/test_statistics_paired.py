@@ -332,13 +332,13 @@ def test_what_was_shown_once_stays_shown() -> None:
     good = [1.0] * 60
     assert is_above(plain(good), 0.0)
     assert is_above(plain(good + [-4.0] * 40), 0.0)
-    assert betting.log_capital(plain(good + [-4.0] * 40), 0.0)[-1] < math.log(betting.ENOUGH)
+    assert betting.log_capital(plain(good + [-4.0] * 40), 0.0)[-1] < math.log(betting.DECISIVE)
     random = np.random.default_rng(20261122)
     values = random.choice(
         [-4.0, -1.0, 0.0, 1.0, 4.0], p=[0.02, 0.08, 0.82, 0.06, 0.02], size=(3000, 400)
     )
     share = np.mean([is_above(plain(list(row)), -0.02) for row in values])
-    assert 0 < share <= 1 / betting.ENOUGH + 0.005
+    assert 0 < share <= 1 / betting.DECISIVE + 0.005
     nothing = plain([])
     assert not is_above(nothing, -0.9)
     assert not is_below(nothing, 0.9)

@@ -15,7 +15,7 @@ from cases.dataset import AUDIT_SHARE as SHARE
 from cases.dataset import Threshold
 from evaluators.core import CORRECT, INCORRECT, UsageError, Vote
 from evaluators.judges.ensemble import Adjudication, Adjudications, answer_digest
-from evaluators.statistics.betting import ENOUGH
+from evaluators.statistics.betting import DECISIVE
 from reports.compare.audit import AuditedPair, audit_of
 from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.sequential import BROKEN, AuditedGate, audited_gates
@@ -280,7 +280,7 @@ def test_batches_decide_it_with_few_more_pairs_than_looks_one_by_one() -> None:
     judged = with_noise(truth, 0.1, "a"), with_noise(truth, 0.1, "b")
     whole = truths(truth, truth, *judged)
     steps = gate_of(whole).trail.steps
-    least = next(one.looked for one in steps if one.passing >= math.log10(ENOUGH))
+    least = next(one.looked for one in steps if one.passing >= math.log10(DECISIVE))
     people: dict[str, Adjudication] = {}
     sizes = []
     while batch := gate_of(replace(whole, people=people)).next_pairs:
@@ -325,7 +325,7 @@ def test_a_report_keeps_and_shows_how_the_evidence_grew(tmp_path: Path) -> None:
     assert made.decision.gates == (again,)
     assert again.audit is not None
     assert again.audit.steps[-1].looked == again.audit.looked
-    assert 10 ** max(one.passing for one in again.audit.steps) >= ENOUGH
+    assert 10 ** max(one.passing for one in again.audit.steps) >= DECISIVE
     assert len(again.audit.steps) <= 200
     page = render(made).replace("&#39;", "'")
     assert page.count("<polyline") == 2

@@ -262,7 +262,7 @@ def many(count: int) -> tuple[Record, ...]:
 
 def test_a_page_lists_what_matters_of_a_large_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to a limit all; above it flips, ungraded, misses and others, so many of each."""
-    monkeypatch.setattr(html, "LISTED", 30)
+    monkeypatch.setattr(html, "MAX_LISTED", 30)
     monkeypatch.setattr(html, "DRAWN", 4)
     made = report(many(30))
     assert len(listed(made)) == 30

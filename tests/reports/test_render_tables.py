@@ -21,7 +21,7 @@ from cases.review.sheet import csv_twin
 from evaluators import text as plain
 from evaluators.core import Vote
 from evaluators.kinds import kind_of
-from evaluators.statistics.betting import ENOUGH
+from evaluators.statistics.betting import DECISIVE
 from evaluators.statistics.intervals import Estimate, wilson
 from reports.commands.build import error_sheet
 from reports.render import html, views, words, writer
@@ -445,7 +445,7 @@ def test_the_evidence_of_people_is_two_lines() -> None:
     """From 1, on the same height for both, to what decides; the worst is drawn at 1/100."""
     steps = (
         AuditStep(looked=0, passing=0.0, failing=0.0),
-        AuditStep(looked=40, passing=math.log10(ENOUGH), failing=-9.0),
+        AuditStep(looked=40, passing=math.log10(DECISIVE), failing=-9.0),
     )
     nothing = Estimate(value=None, low=None, high=None, n=0)
     trail = AuditTrail(

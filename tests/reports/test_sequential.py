@@ -21,7 +21,7 @@ from evaluators.runtime.engine import stopped
 from evaluators.statistics.betting import Observations, shown_below
 from reports.gates.sequential import BROKEN, place_of
 from reports.plugin.calibrator import Calibrator
-from reports.plugin.early_stopping import FEWEST, EarlyStopping, in_sequence
+from reports.plugin.early_stopping import MIN_IN_HAND, EarlyStopping, in_sequence
 from reports.run.evidence import Calibration
 from reports.run.record import Record, make_record
 from reports.run.report import GateResult, Report
@@ -297,7 +297,7 @@ def test_few_items_are_in_hand_when_a_slice_is_settled(monkeypatch: pytest.Monke
     plan = plan_of(DATASET, old)
     keys = list(plan.items)
     watch = watching(plan, old, ahead=20)
-    assert [watch.is_due(key) for key in keys[:18]] == [True] * FEWEST + [False] * 2
+    assert [watch.is_due(key) for key in keys[:18]] == [True] * MIN_IN_HAND + [False] * 2
     for key in keys[:200]:
         watch.note(ended(key, "e"))
     assert [watch.is_due(key) for key in keys[200:]].count(True) == 20
