@@ -25,10 +25,11 @@ try:
     import evaluators.core  # noqa: F401
 except ModuleNotFoundError as error:
     lost = str(error.name).partition(".")[0]
-    raise pytest.UsageError(
-        f"another package named {lost!r} is in the way of qagate's own; rename it, or run "
-        "`qagate run` instead of pytest"
-    ) from None
+    what = f"{lost} is not installed for {sys.executable}; install what qagate needs there"
+    if lost in ("cases", "evaluators"):
+        what = f"another package named {lost!r} is in the way of qagate's own; rename it, or run "
+        what += "`qagate run` instead of pytest"
+    raise pytest.UsageError(what) from None
 from evaluators.core import RECORDED, UsageError, parse_judges
 from evaluators.models.spec import Spec, parse
 from evaluators.text import encodable, harmless, shown

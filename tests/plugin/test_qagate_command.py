@@ -179,6 +179,17 @@ def test_a_package_in_the_way_is_said(home: Path, installed: dict[str, str], plu
     assert line.startswith("ERROR: another package named 'evaluators' is in the way of qagate's")
 
 
+@pytest.mark.slow
+def test_a_package_that_is_not_installed_is_said(home: Path, tmp_path: Path) -> None:
+    """It is not taken for one in the way: exit 4, no traceback."""
+    bare = "import sys, pytest; sys.modules['msgspec'] = None; sys.exit(pytest.main(sys.argv[1:]))"
+    paths = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}
+    ended = called(home, paths, "-P", "-c", bare, "-p", "reports.plugin", "folk")
+    assert ended.returncode == 4
+    (line,) = filter(None, ended.stderr.splitlines())
+    assert line.startswith(f"ERROR: msgspec is not installed for {sys.executable}; install")
+
+
 @pytest.mark.parametrize("language", ["de", "fr"])
 @pytest.mark.parametrize("kind", list(NEW["kinds"]))
 def test_a_new_data_set_runs_as_it_is(project: Project, kind: str, language: str) -> None:
