@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from cases import thresholds
-from cases.dataset import Dataset, Sampling, Slice, Threshold
+from cases.dataset import DATASET_FILE, Dataset, Sampling, Slice, Threshold
 from cases.labels import LabelReading, Scale
 from cases.tables import normal
 from cases.thresholds import METRICS_KEY, ranges_of, read_gates
@@ -21,7 +21,7 @@ from evaluators.statistics import metrics as metric_rules
 from evaluators.statistics.metrics import DROP, RATE, RISE, Range
 from evaluators.text import hint, shown
 
-FILE, REPLACE = "dataset.yaml", "replace"
+REPLACE = "replace"
 Gates = tuple[Threshold, ...]
 RUBRICS = Path(__file__).parents[1] / "evaluators" / "rubrics"
 DEFAULT = "default"
@@ -83,7 +83,7 @@ def with_items(dataset: Dataset, language: str, path: Path, rubrics: Path = RUBR
     if language in dataset.slices:
         own = replace(dataset.slices[language], path=path)
     else:
-        own = _File(dataset.folder / FILE, rubrics).default(language, path)
+        own = _File(dataset.folder / DATASET_FILE, rubrics).default(language, path)
     return replace(dataset, slices={**dataset.slices, language: own})
 
 
@@ -313,7 +313,9 @@ def load_gates(path: Path, own: Sequence[str] = ()) -> GatesFile:
         part = top.part(name)
         languages = [key for key in part.values if key not in (DROP, RISE, "sample")]
         if odd := next((key for key in languages if key in DATASET_KEYS), ""):
-            raise part.problem(odd, f"not for a gates file; it belongs in the {FILE} of {name}")
+            raise part.problem(
+                odd, f"not for a gates file; it belongs in the {DATASET_FILE} of {name}"
+            )
         parts = {language: part.part(language) for language in languages}
         found[name] = DatasetGates(
             languages={one: read_gates(at, _known(at, every)) for one, at in parts.items()},

@@ -15,6 +15,8 @@ from evaluators.rubric import Prompt, Rubric
 from evaluators.statistics.metrics import DROP, RISE, USAGE, counts_every_item
 from evaluators.text import digest, shown
 
+DATASET_FILE = "dataset.yaml"
+
 EvidenceRule = Literal["estimate", "confident", "corrected", "audited", "sequential"]
 Fail = Literal["", "margin", "zero"]
 

@@ -7,8 +7,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
-from cases.config import FILE, NAME, load_dataset, load_gates, with_items
-from cases.dataset import Dataset, Plan, PlannedItem, Selection, Slice, SliceSample
+from cases.config import NAME, load_dataset, load_gates, with_items
+from cases.dataset import DATASET_FILE, Dataset, Plan, PlannedItem, Selection, Slice, SliceSample
 from cases.loading import load_cases
 from evaluators.core import Case, UsageError
 from evaluators.reading import file_hash
@@ -92,7 +92,7 @@ def _checked(
 ) -> Selection:
     """Return the selection without labels that only measure the judge. Raises UsageError."""
     known = sorted(dataset.name for dataset in datasets)
-    files = (*BUNDLED_LABELS.rglob(FILE), *(labelled if selection.items else ()))
+    files = (*BUNDLED_LABELS.rglob(DATASET_FILE), *(labelled if selection.items else ()))
     labels = {path.parent.name for path in files}.difference(known)
     items = {key: path for key, path in selection.items.items() if key[0] not in labels}
     selection = replace(selection, items=items)

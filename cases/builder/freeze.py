@@ -12,7 +12,8 @@ from cases.builder.recipe import COUNT, Recipe
 from cases.builder.steps import STEPS, BuildStep, ModelCalls
 from cases.builder.validation import INTERVAL, KNOWN, PROMPTS, agreed, is_contested, verdicts_on
 from cases.builder.work_folder import BuildError, DraftItem, Items, Values, kept, sha256
-from cases.config import FILE, NAME, load_dataset
+from cases.config import NAME, load_dataset
+from cases.dataset import DATASET_FILE
 from cases.review.sheet import filled_template, visible
 from evaluators.core import NO, YES, UsageError
 from evaluators.output import write_texts
@@ -111,7 +112,7 @@ def missing_files(folder: Path, recipe: Recipe, shares: Values, splits: Iterable
     )
     files = {folder / prompt: bundled.read_text("utf-8")} if bundled.is_file() else {}
     files[folder / f"test_{name}.py"] = filled_template(TEMPLATES / "test_module.py.j2", name=name)
-    files[folder / FILE] = settings  # last: it makes the folder a dataset
+    files[folder / DATASET_FILE] = settings  # last: it makes the folder a dataset
     return {path: text for path, text in files.items() if not path.exists()}
 
 
@@ -255,7 +256,7 @@ class FreezeStep(BuildStep):
         write_texts(missing_files(to, recipe, shares, self.values["splits"]).items())
         main = next(iter(data))
         build.say(f"freeze: the items are in {main}, with a datasheet and hashes")
-        declared = load_dataset(to / FILE).slices.get(language)
+        declared = load_dataset(to / DATASET_FILE).slices.get(language)
         if declared is None or declared.path != main:
             name = f"{dataset_name(to)}:{language}={main}"
             build.say(f"freeze: run it with --items {name}, or add it to dataset.yaml")

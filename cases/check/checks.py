@@ -11,8 +11,8 @@ from pathlib import Path
 
 from cases.check import item_checks
 from cases.check.item_checks import CASES, Finding, Subject, error, warning
-from cases.config import FILE, load_dataset, with_items
-from cases.dataset import Dataset, Slice, clusters_in
+from cases.config import load_dataset, with_items
+from cases.dataset import DATASET_FILE, Dataset, Slice, clusters_in
 from evaluators.core import GRADES, NO, UNANSWERED, YES, Case, UsageError, Verdict
 from evaluators.judges.lexical.judge import grade
 from evaluators.judges.single import rate
@@ -317,7 +317,7 @@ class CheckResult:
 
     def add_dataset(self, dataset: Dataset) -> None:
         """Check a data set and its slices, without what it waives. Raises UsageError."""
-        own = load_settings(dataset.folder / FILE).part("check")
+        own = load_settings(dataset.folder / DATASET_FILE).part("check")
         own.check_keys(("waive", DIFFICULTY_DATE, "stale_after"))  # the last is of earlier versions
         waive = own.part("waive")
         waive.check_keys((*SLICE_CHECKS, *DATASET_CHECKS, *DATED_CHECKS, *GONE))
@@ -344,11 +344,11 @@ def check_datasets(paths: Sequence[Path]) -> CheckResult:
     bundled = CASES.relative_to(here) if CASES.is_relative_to(here) else CASES
     files: dict[Path, None] = {}
     for path in paths or [bundled]:
-        below = sorted(path.rglob(FILE)) if path.is_dir() else [path]
+        below = sorted(path.rglob(DATASET_FILE)) if path.is_dir() else [path]
         if not below:
-            raise UsageError(f"{path}: no {FILE} in this folder or below it; name another")
-        if below[0].name != FILE:
-            what = f"neither a folder nor a {FILE}"
+            raise UsageError(f"{path}: no {DATASET_FILE} in this folder or below it; name another")
+        if below[0].name != DATASET_FILE:
+            what = f"neither a folder nor a {DATASET_FILE}"
             raise UsageError(f"{path}: {what}; say --as DATASET:LANG to check a data file")
         files |= dict.fromkeys(below)
     result = CheckResult()
@@ -362,7 +362,7 @@ def check_files(paths: Sequence[Path], as_: str) -> CheckResult:
     if not paths:
         raise UsageError(f"check: --as {as_}: no file given; name the data files to check")
     name, colon, language = as_.partition(":")
-    bundled = {path.parent.name: path for path in sorted(CASES.rglob(FILE))}
+    bundled = {path.parent.name: path for path in sorted(CASES.rglob(DATASET_FILE))}
     if name not in bundled:
         raise UsageError(f"check: --as {shown(as_)}: no bundled dataset; {hint(name, bundled)}")
     if not colon:

@@ -10,8 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Literal
 
-from cases.config import FILE, load_dataset
-from cases.dataset import Slice
+from cases.config import load_dataset
+from cases.dataset import DATASET_FILE, Slice
 from cases.loading import GOOD_ID, load_cases, load_rows
 from cases.rows import LOOK_ALIKES, id_of
 from evaluators.core import CORRECT, Case
@@ -238,7 +238,7 @@ _Compared = tuple[str, frozenset[str], frozenset[str]]
 @cache
 def _labelled(language: str) -> tuple[tuple[str, _Compared], ...]:
     """Return the bundled items of a language that measure judges, with their places."""
-    datasets = map(load_dataset, sorted(CASES.rglob(FILE)))
+    datasets = map(load_dataset, sorted(CASES.rglob(DATASET_FILE)))
     slices = (one.slices.get(language) for one in datasets if not one.kind.answered)
     cases = ((own.name, case) for own in slices if own for case in load_cases(own))
     return tuple((f"{name} row {case.row}", _compared(case)) for name, case in cases)

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import cases
-from cases.config import FILE, load_dataset
+from cases.config import load_dataset
+from cases.dataset import DATASET_FILE
 from cases.download.public_files import load_labelled_sets
 from cases.labels import BITS, LabelReading, is_number
 from cases.loading import find_columns, label_texts, language_of
@@ -28,7 +29,10 @@ FOLDER = Path(".qa/calibrate")
 ATTACKS = Path(cases.__file__).parent / "attacks"
 PATHS = {"all": ATTACKS, "graded": ATTACKS / "test_attacks.py", "rated": ATTACKS / "attacks_eba"}
 BUNDLED_JUDGES = Path(cases.__file__).parent / "judges"
-FLOORS = {"graded": BUNDLED_JUDGES / FILE, "rated": BUNDLED_JUDGES / "judges_eba" / FILE}
+FLOORS = {
+    "graded": BUNDLED_JUDGES / DATASET_FILE,
+    "rated": BUNDLED_JUDGES / "judges_eba" / DATASET_FILE,
+}
 """The bundled labelled sets, whose floor holds here too."""
 TEST = """\
 import pytest
@@ -55,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
     name = re.sub(r"\W", "_", path.name.partition(".")[0], flags=re.ASCII)
     folder = (FOLDER / (name if name[:1].isalpha() else f"labelled_{name}")).resolve()
     settings = json.dumps(_settings(options, path), ensure_ascii=False)
-    texts = {FILE: settings, "test_label.py": TEST, "pytest.ini": "[pytest]\n"}
+    texts = {DATASET_FILE: settings, "test_label.py": TEST, "pytest.ini": "[pytest]\n"}
     write_texts((folder / file, text) for file, text in texts.items())
     if options.limit:
         words = [f"--limit={options.limit}", "--seed=0", *words]

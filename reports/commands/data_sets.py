@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from cases.check.checks import check_datasets, check_files
 from cases.check.item_checks import CASES
-from cases.config import FILE, LANGUAGE, RUBRICS
+from cases.config import LANGUAGE, RUBRICS
 from cases.download import public_files
 from cases.draw import DrawRecipe, file_text
 from evaluators.command_line import CommandParser
@@ -42,7 +42,7 @@ def check(argv: Sequence[str]) -> int:
     )
     add = parser.add_argument
     text = (
-        f"a {FILE}, or a folder with some below it (default: those below the working folder; "
+        "a dataset.yaml, or a folder with some below it (default: those below the working folder; "
         "the bundled ones where it has none)"
     )
     add("files", nargs="*", type=Path, metavar="FILE", help=text)

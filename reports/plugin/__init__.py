@@ -134,7 +134,7 @@ def _begin(config: pytest.Config, here: Path) -> worker.WorkerInput | None:
         given = _plan(config, options, files) if files else None
         if is_asked and not files:
             where = "is in, under or next to the given paths"
-            raise UsageError(f"no {ours.DATASET_FILE} {where}; name a folder of them, as cases/")
+            raise UsageError(f"no dataset.yaml {where}; name a folder of them, as cases/")
         config.add_cleanup(claimed.pop_all().close)
     return given
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cases.config import FILE, load_dataset, with_items
-from cases.dataset import Dataset, Plan
+from cases.config import load_dataset, with_items
+from cases.dataset import DATASET_FILE, Dataset, Plan
 from cases.plan import BUNDLED_LABELS, Labelled, gated, labelled_for
 from cases.tasks import make_tasks
 from evaluators.core import RECORDED, Outcome, parse_judges
@@ -36,7 +36,7 @@ def find_labelled(options: RunOptions, plan: Plan, root: Path) -> tuple[Labelled
     found = list(map(load, labelled_files(folders, items, root)))
     names = {one.name for dataset in found for one in dataset.slices.values()}
     is_offline = parse_judges(options.judges).is_offline
-    for bundled in map(load, sorted(BUNDLED_LABELS.rglob(FILE))):
+    for bundled in map(load, sorted(BUNDLED_LABELS.rglob(DATASET_FILE))):
         given = {language for name, language in items if name == bundled.name}
         wanted = given if is_offline else bundled.slices.keys()
         slices = {key: bundled.slices[key] for key in wanted}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cases.dataset import Plan, Selection, SliceFiles, parse_shard
+from cases.dataset import DATASET_FILE, Plan, Selection, SliceFiles, parse_shard
 from evaluators.command_line import REMOVED, CommandParser, removed
 from evaluators.core import RECORDED, LedgerPlace, UsageError, read_place
 from evaluators.kinds import JUDGED
@@ -23,7 +23,6 @@ from reports.verdict.promoted import find_run
 
 CHOOSING = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise")
 """pytest's options by which a user chooses tests."""
-DATASET_FILE = "dataset.yaml"
 _ATTACKS = re.compile(rb"^attacks:\s*true\b", re.MULTILINE)
 _SKIPPED_FOLDERS = frozenset({"node_modules", "build", "dist", "__pycache__", "venv"})
 OFF = "off"

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases.check.item_checks import CASES
-from cases.config import FILE, load_dataset, with_items
+from cases.config import load_dataset, with_items
+from cases.dataset import DATASET_FILE
 from cases.draw import Drawn, DrawRecipe, file_text
 from cases.loading import load_cases
 from evaluators.core import UsageError
@@ -112,7 +113,7 @@ def test_what_a_file_of_questions_holds(tmp_path: Path) -> None:
     drawn = made.draw(3)["en"]
     path = tmp_path / "en.csv"
     path.write_text(file_text(drawn, blind=False), encoding="utf-8")
-    dataset = load_dataset(CASES / "simpleqa" / FILE)
+    dataset = load_dataset(CASES / "simpleqa" / DATASET_FILE)
     cases = load_cases(with_items(dataset, "en", path).slices["en"])
     for case, one in zip(cases, drawn, strict=True):
         number = people(made, one)[0]
