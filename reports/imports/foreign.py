@@ -393,7 +393,7 @@ class ImportedRun:
         source = {"tool": self.run.tool, "file": str(self.path), "slices": versions}
         model, judge = self.run.model or self.path.stem, slug(self.run.tool.partition(" ")[0])
         notes, scale = list(self.run.notes), self.choice.scale
-        how = f", {scale.worst:g} to {scale.best:g}," if scale else ""
+        how = f", {scale.worst:g} (worst) to {scale.best:g} (best)," if scale else ""
         for name, scorer in self.tasks.items():
             if not scorer.two_way:
                 right = "below 0.5" if scorer.lower_is_better else "0.5"

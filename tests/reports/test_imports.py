@@ -139,7 +139,7 @@ def test_scores_between_0_and_1_are_gated_by_their_mean(tmp_path: Path, capsys: 
     gate = report.decision.gates[0]
     assert gate.estimate.value == pytest.approx(-0.125)
     assert gate.state == "FAIL"
-    assert any("score, 1 to 5, as 0 to 1" in note for note in report.notes)
+    assert any("score, 1 (worst) to 5 (best), as 0" in note for note in report.notes)
     marks = decided(tmp_path, scored([2, 1] * 150), scored([2, 2] * 150), "--scale=5:1")
     assert (marks.decision.gates[0].state, marks.decision.gates[0].estimate) == (
         gate.state, gate.estimate)  # fmt: skip
