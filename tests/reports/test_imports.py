@@ -140,9 +140,9 @@ def test_scores_between_0_and_1_are_gated_by_their_mean(tmp_path: Path, capsys: 
     assert gate.estimate.value == pytest.approx(-0.125)
     assert gate.state == "FAIL"
     assert any("score, 1 (worst) to 5 (best), as 0" in note for note in report.notes)
-    marks = decided(tmp_path, scored([2, 1] * 150), scored([2, 2] * 150), "--scale=5:1")
-    assert (marks.decision.gates[0].state, marks.decision.gates[0].estimate) == (
-        gate.state, gate.estimate)  # fmt: skip
+    report = decided(tmp_path, scored([2, 1] * 150), scored([2, 2] * 150), "--scale=5:1")
+    (marks,) = report.decision.gates
+    assert (marks.state, marks.estimate) == (gate.state, gate.estimate)
     for run in ("old", "new"):
         shutil.copytree(RESULTS / f"lm_eval-{run}", tmp_path / run)
         results = next((tmp_path / run).glob("results*"))
@@ -250,10 +250,7 @@ DEEP = RESULTS / "deepeval-new.json"
         ((INSPECT, INSPECT, "--from=deepeval"), "inspect-new.eval: not a result of deepeval"),
         ((INSPECT, INSPECT, "--column=colour=x"), "want ROLE=NAME, ROLE one of id, score"),
         ((INSPECT, INSPECT, "--scale=1"), "want WORST:BEST"),
-        (
-            (RESULTS, RESULTS),
-            "results of several models, mockllm/new, mockllm/old; say which with --new or",
-        ),
+        ((RESULTS, RESULTS), "several models, mockllm/new, mockllm/old; say which with --new or"),
     ],
 )
 def test_no_result(words: tuple[object, ...], line: str, tmp_path: Path, capsys: Captured) -> None:
