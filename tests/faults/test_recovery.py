@@ -150,10 +150,6 @@ def moment(at: float) -> str:
     return formatdate(1_800_000_000 + at, usegmt=True)
 
 
-def iso(at: float) -> str:
-    return f"2026-10-21T07:{int(at // 60):02}:{at % 60:06.3f}Z"
-
-
 FORMS: Mapping[str, Form] = {
     "seconds": lambda at, left: {"retry-after": f"{left:.3f}"},
     "milliseconds": lambda at, left: {"retry-after-ms": f"{1000 * left:.0f}"},
@@ -165,7 +161,9 @@ FORMS: Mapping[str, Form] = {
         "x-ratelimit-reset-tokens": f"{left:.3f}s",
     },
     "time stamp": lambda at, left: {
-        "anthropic-ratelimit-requests-reset": iso(left),
+        "anthropic-ratelimit-requests-reset": (
+            f"2026-10-21T07:{left // 60:02.0f}:{left % 60:06.3f}Z"
+        ),
         "date": "Wed, 21 Oct 2026 07:00:00 GMT",
     },
 }

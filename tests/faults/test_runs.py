@@ -30,12 +30,6 @@ YAML = graded({"bg": BAR})
 PROMPT = 'name: answer\nlanguage: bg\nversion: "1"\nuser: "{question}"\n'
 
 
-def jumping(seconds: float) -> Callable[[], float]:
-    """Return a wall clock that is put forward and back by this much, again and again."""
-    real, chance = time.time, random.Random(1)
-    return lambda: real() + chance.choice((0.0, seconds, -seconds))
-
-
 @pytest.mark.slow
 def test_a_clock_that_jumps_changes_nothing(project: Project, monkeypatch: Patch) -> None:
     """An hour forth and back: nothing waits, ends early, is lost or paid twice (F18)."""
@@ -47,7 +41,8 @@ def test_a_clock_that_jumps_changes_nothing(project: Project, monkeypatch: Patch
         return left.pop() if left else plausible()(seen)
 
     with loopback(handler=handle) as server:
-        monkeypatch.setattr(time, "time", jumping(3600.0))
+        real, chance = time.time, random.Random(1)
+        monkeypatch.setattr(time, "time", lambda: real() + chance.choice((0, 3600, -3600)))
         options = (f"--model=openai:m@{server.url}/v1", "--deadline=60", "qa")
         first = project.run_in_process(*options)
         count = server.count

@@ -270,11 +270,6 @@ def reviewed(tmp_path: Path) -> Iterator[Site]:
         yield made
 
 
-def shared_items(made: Site) -> list[str]:
-    found = rows(made.path / "work", "review")
-    return [row["id"] for row in found if len(row["review"].get("asked", [])) == 2]
-
-
 def at_odds(answers: Mapping[str, str], items: Sequence[str]) -> Fill:
     """Return two people who give each of these items a fate of its own, and agree to the rest."""
     disputed, turned, edited, unclear, bad, *_ = items
@@ -294,7 +289,8 @@ def at_odds(answers: Mapping[str, str], items: Sequence[str]) -> Fill:
 def test_from_sampled_to_evaluated(reviewed: Site, capsys: Captured) -> None:
     """Two reviewers, a third for their dispute, a frozen set that pytest runs, and one table."""
     work, answers = reviewed.path / "work", answers_of(reviewed.path / "work")
-    shared = shared_items(reviewed)
+    sent = rows(work, "review")
+    shared = [row["id"] for row in sent if len(row["review"].get("asked", [])) == 2]
     files = back_from_both(reviewed, at_odds(answers, shared))
     assert reviewed.build("accept", files[0]) == 1, "the other half is not back"
     assert reviewed.build("accept", files[1]) == 1, "one item is in dispute"

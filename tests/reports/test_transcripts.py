@@ -417,18 +417,15 @@ def calls(project: Project) -> dict[str, list[SentCall]]:
     }
 
 
-def prompt_of(call: SentCall) -> str:
-    return "\n".join(message.content for message in some(call.request).messages)
-
-
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_what_was_sent_is_with_the_report(project: Project, served: Loopback, workers: int) -> None:
     """The answer, each judge of a panel, each attempt, and what was asked in vain."""
     run(project, served, workers=workers)
     found = calls(project)
     assert {one: len(of) for one, of in found.items()} == {"q1": 3, "q2": 1, "q3": 4}
-    kept = [prompt_of(call) for of in found.values() for call in of]
-    assert set(kept) == {seen.prompt for seen in served.requests}
+    sent = [some(call.request).messages for of in found.values() for call in of]
+    kept = {"\n".join(one.content for one in messages) for messages in sent}
+    assert kept == {seen.prompt for seen in served.requests}
     assert all(call.is_exact for of in found.values() for call in of)
     assert found["q2"][0].reply is None
     answered: Any = found["q1"][0].reply

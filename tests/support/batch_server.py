@@ -43,14 +43,6 @@ class Batch:
     created: float = field(default_factory=time.time)
 
 
-def no_fault(prompt: str, number: int) -> str:
-    return ""
-
-
-def no_step(name: str, seen: Seen) -> Answer | None:
-    return None
-
-
 class BatchServer:
     """What the server has: uploaded files, batches, and how often each call was submitted."""
 
@@ -268,7 +260,11 @@ ROUTES: tuple[Route, ...] = (
 
 @contextmanager
 def batch_server(
-    handler: Handler | None = None, *, looks: int = 2, fault: Fault = no_fault, step: Step = no_step
+    handler: Handler | None = None,
+    *,
+    looks: int = 2,
+    fault: Fault = lambda prompt, number: "",
+    step: Step = lambda name, seen: None,
 ) -> Iterator[BatchServer]:
     """Run a server for a block; ``handler`` answers each call, in a batch or alone."""
     server = BatchServer(handler or plausible(), looks, fault, step)
