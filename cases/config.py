@@ -16,14 +16,13 @@ from evaluators.answer_checks import CHECK, GEVAL, METRICS
 from evaluators.core import UsageError
 from evaluators.kinds import KINDS, Kind
 from evaluators.reading import Map, Settings, load_settings
-from evaluators.rubric import Prompt, Protocol, Rubric
+from evaluators.rubric import RUBRICS, Prompt, Protocol, Rubric
 from evaluators.statistics import metrics as metric_rules
 from evaluators.statistics.metrics import DROP, RATE, RISE, Range
 from evaluators.text import hint, shown
 
 REPLACE = "replace"
 Gates = tuple[Threshold, ...]
-RUBRICS = Path(__file__).parents[1] / "evaluators" / "rubrics"
 DEFAULT = "default"
 """The key of what serves a language that ``languages`` does not list."""
 FALLBACK_LANGUAGE = "en"

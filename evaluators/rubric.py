@@ -15,6 +15,7 @@ from evaluators.core import CORRECT, GRADES, Message, UsageError
 from evaluators.reading import Map, Settings, load_settings, read_text
 from evaluators.text import UNSAFE, digest, escaped, sendable
 
+RUBRICS = Path(__file__).parent / "rubrics"
 ANSWER_BYTES = 32_000
 """The most of an answer that a judge is shown, in bytes of UTF-8."""
 

@@ -14,7 +14,6 @@ from cases.builder.recipe import DATASET, PROPOSED, Recipe
 from cases.builder.rules import check_questions
 from cases.builder.steps import DISPUTED, BuildStep, ModelCalls, StepCalls
 from cases.builder.work_folder import DraftItem, Items, Values
-from cases.config import RUBRICS
 from cases.review import sheet as sheets
 from cases.review.reviews import Review, Settled, agreement, check_rows, read_rows, settle
 from cases.tasks import answer_messages
@@ -24,7 +23,7 @@ from evaluators.judges.single import PARAMETERS, ask_until_read, judge_messages
 from evaluators.models.spec import Spec
 from evaluators.reading import file_hash
 from evaluators.replies.readers import Invalid, read_grade, read_reason, read_yes_no
-from evaluators.rubric import Prompt, Rubric, load_prompt, load_rubric
+from evaluators.rubric import RUBRICS, Prompt, Rubric, load_prompt, load_rubric
 from evaluators.statistics.agreement import Agreement
 from evaluators.text import digest
 

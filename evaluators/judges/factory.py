@@ -13,10 +13,9 @@ from evaluators.judges.lexical.tables import own_files
 from evaluators.models import connect
 from evaluators.models.catalogue import load_catalogue
 from evaluators.models.spec import Spec, check_judge, parse
-from evaluators.rubric import Rubric, Style, load_rubric, load_template
+from evaluators.rubric import RUBRICS, Rubric, Style, load_rubric, load_template
 from evaluators.text import Key
 
-RUBRICS = Path(__file__).parents[1] / "rubrics"
 DEFAULT_RUBRIC: Mapping[Style, str] = {"graded": "simpleqa", "rated": "eba"}
 FALLBACK = "en"
 KeyOf = Callable[[Spec], Key | None]

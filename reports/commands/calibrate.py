@@ -28,11 +28,8 @@ WRITTEN = (0, 1, 2, 6)  # exit codes of runs with a report
 FOLDER = Path(".qa/calibrate")
 ATTACKS = Path(cases.__file__).parent / "attacks"
 PATHS = {"all": ATTACKS, "graded": ATTACKS / "test_attacks.py", "rated": ATTACKS / "attacks_eba"}
-BUNDLED_JUDGES = Path(cases.__file__).parent / "judges"
-FLOORS = {
-    "graded": BUNDLED_JUDGES / DATASET_FILE,
-    "rated": BUNDLED_JUDGES / "judges_eba" / DATASET_FILE,
-}
+JUDGES = Path(cases.__file__).parent / "judges"
+FLOORS = {"graded": JUDGES / DATASET_FILE, "rated": JUDGES / "judges_eba" / DATASET_FILE}
 """The bundled labelled sets, whose floor holds here too."""
 TEST = """\
 import pytest

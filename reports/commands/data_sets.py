@@ -10,13 +10,14 @@ from typing import Any, cast
 
 from cases.check.checks import check_datasets, check_files
 from cases.check.item_checks import CASES
-from cases.config import LANGUAGE, RUBRICS
+from cases.config import LANGUAGE
 from cases.download import public_files
 from cases.draw import DrawRecipe, file_text
 from evaluators.command_line import CommandParser
 from evaluators.core import UsageError
 from evaluators.output import plural, say, write_texts
 from evaluators.reading import load_yaml
+from evaluators.rubric import RUBRICS
 from evaluators.text import listed, shown
 from reports.plugin.options import dataset_files
 

@@ -404,9 +404,7 @@ def _decide_parser() -> Parser:
     parser.add_argument("--from", dest="form", choices=list(forms.FORMS), metavar="FORM", help=text)
     for name, (metavar, text) in _DECIDE_TEXTS.items():
         parser.add_argument(f"--{name}", metavar=metavar, default="", help=text)
-    text = (
-        f"thresholds (default: the main score may drop by {MAX_DROP:g}, in each slice and in all)"
-    )
+    text = f"thresholds (default: the main score may drop by {MAX_DROP:g} in each slice and in all)"
     parser.add_argument("--gates", metavar="FILE", type=Path, help=text)
     text = "a CSV with id and verdict: what a person says of answers of NEW; measures the scorer"
     parser.add_argument("--labels", metavar="FILE", type=Path, help=text)

@@ -275,9 +275,7 @@ def _parser() -> runs.Parser:
     for option, text in _WAYS.items():
         many = "+" if option == "--accept" else None
         ways.add_argument(option, metavar="FILE", type=Path, help=text, nargs=many)
-    text = (
-        f"the form's folder (default: the run's), or with --accept the file ({ADJUDICATIONS_FILE})"
-    )
+    text = f"the form's folder (default: the run's); with --accept the file ({ADJUDICATIONS_FILE})"
     parser.add_argument("--to", metavar="PATH", type=Path, help=text)
     text = "with --accept: the sheet.json that was written with the form (default: in reports/out)"
     parser.add_argument("--sheet", metavar="FILE", type=Path, help=text)

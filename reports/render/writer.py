@@ -152,10 +152,8 @@ def results(report: Report) -> Iterator[str]:
     def cell(value: object) -> str:
         if isinstance(value, (int, float)):
             return guarded(str(value))
-        if value is None:
-            return ""
         if not value:
-            return "{}" if isinstance(value, Mapping) else "[]"
+            return "" if value is None else ("{}" if isinstance(value, Mapping) else "[]")
         return clean.cell(dump(ordered(value)))
 
     rows = (

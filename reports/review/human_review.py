@@ -12,10 +12,9 @@ from cases.review.reviews import ABOUT, Asked, IssuedItem, Review, issue, settle
 from cases.review.sheet import UNCLEAR, Question, Sheet, SheetItem, draw, verdict_question
 from evaluators.core import NO, UNANSWERED, YES, UsageError, parse_judges
 from evaluators.judges.ensemble import Adjudication, Adjudications, answer_digest, verdict_of
-from evaluators.judges.factory import RUBRICS
 from evaluators.output import markdown_table, plural, write_texts
 from evaluators.reading import parse_json, problem, read_text
-from evaluators.rubric import load_rubric
+from evaluators.rubric import RUBRICS, load_rubric
 from evaluators.statistics.agreement import agreement_among
 from evaluators.statistics.count_table import CountTable, count_patterns, mean_interval, mean_rating
 from evaluators.statistics.intervals import Estimate

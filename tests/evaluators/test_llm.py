@@ -13,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators import core
-from evaluators.judges.factory import RUBRICS
 from evaluators.judges.single import RubricJudge, YesNoJudge, ask_until_read, judge_messages
 from evaluators.ledger import Ledger
 from evaluators.replies.labels import LONGEST, blank, content_free
 from evaluators.replies.readers import Invalid, read_scores
-from evaluators.rubric import PASS_BAR, Protocol, Rubric, combined, load_rubric
+from evaluators.rubric import PASS_BAR, RUBRICS, Protocol, Rubric, combined, load_rubric
 from evaluators.runtime.caller import Meter
 from evaluators.text import request_key
 from tests.support.figures import some

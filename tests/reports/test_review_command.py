@@ -11,10 +11,9 @@ from cases.review.reviews import IssuedItem, load_adjudications, load_issued, sa
 from cases.review.sheet import SheetItem, texts_in, verdict_question
 from evaluators.core import CORRECT, INCORRECT, Vote
 from evaluators.judges.ensemble import Adjudication
-from evaluators.judges.factory import RUBRICS
 from evaluators.kinds import kind_of
 from evaluators.ledger import Ledger
-from evaluators.rubric import load_rubric
+from evaluators.rubric import RUBRICS, load_rubric
 from reports.__main__ import main
 from reports.review import human_review
 from reports.run.report import Report

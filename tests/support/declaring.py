@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from cases.config import RUBRICS, load_dataset
+from cases.config import load_dataset
 from cases.dataset import Dataset, Slice
 from cases.loading import load_cases
 from evaluators.core import Case, UsageError
 from evaluators.kinds import kind_of
+from evaluators.rubric import RUBRICS
 
 
 def made(path: Path, kind: str = "graded", yes: str = "", no: str = "") -> Slice:
