@@ -263,6 +263,7 @@ def test_connections_that_are_cut_are_opened_again(place: PostgresUrl) -> None:
         asyncio.run(scenario(ledger))
 
 
+@pytest.mark.untraced
 def test_what_waits_for_a_server_is_kept_in_the_end(cluster: Cluster, place: PostgresUrl) -> None:
     """A reply that came while the server was down is on its disk when put returns."""
 

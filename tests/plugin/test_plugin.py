@@ -278,6 +278,7 @@ TABLE = [
 ]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
 def test_exit_code(project: Project, row: Row) -> None:
     """The code is what gates and outcomes come to, the last line says it, with workers too (F3)."""

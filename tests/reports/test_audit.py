@@ -259,6 +259,7 @@ def test_the_plan_of_the_first_form_stays() -> None:
     assert gate_of(replace(one, plan=planned)).audit.changed == ""
 
 
+@pytest.mark.untraced
 def test_one_open_pair_freezes_nothing() -> None:
     """Its figure counts at the middle of its bounds, the plot goes on, and a line names it."""
     old, new = "ccci" * 100, "ccci" * 100

@@ -226,9 +226,11 @@ def test_a_baseline_without_a_paired_gate_decides_nothing() -> None:
 def test_what_would_decide_is_said(letters: str, labels: int, needs: str, remedy: str) -> None:
     """The end that the judge's errors leave of a margin, and which of pairs and labels to buy."""
     drop = replace(DROP, fail="margin")
+    # Right on so many labels of each class.
+    youden = Estimate.of(1.0, (1 - 2**0.5 * unseen_share(labels), 1.0), 2 * labels)
     judge = Calibration(
         dataset="labels", language="en", measures={}, graders=("facts:en",), trusted=True,
-        source="session", separations={"youden": Separation(youden=youden_of(labels), rates=())},
+        source="session", separations={"youden": Separation(youden=youden, rates=())},
     )  # fmt: skip
     dataset = facts_dataset(graded_slice("en", BAR, drop))
     old = before(run_of(answered("c" * 300), dataset))
@@ -242,12 +244,6 @@ def test_what_would_decide_is_said(letters: str, labels: int, needs: str, remedy
         assert made.decision.line.endswith(f"{remedy}); {lost}")
     title = gate_lines(gate)[0]
     assert title.endswith(gate.needs)
-
-
-def youden_of(labels: int) -> Estimate:
-    """Return J of a judge that was right on so many labels of each class."""
-    low = 1 - 2**0.5 * unseen_share(labels)
-    return Estimate.of(1.0, (low, 1.0), 2 * labels)
 
 
 SMALL = Threshold(measure="drop", max=0.05, evidence="estimate", fail="zero")

@@ -319,18 +319,14 @@ def test_from_sampled_to_evaluated(reviewed: Site, capsys: Captured) -> None:
     runs_and_compares(reviewed, to, capsys)
 
 
-def run_pytest(folder: Path, *words: str) -> int:
-    """Run pytest in a process of its own, where nothing but the plugin is set up."""
-    (folder / "pytest.ini").write_text(INI, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "--gates", "off", *words]
-    return subprocess.run(command, cwd=folder, check=False, capture_output=True).returncode
-
-
 def runs_and_compares(made: Site, to: Path, capsys: Captured) -> None:
     """Run a model over the frozen set: the table has the run's own figures and breakdowns."""
+    (made.path / "pytest.ini").write_text(INI, encoding="utf-8")
     with loopback(handler=every_third_wrong(WORDS)) as server:
-        spec = f"openai:tested@{server.url}/v1"
-        assert run_pytest(made.path, "--model", spec, "mine") == 1, "some answers are wrong"
+        words = ("--gates=off", f"--model=openai:tested@{server.url}/v1", "mine")
+        command = [sys.executable, "-m", "pytest", "-q", *words]
+        done = subprocess.run(command, cwd=made.path, check=False, capture_output=True)
+        assert done.returncode == 1, "some answers are wrong"
     capsys.readouterr()
     assert made.build("evaluate", f"--run=tested={made.path / 'reports/out'}") == 0
     (own,) = load_report(made.path / "reports/out").slices

@@ -291,6 +291,7 @@ LANGUAGES = ("en", "bg", "pl", "hu", "be")
 PARROT: str = kept(__file__, "parrot")
 
 
+@pytest.mark.untraced
 def test_a_promoted_run_is_small_and_as_the_whole(project: Project, capsys: Captured) -> None:
     """Of 360 bundled items with answers and reasons at most 200 kB stay; no verdict differs."""
     for language in LANGUAGES:
