@@ -18,7 +18,7 @@ from evaluators.core import PYTHON, Ask, Case, JudgeError, QAError, UsageError
 from evaluators.models.own_targets import FunctionTarget
 from evaluators.reading import parse_json, read_text
 from evaluators.text import hint, mask, one_line
-from evaluators.user_code import RULE_SECONDS, apart, in_thread, load_named, off_the_loop
+from evaluators.user_code import RULE_SECONDS, SHORT, apart, in_thread, load_named, off_the_loop
 
 GEVAL = "geval_"
 """Begins the name of a metric with the user's own criteria."""
@@ -159,6 +159,8 @@ async def score(spec: CheckSpec, case: Case, answer: str, ask: Ask) -> Score:
     import asyncio  # noqa: PLC0415  # workers load the specs and check nothing
 
     try:
+        if spec.check in IMMEDIATE and len(answer) <= SHORT:
+            return _scored(spec, case, answer)
         if spec.check in QUICK:
             return await off_the_loop(spec.metric, lambda _: _scored(spec, case, answer), ask)
         load, work = partial(_loaded, spec), partial(_scored, spec, case, answer)
@@ -276,6 +278,9 @@ BUNDLED_CHECKS: Mapping[str, Callable[[str], Callable[[Case, str], object]]] = {
     **{name: lambda text, run=run: run for name, run in WORDING_METRICS.items()},  # type: ignore[misc]
 }
 """Makers of the checks that need no code of the user, each from its text."""
+
+IMMEDIATE = frozenset({"exact", "language"})
+"""Checks that take a millisecond or less for a short answer."""
 
 QUICK = BUNDLED_CHECKS.keys() - {"json_schema"}
 """Checks whose time is in proportion to the text, or limited; the others run in a process apart."""

@@ -35,7 +35,6 @@ space except the plain space."""
 
 _CONTROL = re.compile(f"[{_MARKS}{_CONTROLS}\\r]")
 _CI_COMMAND = re.compile(r"##(?=[a-z]{0,20}\[)|^(?=\s*::)")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 MAX_ANSWER_BYTES = 256 * 1024
 """A longer answer is cut before judges and reports see it."""
@@ -260,7 +259,11 @@ def hint(word: str, known: Iterable[str]) -> str:
 
 def encodable(text: str) -> bool:
     """Return whether a text has no lone surrogate."""
-    return text.isascii() or _SURROGATE.search(text) is None
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 REQUEST, TEXT = "request", "text"
