@@ -174,6 +174,11 @@ class Facts:
     kept: tuple[Record, ...] = ()
     """Records of a run judged anew whose items are no longer in the data."""
 
+    @property
+    def every_judge(self) -> str:
+        """The SPECs of all judges; a report of an earlier version may name a tie-breaker too."""
+        return f"{self.judge} {self.provenance.get('tie_breaker') or ''}".strip()
+
 
 def assemble(
     plan: Plan,
@@ -195,7 +200,7 @@ def account(
     inputs: ReportInputs, facts: Facts, baseline: Baseline | None, anchor: Baseline | None = None
 ) -> Report:
     """Return the report over these records: the same records give the same report."""
-    run = count_run(inputs, records := tuple(in_order(inputs.records)), facts.judge)
+    run = count_run(inputs, records := tuple(in_order(inputs.records)), facts.every_judge)
     earlier, origin = (baseline, anchor), facts.provenance
     sides, anchored = (paired_slices(run, facts.judge, one, origin) for one in earlier)
     compared, since = _comparison(sides, baseline, facts), _comparison(anchored, anchor, facts)
@@ -220,7 +225,7 @@ def account(
             *_people_notes(inputs, facts, (baseline, anchor), decision),
             *_gate_notes(run, since, session.ungated, decision.gates),
             *session.notes,
-            *judging_notes(found, facts.judge, run.slices.values(), run.datasets),
+            *judging_notes(found, facts.every_judge, run.slices.values(), run.datasets),
             *drift_notes(run.calibrations, sides, baseline),
         ),
         datasets=inputs.datasets,
@@ -244,7 +249,7 @@ def decision_of(
     inputs: ReportInputs, facts: Facts, *earlier: Baseline | None, known: CountedRun | None = None
 ) -> Decision:
     """Return the decision of ``account``, without reasons; labels judged as in a ``known`` run."""
-    run = count_run(inputs, inputs.records, facts.judge, for_gates=True, known=known)
+    run = count_run(inputs, inputs.records, facts.every_judge, for_gates=True, known=known)
     sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in earlier]
     return _decided(run, sides, facts, earlier)[0]
 
@@ -325,7 +330,7 @@ def _people_notes(
         if one.adjudicated_by:
             ungraded = replace(one, outcome="error", error="by people", votes=())
             records[place] = replace(ungraded, grade=None, rating=None, score=None)
-    run = count_run(inputs, records, facts.judge, for_gates=True)
+    run = count_run(inputs, records, facts.every_judge, for_gates=True)
     sides = [paired_slices(run, facts.judge, one, facts.provenance) for one in compared]
     still = {(one.slice, one.name, one.bar) for one in _gates(run, sides) if one.state == "PASS"}
     for gate in passed:

@@ -18,7 +18,7 @@ from reports.gates.decide import SessionFacts
 from reports.render.writer import write
 from reports.run import baseline as made
 from reports.run.baseline import OutcomeFacts
-from reports.run.evidence import Calibration, Comparison, Judging, LanguageGap
+from reports.run.evidence import Calibration, Comparison, LanguageGap
 from reports.run.report import Report, SessionStatus
 from reports.run.run_json import decode, dump_datasets, load_datasets, load_report, load_run
 from reports.verdict.recount import merged, rebuilt, regated
@@ -76,6 +76,14 @@ def test_gates_that_fit_no_part_of_the_run_are_refused(wrong: GatesFile, words: 
     """A gate that decides nothing would pass."""
     with pytest.raises(UsageError, match=words):
         regated(run_of(answered("c")), wrong, None)
+
+
+@pytest.mark.parametrize(("breaker", "code"), [("lexical", 0), ("openai:g", 6)])
+def test_a_model_that_broke_ties_has_to_be_measured(breaker: str, code: int) -> None:
+    """In a run of an earlier version; rules decide unmeasured, but not with a model over them."""
+    data, known = facts_dataset(judge_unmeasured=False), {"tie_breaker": breaker}
+    made = run_of(answered("cc"), data, judge="lexical python:mine:Judge", provenance=known)
+    assert rebuilt(made, None).decision.code == code
 
 
 @pytest.mark.parametrize(
@@ -207,9 +215,6 @@ def test_a_report_comes_back_as_it_was(make: Callable[[], Report], tmp_path: Pat
     made = make()
     again = load_report(written(made, tmp_path))
     assert rendered(again) == rendered(made)
-    assert (again.decision, again.slices, again.comparison, again.parity, again.judging) == (
-        *(made.decision, made.slices, made.comparison, made.parity, made.judging),
-    )
 
 
 @tabled("change")
@@ -245,8 +250,6 @@ def test_what_earlier_versions_did_not_write_is_not_missed(tmp_path: Path) -> No
     assert decode(Estimate, {"value": None, "low": 0, "high": 0.5, "n": 3}) == Estimate(
         value=None, low=0, high=0.5, n=3
     )
-    assert decode(SessionStatus, {"notes": ["a"]}).notes == ("a",)
-    assert decode(Judging, {"by_judge": {"j": 2}}).by_judge == {"j": 2}
 
 
 @pytest.fixture
