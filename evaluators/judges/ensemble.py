@@ -159,11 +159,14 @@ class CheckedJudge:
         return self.behind.spec if self.behind else "checks"
 
     async def judge(self, case: core.Case, answer: str, ask: core.Ask) -> core.Verdict:
-        """Run the checks, then the judge. Raises JudgeError if a check or the judge fails."""
+        """Run the checks, then the judge. Raises JudgeError if one fails, or nothing can tell."""
         found = {check.metric: await score(check, case, answer, ask) for check in self.checks}
         scores = {name: one.value for name, one in found.items() if one.value is not None}
         if self.behind:
             return replace(await self.behind.judge(case, answer, ask), scores=scores)
+        if not scores:
+            said = "; ".join(one.reason for one in found.values())
+            raise core.JudgeError(f"no check can tell: {said}", kind="check_failed")
         below = [f"{name}: {found[name].reason}" for name, value in scores.items() if value < 1]
         reason = "; ".join(below) or "every check holds"
         return core.Verdict(grade=FAILED if below else PASSED, reason=reason, scores=scores)

@@ -78,7 +78,7 @@ SAID = kept(__file__, "said")
 @pytest.mark.parametrize("language", [*SAID][:5])
 def test_the_language_of_an_answer_is_told_or_left_open(language: str) -> None:
     """Own answers are in it, no other's are; names, numbers and quotations are in any language. An
-    answer that cannot be told has no score, and does not count in the metric or as a failure."""
+    answer that cannot be told has no score, and neither passes nor fails."""
     item, spec = replace(CASE, language=language), CheckSpec(name="own", check="language")
 
     def told(answer: str) -> float | None:
@@ -88,9 +88,8 @@ def test_the_language_of_an_answer_is_told_or_left_open(language: str) -> None:
     assert {value for one, value in said if one == language} == {1.0}
     assert {value for one, value in said if one != language} <= {0.0, None}
     assert [told(one) for one in ("Annibale de Gasparis", "1953", "3 m/s", "")] == [None] * 4
-    judge = CheckedJudge(checks=[spec])
-    verdict = asyncio.run(judge.judge(item, "1953", no_model))
-    assert (verdict.grade, dict(verdict.scores)) == ("PASS", {})
+    with pytest.raises(JudgeError, match="no check can tell"):
+        asyncio.run(CheckedJudge(checks=[spec]).judge(item, "1953", no_model))
 
 
 SLOW = json.dumps("a" * 60 + "!")
