@@ -17,7 +17,7 @@ from evaluators.output import plural, say
 from evaluators.text import hint, shown
 from reports.compare.audit import load_plan
 from reports.imports import forms
-from reports.imports.foreign import MAX_DROP, Choice, ImportedRun, slug, tasks_of
+from reports.imports.foreign import MAX_DROP, Choice, ImportedRun, Scorer, slug, tasks_of
 from reports.render import console
 from reports.render.views import date
 from reports.render.writer import FORMATS, Files, WriteError, write, write_files
@@ -367,9 +367,12 @@ def decide(argv: Sequence[str]) -> int:
     choices = [replace(choice, provider=one) for one in (options.new, options.old)]
     paths = options.result, options.baseline
     runs = [forms.load(path, options.form, one) for path, one in zip(paths, choices, strict=True)]
+    if lacking := [one for one in runs[0].lacks if one in runs[1].lacks]:
+        raise UsageError(f"--column {lacking[0]}: neither result has such a column")
     tasks = tasks_of(runs, choices[0])
-    shared = {name: task for name, task in tasks.items() if name in runs[1].scorers}
-    each = zip(paths, runs, (tasks, shared), choices, strict=True)
+    lost = Scorer(name="", two_way=True)  # of a task that NEW lacks: nobody needs its scores
+    former = {name: tasks.get(name, lost) for name in runs[1].scorers}
+    each = zip(paths, runs, (tasks, former), choices, strict=True)
     new, old = (ImportedRun(path=p, run=r, tasks=t, choice=c) for p, r, t, c in each)
     gates = None
     if options.gates is not None:

@@ -22,7 +22,7 @@ from evaluators.output import plural
 from evaluators.reading import MAX_BYTES, read_text
 from evaluators.rubric import Rubric
 from evaluators.statistics.metrics import DROP, RISE
-from evaluators.text import digest, hint, shown
+from evaluators.text import digest, first_of, hint, shown
 from reports.gates.decide import SessionFacts
 from reports.run.record import Record, safe
 from reports.verdict.assemble import Facts, ReportInputs
@@ -107,6 +107,8 @@ class ForeignRun:
     planned: Mapping[str, int] = field(default_factory=dict)
     """How many answers of a task were to be scored, where the tool says so."""
     notes: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    """What ``--column`` names and the table does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +335,7 @@ class ImportedRun:
     def _record(self, sample: ScoredSample, part: str, row: int) -> Record:
         scorer = self.tasks[sample.task]
         score = _placed(sample, scorer, self.choice)
-        error = sample.error or ("" if score is not None else f"no score by {scorer.name}")
+        error = sample.error or ("" if score is not None else f"no score by {scorer.name or 'NEW'}")
         right = score is not None and (score >= PASSES_AT) != scorer.lower_is_better
         wrong = NOT_ATTEMPTED if sample.declined else INCORRECT
         state: State = "passed" if right else "failed"
@@ -414,25 +416,32 @@ def _labelled(path: Path, records: Sequence[Record]) -> Iterator[Record]:
         raise UsageError(f"{path}: columns 'id' and 'verdict' are needed; add them")
     known: dict[str, list[Record]] = defaultdict(list)
     for record in records:
-        known[record.id].append(record)
+        for name in {record.id, record.key}:
+            known[name].append(record)
+    seen = set[str]()
     for row in table.records:
         name, said = (text_of(row.values.get(key)).strip() for key in ("id", column))
         label = WORDS.get(said.upper()) or BITS.get(said)
         if label is None:
             raise table.problem(row, column, f"{shown(said)}: say CORRECT or INCORRECT")
-        if name not in known:
-            what = f"no sample {shown(name)} in this run; {hint(name, known)}"
-            raise table.problem(row, "id", what)
-        right = label == CORRECT
-        for record in known[name]:
-            agrees: State = "passed" if right == (record.grade == CORRECT) else "failed"
-            yield replace(
-                record,
-                key=f"{LABELLED}-{record.key}",
-                id=f"{record.dataset}-{record.id}",
-                dataset=LABELLED,
-                question=record.question or record.id,  # one cluster for one question
-                label=CORRECT if right else NOT_CORRECT,
-                outcome=agrees if record.is_graded else record.outcome,
-                measures={},
-            )
+        found = known.get(name, [])
+        if len(found) != 1:
+            keys = first_of([one.key for one in found])
+            several = f"{len(found)} answers have this id; give the key of one, of {keys}"
+            none = f"no sample {shown(name)} in this run; {hint(name, known)}"
+            raise table.problem(row, "id", several if found else none)
+        record, right = found[0], label == CORRECT
+        if record.key in seen:
+            raise table.problem(row, "id", f"{shown(name)} stands twice; keep one verdict")
+        seen.add(record.key)
+        agrees: State = "passed" if right == (record.grade == CORRECT) else "failed"
+        yield replace(
+            record,
+            key=f"{LABELLED}-{record.key}",
+            id=f"{record.dataset}-{record.id}",
+            dataset=LABELLED,
+            question=record.question or record.id,  # one cluster for one question
+            label=CORRECT if right else NOT_CORRECT,
+            outcome=agrees if record.is_graded else record.outcome,
+            measures={},
+        )

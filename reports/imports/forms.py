@@ -344,13 +344,13 @@ def _table(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
             what = f"no column {role!r}; say --column {role}=NAME"
             raise problem(table.path, f"{what}, of {', '.join(table.names.values())}")
     samples = [_table_sample(table, row, columns) for row in table.records]
-    notes = tuple(
-        f"--column {role}={name}: {table.path} has no such column"
-        for role, name in choice.columns.items()
-        if columns[role] not in table.names
-    )
+    named = choice.columns.items()
+    lacks = tuple(f"{role}={name}" for role, name in named if columns[role] not in table.names)
     scorers = {sample.task: [Scorer(name="score")] for sample in samples}
-    return foreign.ForeignRun(tool="table", model="", samples=samples, scorers=scorers, notes=notes)
+    return foreign.ForeignRun(
+        tool="table", model="", samples=samples, scorers=scorers, lacks=lacks,
+        notes=tuple(f"--column {one}: {table.path} has no such column" for one in lacks),
+    )  # fmt: skip
 
 
 def _table_sample(table: Table, row: TableRow, columns: Mapping[str, str]) -> ScoredSample:

@@ -174,6 +174,18 @@ def test_labels_measure_the_scorer(tmp_path: Path) -> None:
     assert any("judge not trusted" in gate.reason for gate in report.decision.gates)
 
 
+@tabled("labelled", "line")
+def test_a_label_is_of_one_answer(
+    labelled: list[str], line: str, tmp_path: Path, capsys: Captured
+) -> None:
+    """Of repeats, or of two tasks, by its key; none counts twice."""
+    rows = [{"id": f"q{n}", "repeat": n % 3, "score": 1} for n in (1, 2, 4)]
+    runs = as_csv(tmp_path / "run.csv", [*rows, {**rows[0], "repeat": 2}])
+    labels = as_csv(tmp_path / "labels.csv", [{"id": id_, "verdict": "yes"} for id_ in labelled])
+    words = f"--baseline={runs}", f"--labels={labels}", f"--to={tmp_path / 'out'}"
+    assert line in decide(capsys, runs, *words)[1]
+
+
 def test_people_can_decide_over_tools_runs(tmp_path: Path, monkeypatch: Patch) -> None:
     """``evidence: audited``: the review form has the answers of both runs, verdicts come back."""
     monkeypatch.chdir(tmp_path)  # the plan of the review is written there
@@ -222,7 +234,11 @@ def test_other_items_decide_nothing(change: Mapping[str, str], why: str, tmp_pat
 
 
 def test_another_version_of_a_task_or_scorer_decides_nothing(tmp_path: Path) -> None:
-    """The versions that the tool names must be the same in both runs."""
+    """The versions that the tool names must be the same in both runs; no task may be lost."""
+    rows = scored([1] * 200)
+    decision = decided(tmp_path, [{"task": "law", **rows[0], "score": 7}, *rows], rows).decision
+    assert (decision.code, decision.gates[0].state) == (6, "PASS")
+    assert "this run lacks law:all (1 item), which the baseline has" in decision.line
     shutil.copytree(RESULTS / "lm_eval-new", tmp_path / "new")
     results = next((tmp_path / "new").glob("results*"))
     results.write_text(results.read_text().replace('"cities": 1.0', '"cities": 1.1'))
@@ -283,7 +299,7 @@ def test_a_run_of_ours_is_sent_to_gate(tmp_path: Path, capsys: Captured) -> None
     assert decided(tmp_path, rows, rows, "--slice=topic").slices[0].name == "law:law"
 
 
-def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path) -> None:
+def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path, capsys: Captured) -> None:
     """Any table will do, JSONL too; a row with an error is ungraded; no text or number breaks."""
     rows = [{"item": n, "acc": True, "broken": "", "lang": "pl"} for n in range(100)]
     rows[3] |= {"acc": None, "broken": "time-out"}
@@ -295,6 +311,9 @@ def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path) -> None:
     whole = ImportedRun(path=path, run=run, tasks=tasks_of([run], choice), choice=choice)
     records: Sequence[Record] = whole.inputs(None).records
     assert run.notes == (f"--column task=tusk: {path} has no such column",)
+    given = [f"--column={role}={name}" for role, name in columns.items()]
+    code, said = decide(capsys, path, f"--baseline={path}", *given)
+    assert (code, said.strip()) == (4, "--column task=tusk: neither result has such a column")
     assert {one.language for one in records} == {"pl"}
     assert [one.id for one in records if one.outcome == "error"] == ["3"]
     assert records[3].error == "tool: time-out"
