@@ -4,11 +4,12 @@ import json
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
+from operator import attrgetter
 from pathlib import Path
-from typing import TypedDict
+from typing import TypedDict, TypeVar
 
 import msgspec
 import yaml
@@ -75,20 +76,19 @@ Asked = Mapping[str, IssuedItem]
 """Questions by id."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Issued:
+class Issued(TypedDict):
     """All sheets issued in one folder: their digests, and their questions by id."""
 
-    sheets: tuple[str, ...] = ()
+    sheets: list[str]
     items: Asked
 
 
 def issue(sheet: Sheet, asked: Asked, folder: Path) -> tuple[Path, ...]:
     """Write a sheet and add it to ``sheet.json``; return three paths. Raises UsageError."""
     path = folder / ISSUED
-    old = load_issued(path) if path.exists() else Issued(items={})
+    old = load_issued(path) if path.exists() else Issued(sheets=[], items={})
     before: dict[str, object] = {}
-    for one in (*old.items.values(), *asked.values()):
+    for one in (*old["items"].values(), *asked.values()):
         form = one.run, one.question, one.choices
         if one.criterion and before.setdefault(one.criterion, form) != form:
             what = f"criterion {shown(one.criterion)} was asked otherwise, or of another run"
@@ -97,10 +97,10 @@ def issue(sheet: Sheet, asked: Asked, folder: Path) -> tuple[Path, ...]:
             )
     needed = ("choices", "judged", "upgrades")
     value = {
-        "sheets": list(dict.fromkeys((*old.sheets, sheet.digest))),
+        "sheets": list(dict.fromkeys((*old["sheets"], sheet.digest))),
         "items": {
             item: {name: value for name, value in asdict(one).items() if value or name in needed}
-            for item, one in {**old.items, **asked}.items()
+            for item, one in {**old["items"], **asked}.items()
         },
     }
     files = write_sheet(sheet, folder)
@@ -122,14 +122,15 @@ def load_issued(path: Path) -> Issued:
 def read_issued(path: Path, files: Iterable[Path]) -> tuple[Asked, tuple[Review, ...]]:
     """Return what ``path`` asked, and the reviews in files. UsageError names all it did not ask."""
     issued, rows, what = load_issued(path), [*read_rows(files)], ""
-    if others := dict.fromkeys(one.item for one in rows if one.item not in issued.items):
+    items = issued["items"]
+    if others := dict.fromkeys(one.item for one in rows if one.item not in items):
         what = f"verdicts on items that no sheet asked: {listed(others)}"
-    if sheets := sorted({one.sheet for one in rows} - {"", *issued.sheets}):
+    if sheets := sorted({one.sheet for one in rows} - {"", *issued["sheets"]}):
         what = f"made from sheets that were not issued: {listed(sheets)}"
     if what:
         advice = "nothing is taken; name the form's own sheet.json as --sheet"
         raise UsageError(f"{path}: {what}; {advice}")
-    return issued.items, check_rows(rows, {id_: one.choices for id_, one in issued.items.items()})
+    return items, check_rows(rows, {id_: one.choices for id_, one in items.items()})
 
 
 def read_rows(paths: Iterable[Path]) -> Iterator[Review]:
@@ -322,20 +323,27 @@ def load_adjudications(path: Path) -> dict[str, Adjudication]:
     return found
 
 
+Given = TypeVar("Given")
+
+
 def merged(
-    old: Adjudications, new: Iterable[Adjudication]
-) -> tuple[dict[str, Adjudication], tuple[str, ...]]:
-    """Return old and new verdicts, and a line for each new one that contradicts an old one."""
-    found = dict(old)
+    given: Iterable[Given],
+    key: Callable[[Given], Hashable] = attrgetter("digest"),
+    words: Callable[[Given], tuple[object, ...]] = attrgetter("item", "name", "label"),
+) -> tuple[list[Given], list[str]]:
+    """Return the first verdict with each key, and a line for each later one that contradicts it.
+
+    ``words`` returns what a verdict is about, who gave it, and what it says.
+    """
+    found: dict[Hashable, Given] = {}
     refused = []
-    for one in new:
-        before = found.setdefault(one.digest, one)
-        if before.label != one.label:
-            refused.append(
-                f"{one.item}: {one.name} says {one.label}, but {before.name} decided "
-                f"{before.label}; take that entry out to decide anew"
-            )
-    return found, tuple(refused)
+    for one in given:
+        about, name, label = words(one)
+        _, before, kept = words(found.setdefault(key(one), one))
+        if label != kept:
+            said = f"{about}: {name} says {label}, but {before} said {kept}"
+            refused.append(f"{said}; take that entry out to decide anew")
+    return list(found.values()), refused
 
 
 def save_adjudications(adjudications: Adjudications, path: Path) -> None:
@@ -354,9 +362,9 @@ def save_adjudications(adjudications: Adjudications, path: Path) -> None:
 
 def load_people(paths: Iterable[Path]) -> dict[str, Adjudication]:
     """Return the verdicts of several files. Raises UsageError if two contradict each other."""
-    found: dict[str, Adjudication] = {}
+    found = list[Adjudication]()
     for path in paths:
-        found, refused = merged(found, load_adjudications(path).values())
+        found, refused = merged([*found, *load_adjudications(path).values()])
         if refused:
             raise UsageError(f"{path}: {refused[0]}")
-    return found
+    return {one.digest: one for one in found}

@@ -3,9 +3,10 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from shlex import quote
 
@@ -27,24 +28,6 @@ from reports.verdict.recount import audits_of, rebuilt
 
 Gates = Sequence[AuditedGate]
 GATE_CODES = {"FAIL": FAILED, "INCONCLUSIVE": INCONCLUSIVE, "PASS": OK}  # the worst first
-_WAYS = {
-    "--accept": "what reviewers sent back (.json or .csv): put what they agree on into --to",
-    "--export-judges": "write labelled items from two paths, adjudications.yaml and RUN, as JSONL; "
-    "with the form's --sample, --seed and --baseline they keep why each was picked",
-    "--criteria": "ask for ratings of answers drawn at random, by the criteria in this YAML file: "
-    "each has name, question and scale (1..7), and is a column of the form; --accept takes them "
-    "back",
-}
-_NUMBERS: Mapping[str, tuple[str, object]] = {
-    "--min-reviewers": (
-        "with --accept: how many must agree on a verdict",
-        "2 if an answer passes that the judge failed, 1 otherwise and with --until-decided",
-    ),
-    "--pairs": ("with --until-decided: pairs in a form at most", "as many as decide it"),
-    "--sample": ("answers drawn in addition to those that stand out", human.SAMPLE_SIZE),
-    "--limit": ("answers in a form at most, the most important ones", "all"),
-    "--seed": ("seed of what is drawn", 0),
-}
 _NEEDED = {
     **dict.fromkeys(("pairs", "anchor", "adjudications"), "until_decided"),
     **dict.fromkeys(("sheet", "min_reviewers"), "accept"),
@@ -115,15 +98,13 @@ def _accept(options: argparse.Namespace) -> int:
     if rated and verdicts and options.to:
         what = "verdicts and ratings by criteria go into two files; accept the two apart"
         raise UsageError(f"--to {options.to}: {what}")
-    code = 0
+    is_open = False
     if rated:
-        code = _accept_ratings(rated, items, options.to or sheet.with_name(human.RATINGS))
+        is_open = _take_ratings(rated, items, options.to or sheet.with_name(human.RATINGS))
     if verdicts or not rated:
         to = options.to or Path(ADJUDICATIONS_FILE)
-        lines, is_open = _take(verdicts, items, to, options.min_reviewers)
-        say(sys.stdout, *map(clean.line, lines))  # names and ids come from files others filled in
-        code = max(code, INCONCLUSIVE if is_open else 0)
-    return code
+        is_open |= _take(verdicts, items, to, options.min_reviewers)
+    return INCONCLUSIVE if is_open else OK
 
 
 def _take(
@@ -132,8 +113,8 @@ def _take(
     file: Path,
     least: int | None,
     gates: Gates = (),
-) -> tuple[list[str], bool]:
-    """Put agreed verdicts into a file; return lines that say so, and whether some are open."""
+) -> bool:
+    """Put agreed verdicts into a file, say so, and return whether some are open."""
     old: Adjudications = files.load_adjudications(file) if file.exists() else {}
     today = datetime.now(UTC).date().isoformat()
     accepted, said = human.accept(reviews, today, items, least)
@@ -144,21 +125,26 @@ def _take(
             why, chance = asked.plan.why, asked.plan.probability
             accepted[place] = replace(one, picked=why, pair=asked.key, probability=chance)
     said |= {human.OVERRULED: []} if gates else {}  # there the judge only says where to look
-    found, refused = files.merged(old, accepted)
-    files.save_adjudications(found, file)
+    found, refused = files.merged([*old.values(), *accepted])
+    files.save_adjudications({one.digest: one for one in found}, file)
     lines = [
         *_agreement_lines(reviews),
         f"{plural(len(found) - len(old), 'new verdict')}, {len(found)} in {file}",
         *(f"{what}: {line}" for what, some in said.items() for line in some),
         *(f"refused: {line}" for line in refused),
     ]
-    return lines, bool(said[human.CONFLICTING] or said[human.WAITING] or refused)
+    say(sys.stdout, *map(clean.line, lines))  # names and ids come from files others filled in
+    return bool(said[human.CONFLICTING] or said[human.WAITING] or refused)
 
 
-def _accept_ratings(reviews: Sequence[files.Review], items: files.Asked, path: Path) -> int:
+def _take_ratings(reviews: Sequence[files.Review], items: files.Asked, path: Path) -> bool:
     old, today = human.load_ratings(path), datetime.now(UTC).date().isoformat()
     new, told = human.ratings_of(reviews, items, today)
-    found, refused = human.merged_ratings(old, new)
+    found, refused = files.merged(
+        [*old, *new],
+        lambda one: (one.item, one.digest, one.criterion, one.question, one.rater.casefold()),
+        lambda one: (f"{one.item}, {one.criterion}", one.rater, one.rating),
+    )
     if len(names := {one.run for one in found}) > 1:
         what = f"ratings of two runs, {listed(sorted(names))}, would have one mean"
         raise UsageError(f"{path}: {what}; name another file with --to")
@@ -171,7 +157,7 @@ def _accept_ratings(reviews: Sequence[files.Review], items: files.Asked, path: P
     table = human.table_of(found, padded=True) if found else []
     said = "ratings by criteria change no grade and no gate"
     say(sys.stdout, *map(clean.line, lines), *table, said, *map(str, paths))
-    return INCONCLUSIVE if refused else 0
+    return bool(refused)
 
 
 def _until_decided(options: argparse.Namespace) -> int:
@@ -195,14 +181,13 @@ def _until_decided(options: argparse.Namespace) -> int:
         raise UsageError(f"{file}: {changed}")
     plan = {**{one.key: one.plan for gate in gates for one in gate.audit.pairs}, **plan}
     save_plan(plan, file)
-    said: list[str] = []
     if options.accept:
         items, reviews = files.read_issued(options.sheet or folder / files.ISSUED, options.accept)
         # One reviewer is enough unless more are asked for: nobody sees which answer is whose.
-        said, _ = _take(reviews, items, file, options.min_reviewers or 1, gates)
+        _take(reviews, items, file, options.min_reviewers or 1, gates)
         gates = audits()
     results = [gate.result() for gate in gates]
-    said += (f"{one.state} {one.slice}, {one.name} {one.bar}: {one.reason}" for one in results)
+    said = [f"{one.state} {one.slice}, {one.name} {one.bar}: {one.reason}" for one in results]
     said += _next_form(folder, gates, options)
     command = f"qagate review {quote(str(run))}"
     say(sys.stdout, *(clean.line(one.replace(REVIEW, command)) for one in said))
@@ -272,9 +257,18 @@ def _parser() -> runs.Parser:
     )
     parser.add_argument("paths", metavar="RUN", nargs="*", type=Path, help=runs.RUN_HELP)
     ways = parser.add_mutually_exclusive_group()
-    for option, text in _WAYS.items():
-        many = "+" if option == "--accept" else None
-        ways.add_argument(option, metavar="FILE", type=Path, help=text, nargs=many)
+    text = "what reviewers sent back (.json or .csv): put what they agree on into --to"
+    ways.add_argument("--accept", metavar="FILE", type=Path, nargs="+", help=text)
+    text = (
+        "write labelled items from two paths, adjudications.yaml and RUN, as JSONL; with the "
+        "form's --sample, --seed and --baseline they keep why each was picked"
+    )
+    ways.add_argument("--export-judges", metavar="FILE", type=Path, help=text)
+    text = (
+        "ask for ratings of answers drawn at random, by the criteria in this YAML file: each has "
+        "name, question and scale (1..7), and is a column of the form; --accept takes them back"
+    )
+    ways.add_argument("--criteria", metavar="FILE", type=Path, help=text)
     text = f"the form's folder (default: the run's); with --accept the file ({ADJUDICATIONS_FILE})"
     parser.add_argument("--to", metavar="PATH", type=Path, help=text)
     text = "with --accept: the sheet.json that was written with the form (default: in reports/out)"
@@ -286,12 +280,13 @@ def _parser() -> runs.Parser:
         "(not the option of a run that stops asking early)"
     )
     parser.add_argument("--until-decided", action="store_true", help=text)
-    for option, (text, default) in _NUMBERS.items():
-        parser.add_argument(
-            option,
-            metavar="S" if option == "--seed" else "N",
-            type=runs.whole_number,
-            default=default if isinstance(default, int) else None,
-            help=f"{text} (default: {default})",
-        )
+    number = partial(parser.add_argument, metavar="N", type=runs.whole_number)
+    text = "how many must agree on a verdict (default: 2 if an answer passes that the judge failed"
+    number("--min-reviewers", help=f"with --accept: {text}, 1 otherwise and with --until-decided)")
+    text = "with --until-decided: pairs in a form at most (default: as many as decide it)"
+    number("--pairs", help=text)
+    text = "answers drawn in addition to those that stand out (default: %(default)s)"
+    number("--sample", default=human.SAMPLE_SIZE, help=text)
+    number("--limit", help="answers in a form at most, the most important ones (default: all)")
+    number("--seed", metavar="S", default=0, help="seed of what is drawn (default: %(default)s)")
     return parser

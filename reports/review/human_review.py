@@ -340,21 +340,6 @@ def load_ratings(path: Path) -> list[Rating]:
     return found
 
 
-def merged_ratings(old: Iterable[Rating], new: Iterable[Rating]) -> tuple[list[Rating], list[str]]:
-    """Return old and new ratings, and a line for each new one that contradicts an old one."""
-    found: dict[tuple[str, ...], Rating] = {}
-    refused = []
-    for one in (*old, *new):
-        place = one.item, one.digest, one.criterion, one.question, one.rater.casefold()
-        before = found.setdefault(place, one)
-        if before.rating != one.rating:
-            refused.append(
-                f"{one.item}, {one.criterion}: {one.rater} says {one.rating}, but said "
-                f"{before.rating}; take that line out to rate it anew"
-            )
-    return list(found.values()), refused
-
-
 def table_of(ratings: Iterable[Rating], *, padded: bool = False) -> list[str]:
     """Return a table's lines: a row of all answers if of several slices, then one of each slice."""
     show = clean.line if padded else clean.prose

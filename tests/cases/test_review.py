@@ -491,11 +491,10 @@ def test_a_wrong_entry_is_named(text: str, message: str, tmp_path: Path) -> None
 def test_adjudications_that_contradict(tmp_path: Path) -> None:
     """The first verdict stands until somebody takes it out; files next to the data must agree."""
     new = [decided(name="B"), decided("INCORRECT", name="C")]
-    together, refused = merged({KEY: decided()}, new)
-    assert together == {KEY: decided()}
-    assert refused == (
-        "d-bg-q1: C says INCORRECT, but Ана decided CORRECT; take that entry out to decide anew",
-    )
+    together, refused = merged([decided(), *new])
+    assert together == [decided()]
+    said = "d-bg-q1: C says INCORRECT, but Ана said CORRECT; take that entry out to decide anew"
+    assert refused == [said]
     files = [tmp_path / name / "adjudications.yaml" for name in "abc"]
     for file, label in zip(files, ("CORRECT", "CORRECT", "NO"), strict=True):
         save_adjudications({KEY: decided(label)}, file)

@@ -170,7 +170,7 @@ def test_what_was_asked_stands_beside_the_verdict(tmp_path: Path) -> None:
     odd = [replace(r, question=text, answer=text) for r, text in zip(records, texts, strict=True)]
     picks = human_review.pick(run_of(odd), 99)
     human_review.issue_picks(tmp_path, picks)
-    items = load_issued(tmp_path / "sheet.json").items
+    items = load_issued(tmp_path / "sheet.json")["items"]
     reviews = [review(one.id, "Ana", CORRECT) for one in picks]
     given, _ = human_review.accept(reviews, "2026-11-21", items)
     path = tmp_path / "adjudications.yaml"
