@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from evaluators.core import QAError
-from evaluators.text import harmless
+from evaluators.text import escaped, harmless
 
 PRIVATE = 0o600
 PRIVATE_FOLDER = 0o700
@@ -111,7 +111,24 @@ def content_policy(script: str, style: str) -> str:
     )
 
 
+# Controls but tab and newline, bidi and zero-width marks, fillers, tags, surrogates and the like.
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufdd0-\ufdef"
+    "\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U0001fffe\U0001ffff\U0002fffe\U0002ffff\U000e0000-\U000e0fff]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Return the text with hidden characters written as ``\u202e``, but for tabs and newlines."""
+    if text.isascii() and text.isprintable():
+        return text  # as most texts are; nothing in it is hidden
+    return HIDDEN.sub(escaped, text.replace("\r\n", "\n"))
+
+
 BOM = "\ufeff"  # without it a spreadsheet reads UTF-8 in the local code page
+CELL_LIMIT = 16_000  # characters; a spreadsheet holds 32,767 UTF-16 units, at most two a character
 _STARTS = frozenset("=+-@")
 # A list separator, or a line break outside of quotes, begins a new cell for some spreadsheets.
 _BROKEN = re.compile(r"([;\t\r\n][\s\"]*+)(?='*[=+@＝＋＠－-])")
@@ -130,6 +147,13 @@ def unguarded(text: str) -> str:
     """Return the text that ``guarded`` was given."""
     bare = text[1:] if text[:1] == "'" and _is_risky(text) else text
     return _GUARDED.sub(r"\1", bare)
+
+
+def cell(text: str) -> str:
+    """Return a text for a spreadsheet's cell: no formula, visible, at most ``CELL_LIMIT`` long."""
+    shown, mark = visible(text), f" […cut, {len(text):,} characters in all]"
+    is_long = len(shown) > CELL_LIMIT
+    return guarded(f"{shown[: CELL_LIMIT - len(mark)]}{mark}" if is_long else shown)
 
 
 def _is_risky(text: str) -> bool:

@@ -13,10 +13,10 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from cases.check.item_checks import mixed_words
+from evaluators import output
 from evaluators.core import UsageError
-from evaluators.output import BOM, content_policy, guarded, sheet_lines, write_texts
 from evaluators.reading import load_entries, load_settings, problem
-from evaluators.text import INVISIBLE, digest, escaped, mask, shown
+from evaluators.text import INVISIBLE, digest, mask, shown
 
 UNCLEAR = "UNCLEAR"
 """The verdict of a reviewer who cannot decide."""
@@ -27,13 +27,8 @@ _SCALE = re.compile(r"(\d{1,2})\s*(?:\.\.|-|–)\s*(\d{1,2})", re.ASCII)
 _CRITERION_KEYS = ("name", "question", "scale", "low", "high")
 FOLDER = Path(__file__).parent
 FALLBACK = "en"
-CELL = 32_000
-"""Characters; a spreadsheet's cell holds 32,767."""
 RATE = "rate: "
 """What the column of a criterion begins with, before its name."""
-_HIDDEN = re.compile(
-    f"{INVISIBLE.pattern}|[\x0b-\x0d\x1c-\x1f\x85\u2028\u2029\ud800-\udfff\ufffe\uffff]"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +185,7 @@ def _rank(seed: int, *parts: str) -> bytes:
 def write_sheet(sheet: Sheet, folder: Path) -> tuple[Path, Path]:
     """Write ``<name>.html`` and ``<name>.csv`` into a folder, return both paths. Raises QAError."""
     page, twin = folder / f"{sheet.name}.html", folder / f"{sheet.name}.csv"
-    write_texts([(page, form_page(sheet)), (twin, csv_twin(sheet))])
+    output.write_texts([(page, form_page(sheet)), (twin, csv_twin(sheet))])
     return page, twin
 
 
@@ -218,7 +213,7 @@ def form_page(sheet: Sheet) -> str:
         "texts": {item.language: texts_in(item.language)["form"] for item in sheet.items},
         "items": [_screen(list(items), rubrics) for _, items in screens],
     }
-    own = {"script": script, "style": style, "policy": content_policy(script, style)}
+    own = {"script": script, "style": style, "policy": output.content_policy(script, style)}
     return filled_template(FOLDER / "form.html.j2", html=True, data=data, **own)
 
 
@@ -293,16 +288,10 @@ def csv_twin(sheet: Sheet) -> str:
 
 def spreadsheet_text(rows: Iterable[Iterable[str | float]]) -> str:
     """Return rows as the text of a CSV file for a spreadsheet, every text made safe by ``cell``."""
-    safe = ([cell(one) if isinstance(one, str) else str(one) for one in row] for row in rows)
-    return BOM + "".join(sheet_lines(safe))
+    cells = ([mask(one) if isinstance(one, str) else str(one) for one in row] for row in rows)
+    return output.BOM + "".join(output.sheet_lines(map(output.cell, row) for row in cells))
 
 
 def visible(text: str) -> str:
-    r"""Return the text with hidden characters as ``\u202e`` (no tab, no newline), keys masked."""
-    return _HIDDEN.sub(escaped, mask(text.replace("\r\n", "\n")))
-
-
-def cell(text: str) -> str:
-    """Return a text for a spreadsheet's cell: visible, cut if it is too long, never a formula."""
-    shown = visible(text)
-    return guarded(shown if len(shown) <= CELL else f"{shown[:CELL]} […]")
+    """Return the text with keys masked, and hidden characters written out."""
+    return output.visible(mask(text))

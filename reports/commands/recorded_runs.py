@@ -13,7 +13,7 @@ from cases.labels import Scale
 from cases.review.reviews import load_adjudications
 from evaluators import command_line
 from evaluators.core import UsageError
-from evaluators.output import plural, say
+from evaluators.output import plural, say, visible
 from evaluators.text import hint, shown
 from reports.compare.audit import load_plan
 from reports.imports import forms
@@ -22,7 +22,7 @@ from reports.render import console
 from reports.render.views import date
 from reports.render.writer import FORMATS, Files, WriteError, write, write_files
 from reports.run.baseline import Baseline, load_baseline
-from reports.run.clean import line, visible
+from reports.run.clean import line
 from reports.run.report import Report, Role, safe_report
 from reports.run.report_folder import PREVIOUS, RUN_FILE, TRANSCRIPTS, check_apart, keep, previous
 from reports.run.run_json import inner, load_report, load_run, load_summaries

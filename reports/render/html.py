@@ -19,7 +19,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from evaluators.output import content_policy, plural
+from evaluators.output import content_policy, plural, visible
 from reports.render import views, words
 from reports.run import clean
 from reports.run.evidence import Change
@@ -67,7 +67,7 @@ def prepare() -> None:
 
 @cache
 def _environment() -> Environment:
-    return environment("page", clean.visible, _FILTERS)
+    return environment("page", visible, _FILTERS)
 
 
 def environment(folder: str, shown: Callable[[str], str], filters: Filters) -> Environment:
@@ -95,13 +95,13 @@ _SHARED: Filters = {
 }
 _FILTERS: Filters = {
     "bounds": lambda gate: words.bounds(gate, views.shown_as(gate)),
-    "cut": lambda text: clean.cut(clean.visible(text or ""), _SHOWN),
+    "cut": lambda text: clean.cut(visible(text or ""), _SHOWN),
     "grade": words.mark,
     "interval": partial(words.interval, shown=views.fixed),
     "figure": lambda gate: views.shown_as(gate)(gate.estimate.value),
     "span": lambda gate: words.interval(gate.estimate, views.shown_as(gate)),
     "json": lambda value: dump(ordered(value), indent=1),
-    "link": lambda key: f"#item-{quote(clean.visible(key), safe='')}",
+    "link": lambda key: f"#item-{quote(visible(key), safe='')}",
     "number": views.fixed,
     "outlook": views.outlook,
     "share": lambda part, whole: f" ({100 * part / whole:.0f} %)" if whole else "",
@@ -198,7 +198,7 @@ def shower(limit: int) -> Show:
     @cache
     def show(text: str) -> str:
         left = f" […cut: {len(text):,} characters in all; the exact text is in records.jsonl]"
-        return clean.cut(clean.visible(text), limit, left)
+        return clean.cut(visible(text), limit, left)
 
     return show
 

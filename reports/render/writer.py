@@ -11,9 +11,10 @@ from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
+from evaluators import output
 from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import GRADED
-from evaluators.output import BOM, PRIVATE_FOLDER, UnwrittenError, guarded, sheet_lines, write_part
+from evaluators.output import BOM, PRIVATE_FOLDER, UnwrittenError, sheet_lines, write_part
 from evaluators.statistics.intervals import number
 from evaluators.text import flat
 from reports.render import html, markdown, words
@@ -147,14 +148,14 @@ def append_summary(report: Report, path: Path) -> str:
 
 def results(report: Report) -> Iterator[str]:
     """Return the rows of ``results.csv``: a column a field of a record, no cell a formula."""
-    show = lru_cache(maxsize=256)(clean.cell)  # names and grades come again and again
+    show = lru_cache(maxsize=256)(output.cell)  # names and grades come again and again
 
     def cell(value: object) -> str:
         if isinstance(value, (int, float)):
-            return guarded(str(value))
+            return output.guarded(str(value))
         if not value:
             return "" if value is None else ("{}" if isinstance(value, Mapping) else "[]")
-        return clean.cell(dump(ordered(value)))
+        return output.cell(dump(ordered(value)))
 
     rows = (
         [show(one) if isinstance(one, str) else cell(one) for one in flat(record).values()]
@@ -169,7 +170,7 @@ def graded(report: Report) -> dict[str, str]:
     for part in (one for one in report.slices if one.kind == GRADED):
         where = part.dataset, part.language, 1
         own = (r for r in report.records if (r.dataset, r.language, r.repeat) == where)
-        rows = [(str(record.row), clean.cell(_letter(record))) for record in in_order(own)]
+        rows = [(str(record.row), output.cell(_letter(record))) for record in in_order(own)]
         # Letters of other scripts and path marks have no place in a file name.
         both = (re.sub(r"[^A-Za-z0-9_.-]", "_", one)[:60] for one in (part.dataset, part.language))
         stem = "-".join(re.sub(r"^[.-]", "_", one) or "_" for one in both)

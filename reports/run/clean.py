@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import is_dataclass, replace
 from typing import Any, TypeVar, cast
 
-from evaluators.output import guarded
+from evaluators.output import visible
 from evaluators.text import flat, no_command
 from evaluators.text import mask as mask_keys
 
@@ -17,15 +17,7 @@ T = TypeVar("T")
 
 MASK = "[key masked]"
 SPAN_LIMIT = 200
-CELL_LIMIT = 16_000  # characters; a spreadsheet holds 32,767 UTF-16 units, at most two a character
 
-# Controls but tab and newline, bidi and zero-width marks, fillers, tags, surrogates and the like.
-HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u115f\u1160\u17b4\u17b5"
-    "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufdd0-\ufdef"
-    "\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U0001fffe\U0001ffff\U0002fffe\U0002ffff\U000e0000-\U000e0fff]"
-)
 _MARKUP = re.compile(r"[\\*_\[\]<>&|~!$]|(?<=:)/(?=/)|(?<=www)\.")
 _ADDRESS = re.compile(r"([A-Za-z][\w.+:@/-]*://[\w.:/@%~+-]*[\w/])", re.ASCII)
 _ENTITIES = {"<": "&lt;"}  # some renderers take a tag that only a backslash stands before
@@ -56,18 +48,6 @@ def masked(value: T) -> T:
     return value if safe == given else cast("T", safe)
 
 
-def visible(text: str) -> str:
-    r"""Return the text with hidden characters written as ``\u202e``, but for tabs and newlines."""
-    if text.isascii() and text.isprintable():
-        return text  # as most texts are; nothing in it is hidden
-
-    def escape(match: re.Match[str]) -> str:
-        code = ord(match.group())
-        return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-    return HIDDEN.sub(escape, text.replace("\r\n", "\n"))
-
-
 def line(text: str) -> str:
     r"""Return the text on one line (``\n`` written out) that no CI system takes for a command."""
     return no_command(visible(text).replace("\n", "\\n").replace("\t", "\\t"))
@@ -76,11 +56,6 @@ def line(text: str) -> str:
 def cut(text: str, limit: int, mark: str = "…") -> str:
     """Return at most ``limit`` characters of a text, ending in ``mark`` where it was longer."""
     return text if len(text) <= limit else text[: max(0, limit - len(mark))] + mark
-
-
-def cell(text: str) -> str:
-    """Return a text for a spreadsheet cell: no formula, visible, at most ``CELL_LIMIT`` long."""
-    return guarded(cut(visible(text), CELL_LIMIT, f" […cut, {len(text):,} characters in all]"))
 
 
 def span(text: str, limit: int = SPAN_LIMIT) -> str:

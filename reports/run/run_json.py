@@ -21,9 +21,10 @@ import msgspec
 from cases.dataset import Dataset, Slice, SliceSample, Threshold
 from evaluators.core import GRADES, UsageError
 from evaluators.kinds import KINDS, Kind
+from evaluators.output import HIDDEN
 from evaluators.reading import MAX_BYTES, parse_json, read_text
-from evaluators.text import flat
-from reports.run.clean import HIDDEN, masked
+from evaluators.text import escaped, flat
+from reports.run.clean import masked
 from reports.run.record import COLUMNS, Record, in_order, safe
 from reports.run.report import Report, SliceSummary
 from reports.run.report_folder import NO_VERDICT, PACKED, RECORDS, RUN_FILE
@@ -313,7 +314,7 @@ def dump(value: object, indent: int | None = None) -> str:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     except (TypeError, ValueError):  # a number or a type that strict JSON does not have
         text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
-    return HIDDEN.sub(lambda match: json.dumps(match.group())[1:-1], text)
+    return HIDDEN.sub(escaped, text)
 
 
 def plain(value: object) -> object:

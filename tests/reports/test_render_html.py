@@ -9,6 +9,7 @@ import pytest
 
 from cases.dataset import Threshold
 from evaluators.core import State, Vote
+from evaluators.output import visible
 from reports.render import html
 from reports.render.html import listed
 from reports.run import clean
@@ -116,7 +117,7 @@ def test_hostile_text_is_shown_as_text(text: str) -> None:
     """The reader sees what the model said, hidden characters by number and keys masked."""
     made = html.render(report((record(answer=text),)))
     (item,) = items(made)
-    shown = clean.visible(clean.mask(text))
+    shown = visible(clean.mask(text))
     assert str(item["answer"])[:3000] == shown[:3000]
     page = Page(made)
     (block,) = [word for word in page.words if word.startswith('{"columns"')]

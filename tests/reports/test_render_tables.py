@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from cases.dataset import Threshold
 from cases.review.sheet import csv_twin
+from evaluators import output
 from evaluators import text as plain
 from evaluators.core import Vote
 from evaluators.kinds import kind_of
@@ -58,7 +59,7 @@ def test_results_have_a_row_an_item_and_a_column_a_field() -> None:
     cells = dict(zip(header, row, strict=True))
     assert (cells["answer"], cells["score"], cells["row"]) == ("", "0.5", "1")
     assert cells["metadata"] == '{"a": "Изкуство", "b": [1]}'
-    cell = clean.cell("😀" * 100_000)
+    cell = output.cell("😀" * 100_000)
     assert len(cell.encode("utf-16-le")) // 2 < 32_767  # what a spreadsheet takes
     assert cell.endswith("[…cut, 100,000 characters in all]")
 
@@ -177,8 +178,8 @@ def test_secrets_are_masked_before_a_cut() -> None:
     text = safe(record(answer="x" * 190 + KEY)).answer or ""
     assert "sk-test" not in clean.span(text) + clean.prose(text, 200)
     assert (clean.cut("abc", 3), clean.cut("abcd", 3)) == ("abc", "ab…")
-    assert clean.visible("a\x00\u202e\U000e0041\ud800\r\nb") == (
-        "a\\u0000\\u202e\\U000e0041\\ud800\nb"
+    assert output.visible("a\x00\u202e\U000e0041\ud800\r\nb") == (
+        "a\\u0000\\u202e\\udb40\\udc41\\ud800\nb"
     )
 
 
@@ -218,12 +219,12 @@ def test_masking_twice_is_masking_once(text: str) -> None:
 @given(ANY_TEXT)
 def test_visible_text_is_legal_in_xml_and_utf8(text: str) -> None:
     """Any text, made visible, parses as XML content and as an attribute, and comes back whole."""
-    shown = clean.visible(text)
+    shown = output.visible(text)
     element = ET.Element("a", b=shown)
     element.text = shown
     parsed = ET.fromstring(ET.tostring(element, encoding="utf-8"))
     assert (parsed.text or "", parsed.get("b")) == (shown, shown)
-    assert not clean.HIDDEN.search(shown)
+    assert not output.HIDDEN.search(shown)
 
 
 @given(ANY_TEXT)
@@ -239,7 +240,7 @@ def test_one_line_stays_one_line_and_no_command(text: str) -> None:
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\n", "＝", "﹣", "  =", "\xa0@"])
 def test_formula_cells_get_an_apostrophe(start: str) -> None:
     """Also full-width and small forms, and behind white space that a spreadsheet drops."""
-    assert clean.cell(f"{start}1+2").startswith("'")
+    assert output.cell(f"{start}1+2").startswith("'")
 
 
 @given(ANY_TEXT)
@@ -268,7 +269,7 @@ def test_no_formula_starts_with_a_letter_or_digit() -> None:
     """What NFKC makes of any alphanumeric character is no sign that a spreadsheet obeys."""
     every = filter(str.isalnum, map(chr, range(sys.maxunicode + 1)))
     assert not [one for one in every if unicodedata.normalize("NFKC", one)[:1] in tuple("=+-@")]
-    assert clean.cell("3 = 3") == "3 = 3"
+    assert output.cell("3 = 3") == "3 = 3"
 
 
 def share(state: GateState, count: int, n: int, **bars: object) -> GateResult:
