@@ -27,6 +27,7 @@ from evaluators.text import encodable, listed, shown
 ISSUED = "sheet.json"
 """The file of what was asked; it stays with whoever gives the sheets out."""
 LONGEST_NAME = 100
+T = TypeVar("T")
 _TYPED = ("item", "verdict", "edited", "comment", "reviewer")
 """What people may have changed in a row, in the order in which it is checked."""
 
@@ -310,32 +311,28 @@ def load_adjudications(path: Path) -> dict[str, Adjudication]:
         except ValueError as error:
             raise problem(path, lines["verdict"], f"verdict: {error}") from None
         above = takewhile(bool, map(_ABOUT.fullmatch, reversed(text[: line - 1])))
-        texts = (one for one in _TEXTS if settings.values.get(one))  # a reason may be empty
         one = Adjudication(
             digest=digest,
             label=label,
             probability=settings.number("probability", 0, 1) or 0.0,
             about=tuple(match[1] for match in above if match)[::-1],
-            **{key: settings.text(key) for key in texts},
+            **{key: settings.text(key) for key in _TEXTS if settings.values.get(key)},
         )
         if found.setdefault(digest, one) is not one:
             raise problem(path, line, f"digest {digest} stands twice; keep one verdict")
     return found
 
 
-Given = TypeVar("Given")
-
-
 def merged(
-    given: Iterable[Given],
-    key: Callable[[Given], Hashable] = attrgetter("digest"),
-    words: Callable[[Given], tuple[object, ...]] = attrgetter("item", "name", "label"),
-) -> tuple[list[Given], list[str]]:
+    given: Iterable[T],
+    key: Callable[[T], Hashable] = attrgetter("digest"),
+    words: Callable[[T], tuple[object, ...]] = attrgetter("item", "name", "label"),
+) -> tuple[list[T], list[str]]:
     """Return the first verdict with each key, and a line for each later one that contradicts it.
 
     ``words`` returns what a verdict is about, who gave it, and what it says.
     """
-    found: dict[Hashable, Given] = {}
+    found: dict[Hashable, T] = {}
     refused = []
     for one in given:
         about, name, label = words(one)
@@ -351,10 +348,8 @@ def save_adjudications(adjudications: Adjudications, path: Path) -> None:
     ordered = sorted(adjudications.values(), key=lambda one: (one.item, one.digest))
     text = _HEAD if ordered else f"{_HEAD}[]\n"
     for one in ordered:
-        values = (one.item, one.digest, one.label, one.name, one.reason, one.date)
-        entry: dict[str, str | float] = dict(zip(_KEYS, values, strict=True))
-        if one.pair:
-            entry |= zip(_AUDIT, (one.picked, one.probability, one.pair), strict=True)
+        values = {**asdict(one), "verdict": one.label}
+        entry = {key: values[key] for key in (*_KEYS, *(_AUDIT if one.pair else ()))}
         text += "".join(f"# {line}\n" for line in one.about)
         text += yaml.safe_dump([entry], allow_unicode=True, sort_keys=False, width=100)
     write_texts([(path, text)])

@@ -248,8 +248,7 @@ class AdjudicatedJudge:
             raise core.JudgeError(f"{said}; correct the adjudication {found.digest}", kind=UNFIT)
         verdict = found.verdict
         with suppress(core.CallError, core.JudgeError):
-            own = vote_of(self.behind, await self.behind.judge(case, answer, _refuse)).label
-            if own:
+            if own := (await self.behind.judge(case, answer, _refuse)).label:
                 return replace(verdict, reason=f"{verdict.reason}; {self.spec}: {own}")
         return verdict
 

@@ -60,12 +60,11 @@ class Pick:
     @property
     def upgrades(self) -> tuple[str, ...]:
         """The verdicts that would make it pass; none unless the judge failed it."""
-        part, choices = self.part, verdict_question(self.part.kind.choices).keys
-        verdicts = map(verdict_of, choices if self.record.outcome == "failed" else ())
+        part, failed = self.part, self.record.outcome == "failed"
         return tuple(
-            verdict.label
-            for verdict in verdicts
-            if part.kind.passes(self.record, verdict, part.passing, part.pass_bar)
+            label
+            for label in (verdict_question(part.kind.choices).keys if failed else ())
+            if part.kind.passes(self.record, verdict_of(label), part.passing, part.pass_bar)
         )
 
 
@@ -343,17 +342,15 @@ def load_ratings(path: Path) -> list[Rating]:
 def table_of(ratings: Iterable[Rating], *, padded: bool = False) -> list[str]:
     """Return a table's lines: a row of all answers if of several slices, then one of each slice."""
     show = clean.line if padded else clean.prose
-    by_criterion: dict[tuple[str, str, int, int], dict[str, list[Rating]]] = defaultdict(dict)
+    by_criterion: dict[tuple[str, str, int, int], list[Rating]] = defaultdict(list)
     for one in ratings:
-        parts = by_criterion[one.criterion, one.question, one.lowest, one.highest]
-        for part in (WHOLE, one.part):
-            parts.setdefault(part, []).append(one)
+        by_criterion[one.criterion, one.question, one.lowest, one.highest].append(one)
     rows = []
-    for (name, _, lowest, highest), parts in by_criterion.items():
-        slices = sorted(parts.keys() - {WHOLE})
+    for (name, _, lowest, highest), some in by_criterion.items():
+        slices = sorted({one.part for one in some})
         for part in [WHOLE, *slices] if len(slices) > 1 else slices:
-            scale = f"{lowest}-{highest}"
-            rows.append((show(name), show(part), scale, *_figures(parts[part])))
+            own = [one for one in some if part in (WHOLE, one.part)]
+            rows.append((show(name), show(part), f"{lowest}-{highest}", *_figures(own)))
     return markdown_table(_HEADER, rows, padded=padded)
 
 
