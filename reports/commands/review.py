@@ -28,6 +28,11 @@ from reports.verdict.recount import audits_of, rebuilt
 
 Gates = Sequence[AuditedGate]
 GATE_CODES = {"FAIL": FAILED, "INCONCLUSIVE": INCONCLUSIVE, "PASS": OK}  # the worst first
+_UNTIL_DECIDED = (
+    "let people decide: take the pairs of answers, RUN's and the baseline's, that decide its gates "
+    "with `evidence: audited`; with --accept put verdicts into --adjudications first (not the "
+    "option of a run that stops asking early)"
+)
 _NEEDED = {
     **dict.fromkeys(("pairs", "anchor", "adjudications"), "until_decided"),
     **dict.fromkeys(("sheet", "min_reviewers"), "accept"),
@@ -274,12 +279,7 @@ def _parser() -> runs.Parser:
     text = "with --accept: the sheet.json that was written with the form (default: in reports/out)"
     parser.add_argument("--sheet", metavar="FILE", type=Path, help=text)
     parser.add_earlier()
-    text = (
-        "let people decide: take the pairs of answers, RUN's and the baseline's, that decide its "
-        "gates with `evidence: audited`; with --accept put verdicts into --adjudications first "
-        "(not the option of a run that stops asking early)"
-    )
-    parser.add_argument("--until-decided", action="store_true", help=text)
+    parser.add_argument("--until-decided", action="store_true", help=_UNTIL_DECIDED)
     number = partial(parser.add_argument, metavar="N", type=runs.whole_number)
     text = "how many must agree on a verdict (default: 2 if an answer passes that the judge failed"
     number("--min-reviewers", help=f"with --accept: {text}, 1 otherwise and with --until-decided)")
