@@ -138,10 +138,9 @@ class Admission:
             if queue.spec == model.spec:
                 return queue
         limits = model.limits
-        if limits.host not in self._servers:
-            state = limits.host, self._concurrency, self._random, limits.item_deadline
-            self._servers[limits.host] = ServerState(*state)
-        self._turns.append(ModelQueue(model.spec, limits, self._servers[limits.host]))
+        new = ServerState(limits.host, self._concurrency, self._random, limits.item_deadline)
+        server = self._servers.setdefault(limits.host, new)
+        self._turns.append(ModelQueue(model.spec, limits, server))
         return self._turns[-1]
 
     async def enter(
@@ -201,10 +200,8 @@ class Admission:
         while calls:
             future, size = calls[0]
             if not future.done():
-                if self._halted is not None:
-                    future.set_exception(StoppedError(self._halted.kind, str(self._halted)))
-                elif (barred := queue.server.barred(queue.spec, now)) is not None:
-                    future.set_exception(barred)
+                if why := self._halted or queue.server.barred(queue.spec, now):
+                    future.set_exception(type(why)(why.kind, str(why)))  # with its own traceback
                 elif (delay := self._delay(queue, size, now)) > 0:
                     return delay
                 else:

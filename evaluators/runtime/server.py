@@ -248,11 +248,9 @@ class ServerState:
 
     def barred(self, spec: str, now: float) -> FatalError | None:
         """Return the reason not to wait for this server at all; None if there is none."""
-        if self._given_up is not None:
-            return FatalError(self._given_up.kind, str(self._given_up))
         left = self._announced - now
-        if left <= LONGEST_WAIT_S:
-            return None
+        if self._given_up is not None or left <= LONGEST_WAIT_S:
+            return self._given_up
         said = (
             f"{spec}: {self.name} asks to be left alone for {left:,.0f} s, longer than the "
             f"{LONGEST_WAIT_S:g} s that a run waits; run again later, what is done is kept"
@@ -314,12 +312,9 @@ class ServerState:
             self._is_doubling = True  # it is back from an outage
 
     def _close(self, started: float) -> bool:
-        """Close the circuit; return whether that ends an outage in which a probe failed.
-
-        Otherwise it was perhaps too many calls. One from before the outage closes nothing.
-        """
+        """Close the circuit; return whether that ends an outage in which a probe failed."""
         if self._opened_at is not None and started < self._opened_at:
-            return False
+            return False  # the call is from before the outage
         had_failed, self._probe_failed = self._probe_failed, False
         self._failures = self._failed_calls = 0
         self._opened_at = self._probe = None
