@@ -9,7 +9,7 @@ import pytest
 
 from evaluators.core import CallError, Limits, Reply, Request, TransientError
 from evaluators.models.failures import of_error_body, of_response
-from tests.support.simulated import GRACE, Server, asked, now
+from tests.support.simulated import Server, asked, now
 
 pytestmark = pytest.mark.untraced
 
@@ -176,11 +176,11 @@ SILENT: Mapping[str, Form] = {
 }
 
 
-class Bucket:
-    """Allows ``RATE`` calls a second, as many at once; counts who comes before the announced time.
+GRACE = 0.05  # seconds after an announcement in which what was under way may still arrive
 
-    What was under way at the refusal has a moment's grace.
-    """
+
+class Bucket:
+    """Allows ``RATE`` calls a second, as many at once; counts those before the announced time."""
 
     def __init__(self, form: Form) -> None:
         self.form = form

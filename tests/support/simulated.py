@@ -4,6 +4,7 @@ import asyncio
 import selectors
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from random import Random
 from typing import Any, TypeVar
 
 from evaluators.core import CallError, Limits, Reply, Request, StoppedError, TransientError
@@ -41,9 +42,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 def run(main: Coroutine[Any, Any, T]) -> T:
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(main)
-
-
-GRACE = 0.05  # seconds after an announcement in which what was under way may still arrive
 
 
 def now() -> float:
@@ -94,24 +92,15 @@ class Metered:
     rate: float
     burst: float
     retry_after: float | None = 1.0
-    refused: int = 0
-    early: int = 0
     _level: float = -1.0
     _at: float = 0.0
-    _until: float = 0.0
-    _said: float = 0.0
 
     def __call__(self, at: float) -> None:
-        if self._said + GRACE < at < self._until:
-            self.early += 1
         level = self.burst if self._level < 0 else self._level + (at - self._at) * self.rate
         self._level, self._at = min(self.burst, level), at
         if self._level >= 1:
             self._level -= 1
             return
-        self.refused += 1
-        if self.retry_after is not None:
-            self._said, self._until = at, at + self.retry_after
         raise TransientError("rate_limit", "too many requests", self.retry_after)
 
 
@@ -120,11 +109,9 @@ class Down:
     begin: float
     end: float
     kind: str = "overloaded"
-    refused: int = 0
 
     def __call__(self, at: float) -> None:
         if self.begin <= at < self.end:
-            self.refused += 1
             raise TransientError(self.kind, "busy")
 
 
@@ -157,7 +144,7 @@ async def call_all(
     server: Server, count: int, settings: CallSettings, budget: Budget | None = None
 ) -> Ended:
     """Put ``count`` requests, twice as many at a time as may be in flight, as the engine does."""
-    sender = Sender(replace(settings, random=iter_random()), budget)
+    sender = Sender(replace(settings, random=Random(0).random), budget)
     sender.begin()
     left = iter(range(count))
     results: list[Reply | BaseException] = []
@@ -172,17 +159,6 @@ async def call_all(
     begun = now()
     await asyncio.gather(*(work() for _ in range(2 * settings.concurrency)))
     return Ended(results, now() - begun, sender)
-
-
-def iter_random() -> Callable[[], float]:
-    state = 1
-
-    def draw() -> float:
-        nonlocal state
-        state = (state * 48271) % 2147483647
-        return state / 2147483647
-
-    return draw
 
 
 def asked(server: Server, count: int = 1000, **bounds: Any) -> Ended:
