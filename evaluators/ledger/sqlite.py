@@ -39,6 +39,7 @@ OPEN_POLL_S = 0.05
 IN_USE = 0  # the byte that every run with the ledger open locks; those of keys follow
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOGS = ("-wal", "-shm")
+FileState = tuple[int, ...]
 _HEAD = b"SQLite format 3\0"
 _TRACES = b'CREATE TABLE calls|"input_tokens":'  # left in a damaged file that was a ledger
 
@@ -79,13 +80,19 @@ class SqliteStore:
     """Whether a look-up takes microseconds, so that it may run on the event loop."""
 
     def __init__(
-        self, path: Path, writer: sqlite3.Connection, notes: Sequence[str], locks: int | None
+        self,
+        path: Path,
+        writer: sqlite3.Connection,
+        notes: Sequence[str],
+        locks: int | None,
+        state: FileState = (),
     ) -> None:
         self.notes = tuple(notes)
         self._path = path
         self._writer = writer
         self._reader = writer if locks is None else _connect(path)  # never waits for a commit
         self._locks = locks
+        self._state = state  # of a file that is read as if it could not change
         self._writing = threading.Lock()  # a bad row is set aside while a group is committed
 
     @property
@@ -96,13 +103,31 @@ class SqliteStore:
 
     def read(self, sql: str, values: Sequence[object] = ()) -> list[Row]:
         """Return the rows of a query."""
-        with _as_store_error():
-            return self._reader.execute(sql, values).fetchall()
+        while True:
+            try:
+                with _as_store_error():
+                    rows = self._reader.execute(sql, values).fetchall()
+            except StoreError:
+                if not self._has_changed():
+                    raise
+            else:
+                if not self._has_changed():
+                    return rows
+            # What was read may be torn: a run has begun to write to the file.
+            self.close()
+            with _as_store_error():
+                self._reader, self._state = _connect_to_read(self._path, [])
+            self._writer = self._reader
 
     def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[Row]:
         """Yield the rows of a query."""
         with _as_store_error():
             yield from self._reader.execute(sql, values)
+        if self._has_changed():
+            raise StoreError("a run began to write while it was read; run this command again")
+
+    def _has_changed(self) -> bool:
+        return bool(self._state) and self._state != _state(self._path)
 
     def change(self, statements: Statements) -> None:
         """Return once all changes are on the disk."""
@@ -158,10 +183,13 @@ def _open_to_write(path: Path, notes: list[str]) -> SqliteStore:
         path.touch(mode=0o600)
         with path.open("rb") as file:
             head = file.read(len(_HEAD))
+        # What is not ours is refused before a file is made next to it.
         if head not in (b"", _HEAD) and not _was_ledger(path):
-            raise sqlite3.DatabaseError(
-                "file is not a database"
-            )  # before a file is made next to it
+            raise sqlite3.DatabaseError("file is not a database")
+        if head and not Path(f"{path}-claims").exists():
+            uri = _uri(path, _state(path))
+            with suppress(sqlite3.DatabaseError), closing(_connect(uri)) as connection:
+                _missing(path, connection)
         locks = open_locks(path)
         on_error.callback(os.close, locks)
         alone = lock(locks, IN_USE, "F_WRLCK")
@@ -191,8 +219,14 @@ def _open_to_write(path: Path, notes: list[str]) -> SqliteStore:
 
 def _open_to_read(path: Path, notes: list[str]) -> SqliteStore:
     """Return the ledger at a path without changing or making any file."""
+    connection, state = _connect_to_read(path, notes)
+    return SqliteStore(path, connection, notes, None, state)
+
+
+def _connect_to_read(path: Path, notes: list[str]) -> tuple[sqlite3.Connection, FileState]:
     with ExitStack() as on_error:
-        connection = on_error.enter_context(closing(_connect_to_read(path)))
+        state = _state(path)
+        connection = on_error.enter_context(closing(_connect(_uri(path, state))))
         # A table that an older ledger lacks is empty; so is one that is not as it was made.
         missing, odd = _missing(path, connection)
         empty = _tables(missing | (odd & TABLES.keys()), "TEMP TABLE")
@@ -204,7 +238,20 @@ def _open_to_read(path: Path, notes: list[str]) -> SqliteStore:
                 raise
             notes.append(f"{path} is damaged: replayed as far as it can be read")
         on_error.pop_all()
-    return SqliteStore(path, connection, notes, None)
+    return connection, state
+
+
+def _state(path: Path) -> FileState:
+    """Return what changes when a ledger is written; empty if a run may be writing it now."""
+    if Path(f"{path}-wal").exists() or not path.exists():
+        return ()
+    file = path.stat()
+    return file.st_ino, file.st_mtime_ns, file.st_size
+
+
+def _uri(path: Path, state: FileState) -> str:
+    # A file without a log can be read without making one, until a run begins.
+    return f"{path.resolve().as_uri()}?{'immutable=1' if state else 'mode=ro'}"
 
 
 def _notes_on_others(path: Path) -> list[str]:
@@ -260,12 +307,6 @@ def _connect(path: Path | str) -> sqlite3.Connection:
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
     return connection
-
-
-def _connect_to_read(path: Path) -> sqlite3.Connection:
-    # Without a log no run is writing, and the file can be read without making one.
-    has_log = Path(f"{path}-wal").exists()
-    return _connect(f"{path.resolve().as_uri()}?{'mode=ro' if has_log else 'immutable=1'}")
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -335,7 +376,7 @@ def _set_aside(path: Path, why: str) -> str:
     with ExitStack() as ends:
         ends.callback(fresh.unlink, missing_ok=True)
         fresh.touch(mode=0o600)
-        with closing(_connect(fresh)) as new, closing(_connect_to_read(path)) as old:
+        with closing(_connect(fresh)) as new, closing(_connect(_uri(path, _state(path)))) as old:
             new.executescript(f"{_tables()} PRAGMA user_version = {SCHEMA}; BEGIN")
             new.executemany(Sql.INSERT, (row for row in _rows(old) if row.opened() is not None))
             new.executemany(Sql.MARK_IMPORTED, _readable(old, "SELECT key FROM imported"))

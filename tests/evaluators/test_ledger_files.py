@@ -12,7 +12,15 @@ import pytest
 
 from evaluators.core import UsageError
 from evaluators.ledger import Ledger, LedgerError, sqlite
-from evaluators.ledger.rows import VARIABLE, Signer, StoredDocument, StoredRow, seal, seal_document
+from evaluators.ledger.rows import (
+    VARIABLE,
+    Signer,
+    StoredDocument,
+    StoredRow,
+    StoreError,
+    seal,
+    seal_document,
+)
 from evaluators.ledger.upkeep import save_unkept
 from evaluators.text import Document
 from tests.support.fixtures import Patch
@@ -239,6 +247,24 @@ def test_a_database_of_others_is_refused(tmp_path: Path, made: str, read_only: b
     with pytest.raises(UsageError, match="a database of something else"):
         Ledger(path, read_only=read_only)
     assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path], "no file of ours is next to it"
+
+
+def test_a_run_that_begins_tears_no_reading(tmp_path: Path, large: bytes) -> None:
+    """A replay sees what others add meanwhile; an export, which cannot begin again, is refused."""
+    path = tmp_path / "l"
+    path.write_bytes(large)
+    with Ledger(path, read_only=True) as replay:
+        exported = replay.store.stream("SELECT key FROM calls")
+        next(exported)
+        fill(path, 2001, size=5)
+        with pytest.raises(StoreError, match="run this command again"):
+            list(exported)
+        assert replay.get(key_of(2000)) == reply_of(2000, 5)
+        with Ledger(path) as ledger:
+            assert replay.get(key_of(1)) == reply_of(1, 5)
+            put(ledger, [row_of(2001, 5)])
+            assert replay.get(key_of(2001)) == reply_of(2001, 5)
 
 
 def test_a_full_disk_leaves_the_file(tmp_path: Path, large: bytes, monkeypatch: Patch) -> None:
