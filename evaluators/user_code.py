@@ -126,11 +126,21 @@ def in_thread(work: Callable[[], T], note: Callable[[bool], object] | None = Non
         try:
             result.set_result(work())
         except BaseException as error:  # noqa: BLE001  # for the caller who waits
-            result.set_exception(error)
+            result.set_exception(as_failure(error))
         note(False)
 
     threading.Thread(target=run, name="qa-rule", daemon=True).start()
     return result
+
+
+def as_failure(error: BaseException) -> Exception:
+    """Return what the user's code raised as an error that cannot end the event loop or its tasks.
+
+    ``sys.exit``, ``pytest.fail`` or a cancellation of its own would; StopIteration never arrives.
+    """
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    return RuntimeError(f"it raised {error!r}").with_traceback(error.__traceback__)
 
 
 class _HeldUpError(Exception):

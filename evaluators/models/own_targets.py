@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -26,7 +25,7 @@ from evaluators import core
 from evaluators.core import AskedCase, RefusedError, Reply
 from evaluators.models.adapter import JsonObject, ProviderAdapter, as_text, parse_body
 from evaluators.text import PLACEHOLDER, Key, hint, mask, one_line, sendable
-from evaluators.user_code import in_thread, load_named
+from evaluators.user_code import as_failure, in_thread, load_named
 
 if TYPE_CHECKING:
     import asyncio
@@ -260,7 +259,7 @@ class FunctionModel:
             inspect.iscoroutinefunction(function)
             or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
         ):
-            return in_thread(_without_exit()(partial(function, case)))
+            return in_thread(partial(function, case))
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             serving = (self._loop,)
@@ -285,17 +284,16 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         runner.get_loop().run_forever()
 
 
-@contextmanager
-def _without_exit() -> Iterator[None]:
-    try:
-        yield
-    except SystemExit as error:
-        raise RuntimeError(f"it called sys.exit({error.code})") from None
-
-
 async def _awaited(function: Function, case: AskedCase) -> object:
-    with _without_exit():
+    import asyncio  # noqa: PLC0415
+
+    try:
         return await function(case)
+    except BaseException as error:
+        task = asyncio.current_task()
+        if task and task.cancelling():  # by us
+            raise
+        raise as_failure(error) from None
 
 
 def _reply(said: object) -> Reply:
