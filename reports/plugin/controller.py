@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cases.dataset import Plan
-from evaluators.core import QAError
+from evaluators.core import QAError, UsageError
 from evaluators.output import plural
 from reports.plugin import worker
 from reports.plugin.options import CHOOSING, RunOptions, check_collected, shares
@@ -63,6 +63,9 @@ class Controller:
     ) -> None:
         if not options.gates_off:
             worker.refuse_reruns(config)
+        if config.option.setupplan:
+            what = "models are asked before any test, and would be paid; give --dry-run"
+            raise UsageError(f"--setup-plan: {what} or --collect-only")
         self._config, self._options = config, options
         self._plan, self._files = plan, files
         self._lists = config.option.collectonly
