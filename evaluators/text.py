@@ -52,6 +52,7 @@ _CHARS = r"[A-Za-z0-9._~+/=-]"
 _RANDOM = rf"(?={_CHARS}{{0,60}}?(?:[A-Z]{{2}}[a-z]|[a-z][A-Z]|[a-z]\d|\d[a-z]|[\w-]{{24}}))"
 # Nor is sk-learning: a key is long or has digits, an echoed one asterisks as well.
 _BODY = r"(?=[\w-]{20}|[A-Za-z_-]{0,60}[\d*])[\w*-]{8,}"
+_QUERY = ("key", "token", "secret", "password", "sig")  # ends of the names of a URL's parameters
 _TOKENS = ("gho", "ghp", "ghr", "ghs", "ghu", "gsk", "hf")
 # Every pattern is linear: a run of characters is entered once, or its repeats are bounded.
 _KEYS = (  # what the lower-case text must hold for the pattern to be tried at all, and the pattern
@@ -77,6 +78,7 @@ _KEYS = (  # what the lower-case text must hold for the pattern to be tried at a
         r"(?i:authorization)[\"']?\s{0,9}[:=]\s{0,9}[\"']?\w{1,9}\s{1,9}[^\s\"'<>]{4,}",
     ),
     ("api", r"(?i:api[_-]?key)[\"']?\s{0,9}[:=]\s{0,9}[\"']?[^\s\"'<>,;]{8,}"),
+    *((f"{name}=", rf"[?&](?i:[\w-]{{0,20}}{name})=[^\s\"'<>&#]{{4,}}") for name in _QUERY),
     ("private key", r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\s]{0,8000}"),
 )
 _PATTERNS = tuple((sign, re.compile(pattern, re.ASCII)) for sign, pattern in _KEYS)
