@@ -23,7 +23,7 @@ R = TypeVar("R")
 COMMIT_WAIT_S = 0.01  # how long a reply may wait for others to share its commit
 LOOKUP_WAIT_S = 0.001  # how long a look-up may wait for others to share its round trip
 CLAIM_POLL_S = 0.05
-CLAIM_TIMEOUT_S = 300.0  # longer than any call: a run that holds a claim this long is frozen
+CLAIM_TIMEOUT_S = 300.0  # a run that keeps no reply for so long may be frozen
 _FIND = f"SELECT {Sql.COLUMNS}, EXISTS (SELECT 1 FROM imported WHERE imported.key = calls.key)"
 _SET_ASIDE = (
     # Any column may be the damaged one.
@@ -52,6 +52,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         self.own: set[str] = set()  # the keys of replies that this run paid for
         self.imported: set[str] = set()  # of those found that ``ledger import`` added
         self.account: Callable[[], Document] | None = None  # notes the money spent with replies
+        self._heard_at = float("-inf")  # when another run's reply, waited for, was last found
         self._texts: set[str] = set()  # kept already: a rubric comes with every request
         self._failed: LedgerError | None = None
         self._unkept: list[Path] = []
@@ -131,23 +132,27 @@ class Ledger(AbstractContextManager["Ledger"]):
         return None
 
     @asynccontextmanager
-    async def claim(self, key: str) -> AsyncIterator[Reply | None]:
+    async def claim(self, key: str, seconds: float = 0.0) -> AsyncIterator[Reply | None]:
         """Hold the right to make one call, and give the reply if the ledger has it by then.
 
-        While another live run makes the call it is waited for, at most five minutes. Raises
-        LedgerError once a reply could not be kept: nothing more may be paid for.
+        A live run that makes the call is waited for until it has kept nothing for five minutes, or
+        for the ``seconds`` that an item may take. Raises LedgerError once a reply could not be
+        kept: nothing more may be paid for.
         """
         if self._failed is not None:
             raise self._failed
         now = asyncio.get_running_loop().time
-        end = now() + CLAIM_TIMEOUT_S
-        while not (mine := await self._take_soon(key)) and now() < end:
-            if not self.store.near and (kept := await self.find(key)) is not None:
-                yield kept
-                return
+        begun, patience = now(), max(CLAIM_TIMEOUT_S, seconds)
+        kept = None
+        while not (mine := await self._take_soon(key)):
+            kept = None if self.store.near else await self.find(key)
+            if kept or now() > max(begun, self._heard_at) + patience:
+                break
             await asyncio.sleep(CLAIM_POLL_S)
         try:
-            yield await self.find(key)
+            kept = kept or await self.find(key)
+            self._heard_at = now() if kept else self._heard_at
+            yield kept
         finally:
             if mine:
                 self.store.give_back(key)

@@ -39,7 +39,6 @@ OPEN_POLL_S = 0.05
 IN_USE = 0  # the byte that every run with the ledger open locks; those of keys follow
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _LOGS = ("-wal", "-shm")
-FileState = tuple[int, ...]
 _HEAD = b"SQLite format 3\0"
 _TRACES = b'CREATE TABLE calls|"input_tokens":'  # left in a damaged file that was a ledger
 
@@ -74,7 +73,7 @@ def lock(file: int, byte: int, kind: str) -> bool:
 
 
 class SqliteStore:
-    """An open ledger file. Without ``locks``, the file of claims, it is only read."""
+    """An open ledger file; without a ``writer`` and ``locks``, the file of claims, only read."""
 
     near = True
     """Whether a look-up takes microseconds, so that it may run on the event loop."""
@@ -82,18 +81,38 @@ class SqliteStore:
     def __init__(
         self,
         path: Path,
-        writer: sqlite3.Connection,
-        notes: Sequence[str],
-        locks: int | None,
-        state: FileState = (),
+        notes: list[str],
+        writer: sqlite3.Connection | None = None,
+        locks: int | None = None,
     ) -> None:
-        self.notes = tuple(notes)
         self._path = path
-        self._writer = writer
-        self._reader = writer if locks is None else _connect(path)  # never waits for a commit
         self._locks = locks
-        self._state = state  # of a file that is read as if it could not change
         self._writing = threading.Lock()  # a bad row is set aside while a group is committed
+        self._state: tuple[int, ...] = ()  # of a file that is read as if it could not change
+        if writer is None:
+            self._open_to_read(notes)
+        else:
+            self._writer, self._reader = writer, _connect(path)  # which never waits for a commit
+        self.notes = tuple(notes)
+
+    def _open_to_read(self, notes: list[str]) -> None:
+        """Open the file without changing it or making any other."""
+        with ExitStack() as on_error:
+            state = _state(self._path)
+            connection = on_error.enter_context(closing(_connect(self._path, state)))
+            # A table that an older ledger lacks is empty; so is one that is not as it was made.
+            missing, odd = _missing(self._path, connection)
+            empty = _tables(missing | (odd & TABLES.keys()), "TEMP TABLE")
+            connection.executescript(f"PRAGMA temp_store = MEMORY; {empty}")
+            try:
+                _check_pages(connection, odd)
+            except sqlite3.DatabaseError as error:
+                if not _is_of(error, *_DAMAGE):
+                    raise
+                notes.append(f"{self._path} is damaged: replayed as far as it can be read")
+            on_error.pop_all()
+        self._reader = self._writer = connection
+        self._state = state
 
     @property
     def size(self) -> int:
@@ -116,8 +135,7 @@ class SqliteStore:
             # What was read may be torn: a run has begun to write to the file.
             self.close()
             with _as_store_error():
-                self._reader, self._state = _connect_to_read(self._path, [])
-            self._writer = self._reader
+                self._open_to_read([])
 
     def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[Row]:
         """Yield the rows of a query."""
@@ -187,9 +205,8 @@ def _open_to_write(path: Path, notes: list[str]) -> SqliteStore:
         if head not in (b"", _HEAD) and not _was_ledger(path):
             raise sqlite3.DatabaseError("file is not a database")
         if head and not Path(f"{path}-claims").exists():
-            uri = _uri(path, _state(path))
-            with suppress(sqlite3.DatabaseError), closing(_connect(uri)) as connection:
-                _missing(path, connection)
+            with suppress(sqlite3.DatabaseError), closing(_connect(path, _state(path))) as found:
+                _missing(path, found)
         locks = open_locks(path)
         on_error.callback(os.close, locks)
         alone = lock(locks, IN_USE, "F_WRLCK")
@@ -214,44 +231,15 @@ def _open_to_write(path: Path, notes: list[str]) -> SqliteStore:
             connection = _open(path)
         lock(locks, IN_USE, "F_RDLCK")
         on_error.pop_all()
-    return SqliteStore(path, connection, notes, locks)
+    return SqliteStore(path, notes, connection, locks)
 
 
-def _open_to_read(path: Path, notes: list[str]) -> SqliteStore:
-    """Return the ledger at a path without changing or making any file."""
-    connection, state = _connect_to_read(path, notes)
-    return SqliteStore(path, connection, notes, None, state)
-
-
-def _connect_to_read(path: Path, notes: list[str]) -> tuple[sqlite3.Connection, FileState]:
-    with ExitStack() as on_error:
-        state = _state(path)
-        connection = on_error.enter_context(closing(_connect(_uri(path, state))))
-        # A table that an older ledger lacks is empty; so is one that is not as it was made.
-        missing, odd = _missing(path, connection)
-        empty = _tables(missing | (odd & TABLES.keys()), "TEMP TABLE")
-        connection.executescript(f"PRAGMA temp_store = MEMORY; {empty}")
-        try:
-            _check_pages(connection, odd)
-        except sqlite3.DatabaseError as error:
-            if not _is_of(error, *_DAMAGE):
-                raise
-            notes.append(f"{path} is damaged: replayed as far as it can be read")
-        on_error.pop_all()
-    return connection, state
-
-
-def _state(path: Path) -> FileState:
+def _state(path: Path) -> tuple[int, ...]:
     """Return what changes when a ledger is written; empty if a run may be writing it now."""
     if Path(f"{path}-wal").exists() or not path.exists():
         return ()
     file = path.stat()
     return file.st_ino, file.st_mtime_ns, file.st_size
-
-
-def _uri(path: Path, state: FileState) -> str:
-    # A file without a log can be read without making one, until a run begins.
-    return f"{path.resolve().as_uri()}?{'immutable=1' if state else 'mode=ro'}"
 
 
 def _notes_on_others(path: Path) -> list[str]:
@@ -291,17 +279,19 @@ def is_foreign(file: os.stat_result) -> bool:
     return hasattr(os, "geteuid") and file.st_uid != os.geteuid()
 
 
-def _connect(path: Path | str) -> sqlite3.Connection:
-    """Return a connection to a path, or a ``file:`` URI as text, with explicit transactions.
+def _connect(path: Path, state: tuple[int, ...] | None = None) -> sqlite3.Connection:
+    """Return a connection with explicit transactions; to read only, if the ``state`` is given.
 
     Nothing that the file defines is trusted; text that is not UTF-8 fails its checksum.
     """
+    # A file without a log can be read without making one, until a run begins.
+    uri = f"{path.resolve().as_uri()}?{'immutable=1' if state else 'mode=ro'}"
     connection = sqlite3.connect(
-        path,
+        path if state is None else uri,
         timeout=BUSY_TIMEOUT_S,
         isolation_level=None,
         check_same_thread=False,  # commits run on a pool thread, one at a time
-        uri=isinstance(path, str),
+        uri=state is not None,
     )
     connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
     connection.execute("PRAGMA trusted_schema = OFF")
@@ -376,7 +366,7 @@ def _set_aside(path: Path, why: str) -> str:
     with ExitStack() as ends:
         ends.callback(fresh.unlink, missing_ok=True)
         fresh.touch(mode=0o600)
-        with closing(_connect(fresh)) as new, closing(_connect(_uri(path, _state(path)))) as old:
+        with closing(_connect(fresh)) as new, closing(_connect(path, _state(path))) as old:
             new.executescript(f"{_tables()} PRAGMA user_version = {SCHEMA}; BEGIN")
             new.executemany(Sql.INSERT, (row for row in _rows(old) if row.opened() is not None))
             new.executemany(Sql.MARK_IMPORTED, _readable(old, "SELECT key FROM imported"))
@@ -424,7 +414,7 @@ def open_store(place: LedgerPlace, *, read_only: bool = False) -> Store:
         missing = "no ledger to replay from; run once without --replay or give --ledger"
         raise UsageError(f"{place}: {missing}")
     try:
-        return (_open_to_read if read_only else _open_to_write)(place, _notes_on_others(place))
+        return (SqliteStore if read_only else _open_to_write)(place, _notes_on_others(place))
     except (OSError, sqlite3.Error) as error:
         why = f"cannot be opened as a ledger ({getattr(error, 'strerror', None) or error})"
         raise UsageError(f"{place}: {why}; give another --ledger path") from None

@@ -406,7 +406,8 @@ class Caller:
             if found is not None:
                 return found, 1
             async with AsyncExitStack() as stack:
-                claimed = stack.enter_async_context(self.ledger.claim(key))
+                claim = self.ledger.claim(key, model.limits.item_deadline)
+                claimed = stack.enter_async_context(claim)
                 kept = await self.sender.before_the_end(claimed)
                 if kept is not None:  # another run asked it meanwhile
                     return kept, 0

@@ -369,13 +369,23 @@ def test_a_killed_run_holds_nothing_up(place: LedgerPlace, monkeypatch: Patch) -
 
 
 def test_a_frozen_run_is_not_waited_for_forever(place: LedgerPlace, monkeypatch: Patch) -> None:
-    """A claim that outlasts every call's deadline no longer counts."""
+    """A claim no longer counts once its run has kept no reply for as long as an item may take."""
     monkeypatch.setattr(reply_store, "CLAIM_TIMEOUT_S", 0.2)
+
+    async def wait(other: Ledger) -> Reply | None:
+        async with other.claim(key_of(1), 1.0) as kept:
+            return kept
 
     async def both(one: Ledger, other: Ledger) -> bool:
         async with one.claim(key_of(1)):
-            async with other.claim(key_of(1)) as kept:
-                assert kept is None
+            waiting = asyncio.create_task(wait(other))
+            await asyncio.sleep(0.3)
+            heard = asyncio.get_running_loop().time()
+            await one.put(row_of(2))
+            async with other.claim(key_of(2)) as kept:
+                assert kept
+            assert await waiting is None
+            assert asyncio.get_running_loop().time() > heard + 1.0
             # Giving up the wait gives back nothing that is the other's.
             assert third.store.take([key_of(1)]) == set()
             return True

@@ -12,15 +12,8 @@ import pytest
 
 from evaluators.core import UsageError
 from evaluators.ledger import Ledger, LedgerError, sqlite
-from evaluators.ledger.rows import (
-    VARIABLE,
-    Signer,
-    StoredDocument,
-    StoredRow,
-    StoreError,
-    seal,
-    seal_document,
-)
+from evaluators.ledger import rows as ledger_rows
+from evaluators.ledger.rows import VARIABLE, Signer, StoredDocument, StoredRow, seal, seal_document
 from evaluators.ledger.upkeep import save_unkept
 from evaluators.text import Document
 from tests.support.fixtures import Patch
@@ -258,7 +251,7 @@ def test_a_run_that_begins_tears_no_reading(tmp_path: Path, large: bytes) -> Non
         exported = replay.store.stream("SELECT key FROM calls")
         next(exported)
         fill(path, 2001, size=5)
-        with pytest.raises(StoreError, match="run this command again"):
+        with pytest.raises(ledger_rows.StoreError, match="run this command again"):
             list(exported)
         assert replay.get(key_of(2000)) == reply_of(2000, 5)
         with Ledger(path) as ledger:
