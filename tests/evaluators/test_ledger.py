@@ -14,15 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluators.__main__ import main
-from evaluators.core import LedgerPlace, Reply, Request, ToolCall, UsageError
+from evaluators.core import LedgerPlace, Reply, ToolCall, UsageError
 from evaluators.ledger import Ledger, LedgerError, PaidReply, postgres, reply_store, sqlite
 from evaluators.ledger.rows import VARIABLE, checksum, seal
-from evaluators.runtime.caller import Meter
 from evaluators.text import canonical
 from tests.support.fixtures import Captured, Patch
 from tests.support.places import ask, change, text_of
-from tests.support.recorded import caller, fill, key_of, put, reply_of, row_of
-from tests.support.scripted import Scripted, ask_for
+from tests.support.recorded import fill, key_of, put, reply_of, row_of
 from tests.support.tables import kept, tabled
 
 REPLY = Reply(text="София", finish="stop", model="m-1", input_tokens=3, output_tokens=2)
@@ -305,32 +303,6 @@ def test_processes_at_once_make_each_call_once(place: LedgerPlace) -> None:
     outputs = [run.communicate(timeout=60)[0] for run in runs]
     assert [run.returncode for run in runs] == [0, 0, 0], outputs
     assert sum(json.loads(output) for output in outputs) == count_calls(place) == 400
-
-
-def test_the_second_run_uses_the_first_runs_reply(place: LedgerPlace) -> None:
-    """While another run makes a call its reply is waited for; it costs nothing here."""
-    model = Scripted(lambda request: Reply(text="first come"))
-    started = asyncio.Event()
-
-    class Slow(Scripted):
-        async def complete(self, request: Request) -> Reply:
-            started.set()
-            await asyncio.sleep(0.2)
-            return Reply(text="first come")
-
-    async def both(one: Ledger, other: Ledger) -> list[Reply]:
-        ask = caller(one).metered(Meter(price=lambda spec, reply: 0.0))
-        slow = asyncio.ensure_future(ask(Slow(model.handler), ask_for("q")))
-        await started.wait()
-        meter = Meter(price=lambda spec, reply: 0.0)
-        reply = await caller(other).metered(meter)(model, ask_for("q"))
-        assert meter.usage.requests == 0
-        return [await slow, reply]
-
-    with Ledger(place) as one, Ledger(place) as other:
-        replies = asyncio.run(both(one, other))
-    assert [reply.text for reply in replies] == ["first come"] * 2
-    assert model.requests == []
 
 
 def test_a_failed_call_is_free_for_the_other_run(place: LedgerPlace) -> None:
