@@ -3,7 +3,6 @@
 The validator confirms answers; the probe finds what needs no text.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -390,14 +389,8 @@ class AcceptStep(BuildStep):
         found = agreed(items, build.recipe)
         build.folder.write_json(AGREEMENT, [asdict(one) for one in found])
         for one in found if found[0].items else ():
-            parts = [
-                f"accept: agreement, {one.group or 'all'}: {one.items} items seen by several, "
-                f"equal verdicts {one.raw.text(INTERVAL)}, alpha {one.alpha.text(INTERVAL)}"
-            ]
-            for pair in one.pairs:
-                names = (json.dumps(name, ensure_ascii=False) for name in (pair.first, pair.second))
-                parts.append(f"kappa of {' and '.join(names)} {pair.kappa.text(INTERVAL)}")
-            build.say("; ".join(parts))
+            for line in one.lines("item"):
+                build.say(f"accept: {one.group or 'all'}: {line}")
         disputed = [item for item in items if item.state == "pending" and item.reason in DISPUTED]
         if disputed:
             sheet = sheet_of(f"{build.recipe.language}-disputes", disputed)

@@ -9,11 +9,12 @@ raters. Ratings have quadratic weights for kappa and the interval metric for alp
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import Any
 
+from evaluators.output import plural
 from evaluators.statistics import intervals
 from evaluators.statistics.count_table import RATINGS, count_patterns
 from evaluators.statistics.intervals import Array, Estimate, Interval
@@ -254,6 +255,16 @@ class Agreement:
     """Krippendorff's."""
     pairs: tuple[PairAgreement, ...]
     """Cohen's kappa of raters who labelled units in common."""
+
+    def lines(self, noun: str) -> Iterator[str]:
+        """Say how far raters agree on these units, then how far every two of them do."""
+        forms = "{value} [{low}, {high}] (n={n})", "{value} [interval undefined] (n={n})"
+        if self.items:
+            raw, alpha = self.raw.text(*forms), self.alpha.text(*forms)
+            seen = f"{plural(self.items, noun)} seen by more than one"
+            yield f"{seen}: agreement {raw}, alpha {alpha}"
+        for pair in self.pairs:
+            yield f"  {pair.first} and {pair.second}: kappa {pair.kappa.text(*forms)}"
 
 
 def agreement_among(

@@ -132,8 +132,9 @@ def _take(
     said |= {human.OVERRULED: []} if gates else {}  # there the judge only says where to look
     found, refused = files.merged([*old.values(), *accepted])
     files.save_adjudications({one.digest: one for one in found}, file)
+    (agreed,) = files.agreement(reviews)
     lines = [
-        *_agreement_lines(reviews),
+        *agreed.lines("answer"),
         f"{plural(len(found) - len(old), 'new verdict')}, {len(found)} in {file}",
         *(f"{what}: {line}" for what, some in said.items() for line in some),
         *(f"refused: {line}" for line in refused),
@@ -221,17 +222,6 @@ def _next_form(folder: Path, gates: Gates, options: argparse.Namespace) -> Itera
         side, file = gates[0].sides[0], options.adjudications or ADJUDICATIONS_FILE
         old, people = f"--{side.role}={quote(side.path)}", f"--adjudications={quote(str(file))}"
         yield f"decided; `qagate gate {quote(str(run))} {old} {people} --to DIR` writes it down"
-
-
-def _agreement_lines(reviews: Sequence[files.Review]) -> Iterator[str]:
-    (found,) = files.agreement(reviews)
-    forms = "{value} [{low}, {high}] (n={n})", "{value} [interval undefined] (n={n})"
-    if found.items:
-        raw, alpha = found.raw.text(*forms), found.alpha.text(*forms)
-        seen = f"{plural(found.items, 'answer')} seen by more than one"
-        yield f"{seen}: agreement {raw}, alpha {alpha}"
-    for pair in found.pairs:
-        yield f"  {pair.first} and {pair.second}: kappa {pair.kappa.text(*forms)}"
 
 
 def _export(options: argparse.Namespace) -> int:

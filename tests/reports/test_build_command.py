@@ -295,7 +295,7 @@ def test_from_sampled_to_evaluated(reviewed: Site, capsys: Captured) -> None:
     assert reviewed.build("accept", files[0]) == 1, "the other half is not back"
     assert reviewed.build("accept", files[1]) == 1, "one item is in dispute"
     said = capsys.readouterr().err
-    assert "agreement, all: 10 items seen by several, equal verdicts 0.900" in said
+    assert "all: 10 items seen by more than one: agreement 0.900" in said
     assert re.search("1 items are in dispute(?s:.*)run accept with that person's file", said)
     assert reviewed.build("freeze", "--to", str(reviewed.path / "mine")) == 1, "not before"
     third = sent_back(
