@@ -1,7 +1,6 @@
 """Calls to one model over HTTP, one by one, or in batches by its provider's SDK."""
 
 import asyncio
-import json
 import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
@@ -15,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import aiohttp
 import httpx2
+import msgspec
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -35,7 +35,7 @@ SDK_READS = "x-stainless-raw-response"  # tells the SDK what to return
 FRAMING = frozenset(
     {"accept-encoding", "connection", "content-length", "host", "transfer-encoding", SDK_READS}
 )
-encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+encode_json = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Endpoint:
         if self.method == "GET":
             url = url.update_query({key: str(value) for key, value in content.items()})
         else:
-            data = encode_json(content).encode()
+            data = encode_json(content)
         sent: dict[str, Any] = {"headers": self.headers, "data": data, "proxy": self.proxy}
         exchange = self.session.request(self.method, url, allow_redirects=False, **sent)
         body = bytearray()
@@ -231,7 +231,7 @@ class BatchedModel(ApiModel):
         """Yield the calls as lines of JSON, by key, as many at a time as fit into a batch."""
         batching, lines, size = self._batching(), dict[str, bytes](), 0
         for key, request in calls:
-            line = encode_json(self._opened().line(key, self.body(request))).encode()
+            line = encode_json(self._opened().line(key, self.body(request)))
             if lines and (len(lines) >= batching.calls or size + len(line) > batching.size):
                 yield lines
                 lines, size = {}, 0
