@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import xdist.plugin
 from _pytest.config import _prepareconfig
 
+import reports.plugin
 from tests.support.tables import kept
 
 ROOT = Path(__file__).parents[2]
@@ -31,9 +33,10 @@ MODES = {"plain": (), "n0": ("-n", "0"), "n2": ("-n", "2")}
 INI = f"""
 [pytest]
 pythonpath = {ROOT}
-addopts = --import-mode=importlib --strict-markers -p no:deepeval -p no:asyncio -p no:repeat
-    -p no:rerunfailures -p no:anyio -p no:hypothesispytest -p no:cacheprovider -p reports.plugin
+addopts = --import-mode=importlib --strict-markers --disable-plugin-autoload -p no:cacheprovider
+    -p xdist.plugin -p reports.plugin
 """
+PLUGINS = (reports.plugin, xdist.plugin)  # to look a name up reads what all packages offer
 QUIETLY = (  # collecting this process's garbage five times over would take longer than the run
     *("-p", "no:unraisableexception", "-p", "no:threadexception"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
@@ -105,7 +108,7 @@ class Project:
         out, err, began = io.StringIO(), io.StringIO(), time.monotonic()
         with chdir(self.path), redirect_stdout(out), redirect_stderr(err):
             try:
-                code = pytest.main([*arguments, *QUIETLY])
+                code = pytest.main([*arguments, *QUIETLY], plugins=PLUGINS)
             finally:
                 self.forget()
         seconds = time.monotonic() - began
@@ -114,7 +117,7 @@ class Project:
 
     def parse_config(self, *arguments: str) -> pytest.Config:
         """Return pytest's configuration for a command line, until the test has ended."""
-        config = _prepareconfig(list(arguments))
+        config = _prepareconfig(list(arguments), PLUGINS)
         self.configs.append(config)
         return config
 
