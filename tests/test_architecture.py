@@ -18,6 +18,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+pytestmark = pytest.mark.untraced
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("evaluators", "cases", "reports")
 FORBIDDEN = {"evaluators": {"cases", "reports"}, "cases": {"reports"}, "reports": set[str]()}

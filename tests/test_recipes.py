@@ -29,6 +29,7 @@ from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible, reply
 from tests.support.projects import MODULE, ROOT, Project
 
+pytestmark = pytest.mark.untraced
 TEXT = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BUNDLED = ROOT / "cases" / "simpleqa"
 RUBRICS = ROOT / "evaluators" / "rubrics"
@@ -146,7 +147,6 @@ def followed(home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-@pytest.mark.untraced
 def test_a_data_set(tree: Path) -> None:
     """Two files as they stand, the data, and both commands of the recipe; the gate decides."""
     report = json.loads((tree / "reports" / "out" / "run.json").read_text(encoding="utf-8"))
@@ -164,7 +164,6 @@ def test_a_metric(tree: Path) -> None:
         assert re.search(r"not(?: |_|\\_)correct", text), name
 
 
-@pytest.mark.untraced
 def test_a_provider(tree: Path) -> None:
     """One file and one row: its SPEC is known, and its own key is asked for."""
     without = followed(tree, "pytest", "cases/folklore", "--model", "acme:one", "--report-dir=out2")

@@ -16,6 +16,7 @@ from tests.support.fixtures import Captured
 from tests.support.killing import Chain, chain
 from tests.support.projects import new_project
 
+pytestmark = pytest.mark.untraced
 ITEMS = 40
 
 
@@ -55,7 +56,6 @@ def report(folder: Path) -> dict[str, object]:
     return loaded
 
 
-@pytest.mark.untraced
 def test_a_complete_run_is_repeated_without_a_request(ended: Ended) -> None:
     """The report is the same to the byte, with any number of workers (F5)."""
     before = len(ended.chain.trace.sent)

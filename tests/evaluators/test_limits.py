@@ -344,6 +344,7 @@ def test_an_announced_pause_is_kept_and_no_more(share: float, longest: float) ->
     assert ended.seconds <= longest
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("concurrency", [16, 64])
 @pytest.mark.parametrize(("rate", "burst"), [(5, 1), (5, 5), (20, 1), (20, 20), (40, 40)])
 def test_a_limit_without_a_word_is_found(rate: int, burst: int, concurrency: int) -> None:

@@ -28,6 +28,7 @@ from tests.support.model_calls import PROVIDERS, SECRET, both, error_body, spec_
 from tests.support.projects import Project
 from tests.support.tables import kept, tabled
 
+pytestmark = pytest.mark.untraced
 NO_KEY, QUOTA = "No connected db.", "insufficient_quota"
 NO_MODEL = "Invalid model name passed in model=model-1. Call `/v1/models` to view the models"
 

@@ -22,6 +22,7 @@ from tests.support.places import ask, text_of
 from tests.support.postgres import Cluster
 from tests.support.projects import Project
 
+pytestmark = pytest.mark.untraced
 ITEMS = 12
 
 

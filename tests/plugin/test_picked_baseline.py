@@ -18,6 +18,7 @@ from tests.support.projects import BAR, MODULE, RIGHT, WRONG, Project, graded, i
 from tests.support.samples import full, report
 from tests.support.tables import kept, tabled
 
+pytestmark = pytest.mark.untraced
 YAML = graded({"en": "drop: {max: 0.05}"})
 OLD = [RIGHT] * 54 + [WRONG] * 6
 NEW = [WRONG] * 24 + [RIGHT] * 36  # right where 30 of the old ones are, and a third worse
@@ -43,7 +44,6 @@ def test_no_baseline_ships_a_worse_model(project: Project, way: str, code: int, 
     assert words in project.only("gates")["reason"]
 
 
-@pytest.mark.untraced
 def test_a_failing_command_fails_again(project: Project, capsys: Captured) -> None:
     """Its report never takes the baseline's place, by any name; its own copy decides nothing."""
     project.dataset("capital", {"en": OLD}, YAML)
@@ -119,7 +119,6 @@ def test_both_sides_of_recorded_answers_are_named_by_their_file(project: Project
     assert lines[1] == "new: recorded (mini.jsonl), judge lexical"
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("role", ["baseline", "anchor"])
 def test_what_the_baseline_has_is_missed(project: Project, role: str) -> None:
     """A data set, a language or a sixteenth of the items less: INCONCLUSIVE by name."""
@@ -231,7 +230,6 @@ def decided(passed: Path, project: Project) -> Project:
     return project
 
 
-@pytest.mark.untraced
 @tabled("words", "body", "code", "said")
 def test_no_pass_stays(decided: Project, words: list[str], body: str, code: int, said: str) -> None:
     """In no file that CI publishes; it is kept as the previous one, and the next run decides."""

@@ -16,6 +16,7 @@ from tests.support.fixtures import Patch
 from tests.support.projects import MODES, MODULE, RIGHT, WRONG, Project, graded, new_project
 from tests.support.tables import kept
 
+pytestmark = pytest.mark.untraced
 PROMPT = 'name: answer\nlanguage: en\nversion: "1"\nuser: "{question}"\n'
 TWO_LANGUAGES: str = kept(__file__, "two_languages")
 
@@ -278,7 +279,6 @@ TABLE = [
 ]
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
 def test_exit_code(project: Project, row: Row) -> None:
     """The code is what gates and outcomes come to, the last line says it, with workers too (F3)."""

@@ -16,6 +16,7 @@ from tests.support.loopback import Answer, Handler, Loopback, Seen, loopback, pl
 from tests.support.projects import RUBRIC, Project, graded
 from tests.support.tables import kept
 
+pytestmark = pytest.mark.untraced
 YAML = graded(dict.fromkeys(("en", "bg"), "correct: {min: 0.1}"), "judge: unmeasured", judged=True)
 LABELS: str = kept(__file__, "labels")
 SURE, UNSURE = "Sofia", "The city at the foot of Vitosha"

@@ -27,6 +27,7 @@ from tests.support.declaring import declared, refusal
 from tests.support.figures import some
 from tests.support.made_runs import before, facts_dataset, graded_slice, run_of, written
 
+pytestmark = pytest.mark.untraced
 LANGUAGES = ("en", "bg", "pl", "hu")
 VOTES = (Vote(judge="a", grade=CORRECT), Vote(judge="b", grade=INCORRECT))
 
@@ -259,7 +260,6 @@ def test_the_plan_of_the_first_form_stays() -> None:
     assert gate_of(replace(one, plan=planned)).audit.changed == ""
 
 
-@pytest.mark.untraced
 def test_one_open_pair_freezes_nothing() -> None:
     """Its figure counts at the middle of its bounds, the plot goes on, and a line names it."""
     old, new = "ccci" * 100, "ccci" * 100

@@ -24,6 +24,7 @@ from tests.benchmarks.verdict_cost import WHOLE, price_of_items, simulate, table
 from tests.support.made_records import make_dataset, make_record, make_slice
 from tests.support.tables import tabled
 
+pytestmark = pytest.mark.untraced
 # No margin is of the size at which its square is lost.
 MARGINS = st.integers(-900_000, 900_000).map(lambda millionths: millionths / 1_000_000)
 

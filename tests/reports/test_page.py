@@ -17,7 +17,7 @@ from tests.support.samples import ended, full, gate, record, report
 from tests.support.tables import kept
 
 __all__ = ["browser", "opened"]
-pytestmark = needs_browser
+pytestmark = [pytest.mark.untraced, needs_browser]
 
 
 @pytest.fixture(scope="module")
@@ -431,7 +431,6 @@ def test_print_shows_texts_whole_and_no_controls(opened: Opened, path: Path) -> 
     assert all(text.strip() for text in tab.page.locator(".badge").all_inner_texts())
 
 
-@pytest.mark.untraced
 def test_the_attacks_of_the_kit_are_inert(opened: Opened) -> None:
     """Nothing in question, answer, reason, votes or metadata runs (F22)."""
     lines = (needs_kit() / "attacks.jsonl").read_text(encoding="utf-8").splitlines()

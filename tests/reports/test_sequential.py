@@ -29,6 +29,7 @@ from tests.support.figures import some
 from tests.support.made_runs import SPEC, answered, before, facts_dataset, graded_slice, run_of
 from tests.support.tables import tabled
 
+pytestmark = pytest.mark.untraced
 CASES = Path(__file__).parents[2] / "cases"
 DROP = Threshold(measure="drop", max=0.1, evidence="sequential", fail="margin")
 N = 300
