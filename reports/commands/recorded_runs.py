@@ -25,7 +25,7 @@ from reports.run.baseline import Baseline, load_baseline
 from reports.run.clean import line
 from reports.run.report import Report, Role, safe_report
 from reports.run.report_folder import PREVIOUS, RUN_FILE, TRANSCRIPTS, check_apart, keep, previous
-from reports.run.run_json import inner, load_report, load_run, load_summaries
+from reports.run.run_json import load_report, load_run
 from reports.run.transcripts import Source, calls_of, of_files, parts, title
 from reports.verdict.assemble import account
 from reports.verdict.promoted import BASELINES, check_name, find_run, promoted
@@ -301,14 +301,13 @@ def list_runs(argv: Sequence[str]) -> int:
     for one in (*promoted(Path()), *last):
         name = one.name if one.parent == BASELINES else str(OUT.with_name(one.name))
         try:
-            run, slices = load_summaries(one)
+            report = load_report(one, items=False)
         except UsageError as problem:
             lines.append(f"{name:<24} cannot be read: {problem}")
             continue
-        when = date(inner(run, "run").get("started"))
-        items = plural(sum(part.counts.planned for part in slices), "item")
-        told = f"{run.get('verdict', ''):<12} {items:>12}  {run.get('model', '')}"
-        lines.append(f"{name:<24} {when}  {told}  {run.get('judge', '')}")
+        when, items = date(report.run.get("started")), plural(report.counts.planned, "item")
+        told = f"{report.verdict:<12} {items:>12}  {report.model}  {report.judge}"
+        lines.append(f"{name:<24} {when}  {told}")
     none = f"no run yet: `pytest cases/` writes {OUT}, `qagate promote NAME` keeps it"
     say(sys.stdout, *(lines or [none]))
     return 0

@@ -7,11 +7,9 @@ named or placed differently in the file is defined in this module alone.
 import gzip
 import hashlib
 import json
-import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -23,10 +21,10 @@ from evaluators.core import GRADES, UsageError
 from evaluators.kinds import KINDS, Kind
 from evaluators.output import HIDDEN
 from evaluators.reading import MAX_BYTES, parse_json, read_text
-from evaluators.text import escaped, flat
+from evaluators.text import escaped
 from reports.run.clean import masked
 from reports.run.record import COLUMNS, Record, in_order, safe
-from reports.run.report import Report, SliceSummary
+from reports.run.report import Report
 from reports.run.report_folder import NO_VERDICT, PACKED, RECORDS, RUN_FILE
 
 SCHEMA_VERSION = 2
@@ -74,8 +72,7 @@ def render(report: Report, vouched: str) -> str:
 def records(report: Report) -> Iterator[str]:
     """Return the lines of ``records.jsonl``, one a record: by dataset, language, row, repeat."""
     for record in in_order(report.records):
-        nested = {"votes": [flat(v) for v in record.votes], "metadata": ordered(record.metadata)}
-        yield f"{dump({**flat(record), **nested})}\n"
+        yield dump({**encode(record), "metadata": ordered(record.metadata)}) + "\n"
 
 
 def dump_datasets(datasets: Iterable[Dataset]) -> list[dict[str, object]]:
@@ -97,8 +94,8 @@ def dump_datasets(datasets: Iterable[Dataset]) -> list[dict[str, object]]:
                 # As in every run before there were others, the usual labels are not written.
                 **({} if is_usual else {"labels": part.labels, "passing": part.passing}),
             })  # fmt: skip
-        found.append({name: encode(getattr(one, name)) for name in _OF_DATASET})
-        found[-1]["slices"] = slices
+        own = {name: encode(getattr(one, name)) for name in _OF_DATASET}
+        found.append({**own, "slices": slices})
     return found
 
 
@@ -133,10 +130,14 @@ def report_from(run: Data, found: tuple[Record, ...]) -> Report:
         rule = {name: gate.pop(name) for name in _names(Threshold) if name in gate}
         others = {name: one for name, one in gate.items() if name not in ("slice", "bar")}
         gates.append({**others, "threshold": rule})
+    slices = decode(list[dict[str, Any]], run["slices"])
+    for part in slices:
+        part["sample"] = encode(sample_of(part, run["provenance"]))
+        part.pop("name", None)
     data = {
         **{name: run[name] for name in _WHOLE if name in run or name not in _LATER},
         "decision": {**run["decision"], "gates": gates},
-        "slices": _slices(run),
+        "slices": slices,
         "provenance": run["provenance"],
         "run": run["run"],
         "records": [],
@@ -148,15 +149,6 @@ def report_from(run: Data, found: tuple[Record, ...]) -> Report:
         raise ValueError(f"no slice {lacking[0]!r}, which records have")
     decode(Mapping[str, Mapping[str, object]], made.provenance.get("slices", {}))
     return made
-
-
-def _slices(run: Data) -> Iterable[Data]:
-    """Return the slices of the file as the dataclass has them."""
-    found = []
-    for part in decode(list[dict[str, Any]], run["slices"]):
-        part["sample"] = encode(sample_of(part, run["provenance"]))
-        found.append({name: one for name, one in part.items() if name != "name"})
-    return found
 
 
 def sample_of(part: Data, provenance: Data) -> SliceSample | None:
@@ -204,24 +196,14 @@ def load_run(path: Path) -> tuple[dict[str, object], tuple[Record, ...]]:
     return run, tuple(_record(items, row, line) for row, line in enumerate(lines, 1) if line)
 
 
-def load_summaries(path: Path) -> tuple[dict[str, object], tuple[SliceSummary, ...]]:
-    """Return ``run.json`` of a folder and its slices, but not records. Raises UsageError."""
-    run = _checked_run(path / RUN_FILE)
-    with _as_written(path):
-        return run, decode(tuple[SliceSummary, ...], _slices(run))
+def load_report(path: Path, *, items: bool = True) -> Report:
+    """Return the report of a folder or its ``run.json``, as rendered. Raises UsageError.
 
-
-def load_report(path: Path) -> Report:
-    """Return the report of a folder or its ``run.json``, as rendered. Raises UsageError."""
-    run, records = load_run(path)
-    with _as_written(path):
-        return report_from(run, records)
-
-
-@contextmanager
-def _as_written(path: Path) -> Iterator[None]:
+    Without ``items`` no records are read: the figures of a folder's report.
+    """
+    run, records = load_run(path) if items else (_checked_run(path / RUN_FILE), ())
     try:
-        yield
+        return report_from(run, records)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         what = str(error).replace("`$.", "`")
         raise UsageError(
@@ -269,7 +251,7 @@ def decode(kind: Any, value: object) -> Any:
 
 def encode(value: object) -> Any:
     """Return a dataclass, or what holds some, as JSON data; field names as they are."""
-    return msgspec.to_builtins(value, enc_hook=plain)
+    return msgspec.to_builtins(value, enc_hook=_plain)
 
 
 def inner(value: object, *names: str) -> Mapping[str, Any]:
@@ -309,35 +291,25 @@ def _refuse_unknown(given: Any, known: Any, where: str) -> None:
 
 
 def dump(value: object, indent: int | None = None) -> str:
-    """Return strict JSON, hidden characters and lone surrogates as escapes that read back."""
+    """Return strict JSON: null for NaN and infinities; what is hidden as escapes that read back."""
+    shape: Any = {"ensure_ascii": False, "default": _plain, "indent": indent}
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
-    except (TypeError, ValueError):  # a number or a type that strict JSON does not have
-        text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
+        text = json.dumps(value, allow_nan=False, **shape)
+    except ValueError:
+        finite = json.loads(json.dumps(value, **shape), parse_constant=lambda _: None)
+        text = json.dumps(finite, **shape)
     return HIDDEN.sub(escaped, text)
 
 
-def plain(value: object) -> object:
-    """Return a value as JSON data: NaN and infinities None, numbers as such, the rest as text."""
-    if value is None or type(value) in (str, int, bool):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return plain(flat(value))
-    if isinstance(value, Real):
-        number = int(value) if isinstance(value, Integral) else float(value)
-        return number if math.isfinite(number) else None
-    return str(value)
-
-
-def ordered(value: object) -> object:
+def ordered(value: object) -> Any:
     """Return free-form data with its mappings by key: they may have been filled in any order."""
+    return msgspec.to_builtins(value, enc_hook=_plain, str_keys=True, order="deterministic")
+
+
+def _plain(value: object) -> object:
+    """Return what JSON does not know: mappings and numbers as such, the rest as text."""
     if isinstance(value, Mapping):
-        items = sorted(value.items(), key=lambda pair: str(pair[0]))
-        return {str(key): ordered(part) for key, part in items}
-    if isinstance(value, (list, tuple)):
-        return [ordered(part) for part in value]
-    return value
+        return dict(value)
+    if isinstance(value, Real):
+        return int(value) if isinstance(value, Integral) else float(value)
+    return str(value)

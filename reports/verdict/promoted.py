@@ -50,25 +50,25 @@ def with_trend(report: "Report", here: Path) -> "Report":
 def _point(folder: Path, report: "Report") -> "TrendPoint":
     from reports.render.words import headline  # noqa: PLC0415  # workers only look for a name
     from reports.run.report import TrendFigure, TrendPoint  # noqa: PLC0415
-    from reports.run.run_json import inner, load_summaries  # noqa: PLC0415
+    from reports.run.run_json import inner, load_report  # noqa: PLC0415
 
-    run, slices = load_summaries(folder)
-    then = {one.name: one for one in slices if not one.partial}
+    earlier = load_report(folder, items=False)
+    then = {one.name: one for one in earlier.slices if not one.partial}
     found = {}
     for now in report.slices:
         measure, before = next(iter(headline(now)), ""), then.get(now.name)
         if before is not None and measure in before.measures:
-            both = inner(run, "provenance"), report.provenance
+            both = earlier.provenance, report.provenance
             was, is_ = (inner(one, "slices", now.name) for one in both)
             names = {"data": "data_sha256", "rubric": "rubric"}  # figures depend on them too
             odd = [what for what, name in names.items() if was.get(name) != is_.get(name)]
-            odd += ["judge"] if run.get("judge") != report.judge else []
+            odd += ["judge"] if earlier.judge != report.judge else []
             figure = before.measures[measure]
             found[now.name] = TrendFigure(measure=measure, estimate=figure, changed=tuple(odd))
     return TrendPoint(
         name=folder.name,
-        started=str(inner(run, "run").get("started", "")),
-        model=str(run.get("model", "")),
+        started=str(earlier.run.get("started", "")),
+        model=earlier.model,
         slices=found,
     )
 
