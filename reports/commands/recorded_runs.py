@@ -23,7 +23,7 @@ from reports.render.views import date
 from reports.render.writer import FORMATS, Files, WriteError, write, write_files
 from reports.run.baseline import Baseline, load_baseline
 from reports.run.clean import line
-from reports.run.report import Report, Role, safe_report
+from reports.run.report import Report, Role
 from reports.run.report_folder import PREVIOUS, RUN_FILE, TRANSCRIPTS, check_apart, keep, previous
 from reports.run.run_json import load_report, load_run
 from reports.run.transcripts import Source, calls_of, of_files, parts, title
@@ -379,8 +379,8 @@ def decide(argv: Sequence[str]) -> int:
         gates = load_gates(options.gates, [slug(one.name) for one in scorers])
     before, inputs = old.inputs(None), new.inputs(gates, options.labels)
     home = options.to.with_name(options.to.name + OLD)
-    write_files(Files(safe_report(account(before, old.facts(before), None)), ["json"]), home)
-    report = safe_report(account(inputs, new.facts(inputs), load_baseline(home)))
+    write_files(Files(account(before, old.facts(before), None), ["json"]), home)
+    report = account(inputs, new.facts(inputs), load_baseline(home))
     page = next(path for path in write(report, options.to) if path.suffix == ".html")
     said = f"no --gates: the main score may drop by {MAX_DROP:g} in each slice, and in all together"
     default = [] if options.gates else [said]

@@ -45,8 +45,7 @@ class Record(ItemView):
     error: str
     """Empty where there is a grade, else ``kind: message``."""
     label: str | None
-    """What the grade must be: the gold of a yes/no item, the given label or rating of a judged one.
-    """
+    """What the grade must be: the gold of a yes/no item, a judged one's given label or rating."""
     model: str
     judge: str
     tokens: Annotated[int, Meta(ge=0, lt=10**12)]
@@ -68,8 +67,7 @@ class Record(ItemView):
     cached_tokens: int = 0
     """Read from a provider's cache."""
     answer_seconds: float | None = None
-    """Of the replies that the answer was made of, when they were first made; None where unknown, as
-    are the fields below."""
+    """Of the answer's replies, when they were first made; None if unknown, as the fields below."""
     answer_tokens_in: int | None = None
     answer_tokens_out: int | None = None
     answer_cost: float | None = None

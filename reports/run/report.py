@@ -1,7 +1,7 @@
 """The whole of a run as one value: what every renderer is given."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -10,7 +10,6 @@ import msgspec
 from cases.dataset import Dataset, Shards, SliceSample, Threshold
 from evaluators.kinds import DatasetName, Kind, LanguageName, MetricName
 from evaluators.statistics.intervals import Estimate
-from reports.run.clean import masked
 from reports.run.evidence import AuditTrail, Comparison, ConfusionCell, Judging, LanguageGap
 from reports.run.record import Record
 
@@ -244,8 +243,3 @@ class Report:
             return "INCONCLUSIVE"
         word = _VERDICTS.get(self.decision.code, "ERROR")
         return "NO GATES" if word == "PASS" and not self.decision.gates else word
-
-
-def safe_report(report: Report) -> Report:
-    """Return the report with keys masked in all its texts; its records are safe already."""
-    return replace(masked(replace(report, records=())), records=report.records)

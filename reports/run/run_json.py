@@ -23,7 +23,7 @@ from evaluators.output import HIDDEN
 from evaluators.reading import MAX_BYTES, parse_json, read_text
 from evaluators.text import escaped
 from reports.run.clean import masked
-from reports.run.record import COLUMNS, Record, in_order, safe
+from reports.run.record import COLUMNS, Record, by_slice, in_order, safe
 from reports.run.report import Report
 from reports.run.report_folder import NO_VERDICT, PACKED, RECORDS, RUN_FILE
 
@@ -134,18 +134,12 @@ def report_from(run: Data, found: tuple[Record, ...]) -> Report:
     for part in slices:
         part["sample"] = encode(sample_of(part, run["provenance"]))
         part.pop("name", None)
-    data = {
-        **{name: run[name] for name in _WHOLE if name in run or name not in _LATER},
-        "decision": {**run["decision"], "gates": gates},
-        "slices": slices,
-        "provenance": run["provenance"],
-        "run": run["run"],
-        "records": [],
-    }
+    names = _names(Report, "records", "datasets")
+    data = {name: run[name] for name in names if name in run or name not in _LATER}
+    data |= {"decision": {**run["decision"], "gates": gates}, "slices": slices, "records": []}
     datasets = load_datasets(decode(list[Data], run["datasets"]))
     made: Report = replace(decode(Report, data), records=found, datasets=datasets)
-    known = {part.name for part in made.slices}
-    if lacking := sorted({f"{one.dataset}:{one.language}" for one in found} - known):
+    if lacking := sorted(by_slice(found).keys() - {part.name for part in made.slices}):
         raise ValueError(f"no slice {lacking[0]!r}, which records have")
     decode(Mapping[str, Mapping[str, object]], made.provenance.get("slices", {}))
     return made

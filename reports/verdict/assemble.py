@@ -20,9 +20,10 @@ from reports.judge.measured import distrust, measured_among
 from reports.metrics.gate import slice_gates
 from reports.metrics.summary import count, summarise, tabulate
 from reports.run.baseline import Baseline, changed_judge, changed_origin, changed_requests
+from reports.run.clean import masked
 from reports.run.evidence import Calibration, Comparison
 from reports.run.record import Record, by_slice, causes, in_order, make_record, total_cost, versions
-from reports.run.report import WARNING, Decision, GateResult, Report, SliceSummary, safe_report
+from reports.run.report import WARNING, Decision, GateResult, Report, SliceSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,26 +194,26 @@ def assemble(
     inputs = ReportInputs.of(plan, (*records, *facts.kept), facts.calibrations)
     gone = Counter(f"{one.dataset}:{one.language}" for one in facts.kept)
     inputs = replace(inputs, whole=gone + Counter(inputs.whole))
-    return safe_report(account(inputs, facts, baseline, anchor))
+    return account(inputs, facts, baseline, anchor)
 
 
 def account(
     inputs: ReportInputs, facts: Facts, baseline: Baseline | None, anchor: Baseline | None = None
 ) -> Report:
-    """Return the report over these records: the same records give the same report."""
+    """Return the report over these records, without keys: the same ones give the same report."""
     run = count_run(inputs, records := tuple(in_order(inputs.records)), facts.every_judge)
     earlier, origin = (baseline, anchor), facts.provenance
     sides, anchored = (paired_slices(run, facts.judge, one, origin) for one in earlier)
     compared, since = _comparison(sides, baseline, facts), _comparison(anchored, anchor, facts)
     decision, session = _decided(run, (sides, anchored), facts, earlier)
     found = judging(run.datasets, run.records, facts.judge, run.calibrations)
-    return Report(
+    made = Report(
         model=facts.model,
         judge=facts.judge,
         counts=count(records),
         slices=tuple(run.summaries.values()),
         decision=decision,
-        records=records,
+        records=(),
         provenance=facts.provenance,
         run=facts.run,
         cost=total_cost(one.cost for some in (records, inputs.outside) for one in some),
@@ -223,8 +224,7 @@ def account(
         notes=(
             *(f"{WARNING}{one}" for one in causes(records)),
             *_people_notes(inputs, facts, (baseline, anchor), decision),
-            *_gate_notes(run, since, session.ungated, decision.gates),
-            *session.notes,
+            *_gate_notes(run, since, session, decision),
             *judging_notes(found, facts.every_judge, run.slices.values(), run.datasets),
             *drift_notes(run.calibrations, sides, baseline),
         ),
@@ -236,6 +236,7 @@ def account(
         judging=found,
         shards=inputs.shards,
     )
+    return replace(masked(made), records=records)  # records are safe already
 
 
 def _comparison(sides: Compared, earlier: Baseline | None, facts: Facts) -> Comparison | None:
@@ -388,7 +389,7 @@ def _cautions(run: CountedRun, is_compared: bool) -> Iterator[str]:
 
 
 def _gate_notes(
-    run: CountedRun, since: Comparison | None, ungated: Iterable[str], gates: Sequence[GateResult]
+    run: CountedRun, since: Comparison | None, session: decide.SessionFacts, decision: Decision
 ) -> Iterator[str]:
     """Yield what touches the verdict: gates that lack, are laxer, or cannot pass; parts alone."""
     warnings = [f"anchor: {warning}" for warning in (since.warnings if since else ())]
@@ -398,7 +399,7 @@ def _gate_notes(
     drawn = [f"{name} {one.sample.text}" for name, one in run.summaries.items() if one.sample]
     if drawn:
         warnings.append(f"only a sample was asked: {'; '.join(drawn)}")
-    for name in ungated:
+    for name in session.ungated:
         what = " on verdicts" if run.slices[name].thresholds else ""
         none = f"{name}: no gate of its own{what}"
         warnings.append(f"{none}; a run passes only over slices that have one")
@@ -410,10 +411,11 @@ def _gate_notes(
         if left_out := ", ".join(dataset.left_out):
             warnings.append(f"gates left out, as the gates file replaces all: {left_out}")
     yield from (f"{WARNING}{one}" for one in warnings)
-    yield from decide.small_notes(gates)
-    yield from decide.ceiling_notes(gates, run.slices)
+    yield from decide.small_notes(decision.gates)
+    yield from decide.ceiling_notes(decision.gates, run.slices)
     if since:
         found = [(one.name, one.difference) for one in since.slices if one.difference.n]
         moved = [f"{name} {one.text()} of {plural(one.n, 'pair')}" for name, one in found]
         yield f"new - old since the anchor: {'; '.join(moved) or 'no pair'}"
-    yield from sequential.settled_notes(run.summaries.values(), gates)
+    yield from sequential.settled_notes(run.summaries.values(), decision.gates)
+    yield from session.notes

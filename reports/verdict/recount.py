@@ -12,7 +12,7 @@ from reports.gates.sequential import AuditedGate, audited_gates
 from reports.run.baseline import Baseline
 from reports.run.evidence import Calibration
 from reports.run.record import COLUMNS, Record, in_order
-from reports.run.report import Report, SliceSummary, safe_report
+from reports.run.report import Report, SliceSummary
 from reports.verdict.assemble import Facts, ReportInputs, account, count_run, paired_slices
 
 
@@ -25,7 +25,7 @@ def rebuilt(
     """Return the report counted again against these runs; ``datasets`` replace its own."""
     inputs = _inputs_of(report, report.datasets if datasets is None else datasets)
     facts = replace(_facts([report]), provenance=report.provenance, run=report.run)
-    return safe_report(account(inputs, facts, baseline, anchor))
+    return account(inputs, facts, baseline, anchor)
 
 
 def _inputs_of(report: Report, datasets: tuple[Dataset, ...]) -> ReportInputs:
@@ -82,7 +82,7 @@ def merged(
         outside=_outside(reports),
         shards=shards if shards and shards.missing else None,
     )
-    return safe_report(account(inputs, _facts(reports), baseline, anchor))
+    return account(inputs, _facts(reports), baseline, anchor)
 
 
 def _facts(reports: Sequence[Report]) -> Facts:

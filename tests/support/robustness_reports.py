@@ -18,8 +18,9 @@ from evaluators.kinds import GRADED  # noqa: E402
 from evaluators.text import sendable  # noqa: E402
 from reports.metrics.summary import summarise  # noqa: E402
 from reports.render.writer import write  # noqa: E402
+from reports.run.clean import masked  # noqa: E402
 from reports.run.record import Record, safe  # noqa: E402
-from reports.run.report import Decision, Report, safe_report  # noqa: E402
+from reports.run.report import Decision, Report  # noqa: E402
 from tests.support import samples  # noqa: E402
 
 Row = Mapping[str, str]
@@ -50,8 +51,7 @@ def _report(cases: Sequence[Row]) -> Report:
     )
     line = f"GATES FAIL (0 of {len(gates)} pass): exit 1"
     decision = Decision(gates=gates, code=1, line=line)
-    report = replace(samples.report(records), slices=slices, decision=decision)
-    return safe_report(report)
+    return masked(replace(samples.report(records), slices=slices, decision=decision))
 
 
 def _record(case: Row, row: int) -> Record:
