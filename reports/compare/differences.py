@@ -25,7 +25,7 @@ from evaluators.statistics.usage_estimates import UsageMetric
 from reports.compare import pairs
 from reports.compare.pairs import Hit, PairedDifference, PairedSlice, Sides
 from reports.metrics import summary
-from reports.run.evidence import BEST, WORST, Unknown, UsageShift, known_sides, taken, usage_shift
+from reports.run.evidence import UsageShift, taken
 from reports.run.record import Record
 
 
@@ -208,16 +208,34 @@ def _extra_difference(sides: Sides, name: str, fill: float | None = None) -> Est
     return Estimate.of(value, interval, len(values))
 
 
+_ENDS = ((0.0, math.inf), (math.inf, 0.0))
+"""The bounds of a change where a rise is harmful: unknown old and new figures at their extremes."""
+
+
+def _figures(
+    sides: Sides, row: UsageMetric, fills: tuple[float | None, float | None] = (None, None)
+) -> tuple[list[float], list[float], list[Cluster]]:
+    """Return old figures, new figures and clusters of the pairs.
+
+    ``fills`` stand for unknown figures, old and new; None leaves such a pair out.
+    """
+    before, now, clusters = list[float](), list[float](), []
+    for side, then, later in matches_of(sides):
+        known = taken(then, row), taken(later, row)
+        old, new = (u if one is None else one for one, u in zip(known, fills, strict=True))
+        if old is not None and new is not None:
+            before.append(old)
+            now.append(new)
+            clusters.append(side.slice_.cluster_of(later))
+    return before, now, clusters
+
+
 def _usage_change(sides: Sides, row: UsageMetric, *, relative: bool) -> MetricChange | str:
     """Return the change of seconds, tokens or cost, graded or not, or why it is unknown."""
-    taken_by = list(_pairs(sides, row))
-
-    def change(unknown: Unknown) -> Estimate:
-        clusters, old, new = known_sides(taken_by, unknown)
-        return row.change(old, new, clusters, relative=relative)
-
-    seen, unknown = change((None, None)), sum(None in pair for pair in taken_by)
-    ends = [change(WORST), change(BEST)] if unknown else []
+    known = _figures(sides, row)
+    unknown = sum(len(side.matches) for side in sides) - len(known[0])
+    filled = [_figures(sides, row, fills) for fills in _ENDS] if unknown else []
+    seen, *ends = (row.change(*one, relative=relative) for one in (known, *filled))
     if not all(one.interval for one in ends):
         return f"{row.name} is not known of {plural(unknown, 'item')} in both runs"
     return seen, ends, None
@@ -300,13 +318,18 @@ def _hit(row: Metric, sides: Sides, blank: CountTable) -> Hit:
     return hit
 
 
-def _pairs(sides: Sides, row: UsageMetric) -> Iterator[tuple[Cluster, float | None, float | None]]:
-    for side, old, new in matches_of(sides):
-        yield side.slice_.cluster_of(new), taken(old, row), taken(new, row)
-
-
 def usage_shifts(sides: Sides) -> dict[str, UsageShift]:
-    """Return the shift of every usage metric that some pairs know."""
-    found = {name: usage_shift(list(_pairs(sides, row)), row) for name, row in USAGE.items()}
-    known = ((name, one, one.factor.value) for name, one in found.items() if one)
-    return {name: one for name, one, by in known if by is not None and math.isfinite(by)}
+    """Return what answers took then and now, by each usage metric that some pairs know."""
+    found = {}
+    for name, row in USAGE.items():
+        old, new, clusters = _figures(sides, row)
+        change = row.change(old, new, clusters, relative=True)
+        ends = (change.value, change.low, change.high)
+        value, low, high = (None if one is None else one + 1 for one in ends)
+        if value is not None and math.isfinite(value):
+            found[name] = UsageShift(
+                before=row.estimate(old, clusters),
+                now=row.estimate(new, clusters),
+                factor=replace(change, value=value, low=low, high=high),
+            )
+    return found

@@ -1,12 +1,11 @@
 """What a report holds apart from metrics: comparison, language gaps, judge, what answers took."""
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from cases.dataset import Slice
-from evaluators.kinds import Cluster, DatasetName, LanguageName, MetricName
+from evaluators.kinds import DatasetName, LanguageName, MetricName
 from evaluators.output import plural
 from evaluators.statistics.agreement import PairAgreement
 from evaluators.statistics.count_table import Separation
@@ -37,45 +36,6 @@ def usage_estimate(
     known = [(one, unknown if value is None else value) for one, value in values]
     pairs = [(slice_.cluster_of(one), value) for one, value in known if value is not None]
     return row.estimate([value for _, value in pairs], [cluster for cluster, _ in pairs])
-
-
-Pairs = Sequence[tuple[Cluster, float | None, float | None]]
-"""Items by cluster: what their answer took then and takes now, None where that is not known."""
-
-Unknown = tuple[float | None, float | None]
-"""The values to assume for unknown old and new figures; None leaves the pair out."""
-
-WORST: Unknown = (0.0, math.inf)
-BEST: Unknown = (math.inf, 0.0)
-"""The bounds of a change where a rise is harmful: unknown figures at their worst and best."""
-
-
-def known_sides(
-    pairs: Pairs, unknown: Unknown = (None, None)
-) -> tuple[list[Cluster], list[float], list[float]]:
-    """Return cluster, old and new figure of the pairs that are known on both sides."""
-    clusters, before, now = [], list[float](), list[float]()
-    for cluster, *known in pairs:
-        old, new = (u if one is None else one for one, u in zip(known, unknown, strict=True))
-        if old is not None and new is not None:
-            clusters.append(cluster)
-            before.append(old)
-            now.append(new)
-    return clusters, before, now
-
-
-def usage_shift(pairs: Pairs, row: UsageMetric) -> UsageShift | None:
-    """Return a metric then and now; None where no pair is known on both sides."""
-    clusters, old, new = known_sides(pairs)
-    if not clusters:
-        return None
-    found = row.change(old, new, clusters, relative=True)
-    value, low, high = (None if x is None else x + 1 for x in (found.value, found.low, found.high))
-    return UsageShift(
-        before=row.estimate(old, clusters),
-        now=row.estimate(new, clusters),
-        factor=replace(found, value=value, low=low, high=high),
-    )
 
 
 Flip = Literal["fixed", "broke", "same", "new", "changed", "ungraded"]
