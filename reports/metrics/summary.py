@@ -10,7 +10,7 @@ from itertools import chain
 from typing import get_args
 
 from cases.dataset import Slice
-from evaluators.core import CORRECT, QAError, State
+from evaluators.core import CORRECT, Outcome, QAError, State
 from evaluators.kinds import NOT_CORRECT, TWO_WAY, Axes, Cluster, Kind, is_right
 from evaluators.output import plural
 from evaluators.statistics import metrics
@@ -289,13 +289,14 @@ def _extra_names(records: Iterable[Record]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(record.measures for record in records)))
 
 
-def extra_notes(
-    slices: Iterable[Slice], unmeasured: Mapping[str, tuple[int, str]], judge: str
-) -> list[str]:
-    """Return notes on extra metrics ``unmeasured``, or asked of a ``judge`` without a model."""
+def extra_notes(slices: Iterable[Slice], outcomes: Iterable[Outcome], judge: str) -> list[str]:
+    """Return notes on extra metrics that items lack, or asked of a ``judge`` without a model."""
     if judge:
         named = ((one.name, ", ".join(metric.name for metric in one.metrics)) for one in slices)
         why = f"not measured: --judge {judge} asks no model"
         return [f"{name}: {names} {why}" for name, names in named if names]
-    lacking = ((name, plural(n, "item"), why) for name, (n, why) in unmeasured.items())
-    return [f"{name}: {items} not measured: {why}" for name, items, why in lacking]
+    lacking: dict[str, list[str]] = defaultdict(list)
+    for name, why in (pair for one in outcomes for pair in one.unmeasured.items()):
+        lacking[name].append(why)
+    counts = ((name, plural(len(whys), "item"), whys[0]) for name, whys in lacking.items())
+    return [f"{name}: {items} not measured: {why}" for name, items, why in counts]

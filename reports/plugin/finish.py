@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.core import QAError
+from evaluators.core import Outcome, QAError
 from evaluators.ledger import Ledger
 from evaluators.runtime.budget import BATCH, part_of_cost
 from evaluators.text import digest
@@ -21,7 +21,8 @@ from reports.plugin.worker import SessionResults, gc_paused
 from reports.render import console, html, markdown, words
 from reports.render.writer import append_summary, write
 from reports.run import clean
-from reports.run.baseline import OutcomeFacts, provenance
+from reports.run.baseline import provenance
+from reports.run.record import total_cost
 from reports.run.report import WARNING, Report, SliceSummary
 from reports.run.report_folder import previous
 from reports.run.run_json import ordered
@@ -31,6 +32,7 @@ from reports.verdict.promoted import with_trend
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 _GITHUB_RUN = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
+Outcomes = Mapping[str, Outcome]  # by the keys of the plan's items
 _COLOURS = {"PASS": "green", "FAIL": "red", "INCONCLUSIVE": "yellow"}
 
 
@@ -51,8 +53,7 @@ def finish(
         unreached = "engine" if run.host.status.failure else unreached
         unreached = unreached or ("interrupted" if ended.interrupted else "stopped")
         outcomes = results.final(run.host.arrivals.outcomes, unreached)
-        found = OutcomeFacts.of((plan.items[key], one) for key, one in outcomes.items())
-        facts = _facts(run, ended, about, found)
+        facts = _facts(run, ended, about, outcomes)
         earlier = (
             one and replace(one, people=run.adjudications, plan=run.audit_plan)
             for one in run.earlier
@@ -76,7 +77,7 @@ def finish(
 
 
 def _facts(
-    run: EngineRun, ended: SessionFacts, about: Mapping[str, object], found: OutcomeFacts
+    run: EngineRun, ended: SessionFacts, about: Mapping[str, object], outcomes: Outcomes
 ) -> Facts:
     options, plan, status = run.options, run.plan, run.host.status
     specs: dict[str, object] = {
@@ -86,29 +87,45 @@ def _facts(
     }
     if labels := {key: one.label for key, one in run.adjudications.items()}:
         specs["adjudications"] = {"verdicts": len(labels), "sha256": digest(labels)}
-    stops = status.stops
+    stops, usages = status.stops, [one.usage for one in outcomes.values()]
+    unpriced = any(one.cost is None for one in usages)
+    known = sum(one.known for one in usages) if unpriced else None
     session = replace(
         ended,
         gates_off=options.gates_off,
         cause=next((why for kind, why in stops.items() if kind not in USED_UP), ""),
         left="; ".join(filter(None, (stops.get(BATCH, ""), status.unkept))),
         one_shard=plan.shard is not None,
-        notes=(*(f"{WARNING}{one}" for one in ended.notes), *_notes(run, found)),
+        notes=(*(f"{WARNING}{one}" for one in ended.notes), *_notes(run, outcomes, known)),
     )
     spent = {"requests": status.requests, "spent": run.spent}
-    known = {"known_cost": found.known} if found.unpriced else {}
+    spent |= {} if known is None else {"known_cost": known}
     return Facts(
         model=options.model,
         judge=" ".join(options.judges),
         session=session,
-        provenance=provenance(plan, options.choice, found, specs),
-        run={**about, **ci_link(os.environ), **spent, **known, "replies": found.replies},
+        provenance=provenance(plan, options.choice, outcomes, specs),
+        run={**about, **ci_link(os.environ), **spent, "replies": _replies(outcomes)},
         complete=not ended.interrupted and not status.failure,
         calibrations=run.calibrator.calibrations(run.host.arrivals.outcomes),
     )
 
 
-def _notes(run: EngineRun, found: OutcomeFacts) -> Iterator[str]:
+def _replies(outcomes: Outcomes) -> dict[str, int]:
+    """Return how many verdicts there are, and how many rest on replies that others paid for."""
+    graded = (one for one in outcomes.values() if one.state in ("passed", "failed"))
+    usages = [(one.usage, one.answering) for one in graded]
+    return {
+        "verdicts": len(usages),
+        "earlier": sum(whole.earlier > 0 for whole, _ in usages),
+        "imported": sum(whole.imported > 0 for whole, _ in usages),
+        "answers": sum(answer.earlier > 0 for _, answer in usages),
+        "judgements": sum(whole.earlier > answer.earlier for whole, answer in usages),
+    }
+
+
+def _notes(run: EngineRun, outcomes: Outcomes, known: float | None) -> Iterator[str]:
+    """Yield what is odd about the run; ``known`` is the part of a cost that is not all known."""
     options = run.options
     if run.connected.replaced:
         yield run.connected.replaced
@@ -117,18 +134,20 @@ def _notes(run: EngineRun, found: OutcomeFacts) -> Iterator[str]:
             what = f"no version is declared, so its module's source alone, {spec.function.release}"
             more = f"if it depends on more, name {spec.text}@VERSION"
             yield f"{spec.text}: {what}, tells the ledger when it changes; {more}"
-    if found.unpriced:
+    if known is not None:
         every = [text for text, price in run.pricing.items() if price is None]
         others = [name for name in every if name != options.model]
-        names = others if others and found.answering is not None else every
-        yield f"cost {part_of_cost(found.known)}: no price for {', '.join(names)}"
+        answering = total_cost(one.answering.cost for one in outcomes.values())
+        names = others if others and answering is not None else every
+        yield f"cost {part_of_cost(known)}: no price for {', '.join(names)}"
     yield from run.host.status.notes
     if run.host.status.failure:
         yield f"{WARNING}{run.host.status.failure}"
+    asked = {run.plan.items[key].slice.name for key in outcomes}
     slices = (one for dataset in run.plan.datasets for one in dataset.slices.values())
     offline_judge = "" if run.takes_extras else " ".join(options.judges)
-    asked = (one for one in slices if one.name in found.slices)
-    yield from extra_notes(asked, found.unmeasured, offline_judge)
+    ended = (one for one in slices if one.name in asked)
+    yield from extra_notes(ended, outcomes.values(), offline_judge)
 
 
 def ci_link(environment: Mapping[str, str]) -> dict[str, str]:

@@ -2,83 +2,34 @@
 
 import json
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from cases.dataset import Plan, PlannedItem, Selection, Slice
+from cases.dataset import Plan, Selection, Slice
 from evaluators.answer_checks import version_of
 from evaluators.core import LEXICAL, RECORDED, Outcome, parse_judges
 from evaluators.judges.ensemble import Adjudications
 from evaluators.text import mask, one_line
 from reports.run.evidence import AuditPlan
-from reports.run.record import Record, by_slice, total_cost
+from reports.run.record import Record, by_slice
 from reports.run.report import Obstacle, Role, SliceSummary
 from reports.run.run_json import inner, load_run, mappings, sample_of
 
 PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "numpy")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutcomeFacts:
-    """What a report says of all outcomes together; nothing of a single item is kept."""
-
-    slices: AbstractSet[str]
-    """The names of those with an outcome."""
-    models: AbstractSet[str]
-    """As the providers named them, as are the judges."""
-    judges: AbstractSet[str]
-    replies: Mapping[str, int]
-    """How many verdicts there are, and how many rest on replies that others paid for."""
-    unpriced: bool
-    """Whether some cost is not known."""
-    known: float
-    """What is known of the cost, in USD."""
-    answering: float | None
-    """What the answers cost in USD; None if that is not known."""
-    unmeasured: Mapping[str, tuple[int, str]]
-    """For each extra metric, how many items lack it, and why the first does."""
-
-    @classmethod
-    def of(cls, outcomes: Iterable[tuple[PlannedItem, Outcome]]) -> "OutcomeFacts":
-        """Return the facts of all of these."""
-        ended = list(outcomes)
-        every = [outcome for _, outcome in ended]
-        usages = [(one.usage, one.answering) for one in every if one.state in ("passed", "failed")]
-        lacking: dict[str, list[str]] = {}
-        for one in every:
-            for name, why in one.unmeasured.items():
-                lacking.setdefault(name, []).append(why)
-        return cls(
-            slices={item.slice.name for item, _ in ended},
-            models={one.model for one in every} - {""},
-            judges={one.judge for one in every} - {""},
-            replies={
-                "verdicts": len(usages),
-                "earlier": sum(whole.earlier > 0 for whole, _ in usages),
-                "imported": sum(whole.imported > 0 for whole, _ in usages),
-                "answers": sum(answer.earlier > 0 for _, answer in usages),
-                "judgements": sum(whole.earlier > answer.earlier for whole, answer in usages),
-            },
-            unpriced=any(one.usage.cost is None for one in every),
-            known=sum(one.usage.known for one in every),
-            answering=total_cost(one.answering.cost for one in every),
-            unmeasured={name: (len(whys), whys[0]) for name, whys in lacking.items()},
-        )
-
-
 def provenance(
-    plan: Plan, choice: Selection, found: OutcomeFacts, specs: Mapping[str, object]
+    plan: Plan, choice: Selection, outcomes: Mapping[str, Outcome], specs: Mapping[str, object]
 ) -> dict[str, object]:
     """Return what reproduces the run; ``specs`` name ``model`` and ``judge``, without keys."""
-    slices = {one.name: one for part in plan.datasets for one in part.slices.values()}
+    slices = {plan.items[key].slice.name: plan.items[key].slice for key in outcomes}
     return {
         **specs,
-        "models_returned": sorted(found.models),
-        "judges_returned": sorted(found.judges),
+        "models_returned": sorted({one.model for one in outcomes.values()} - {""}),
+        "judges_returned": sorted({one.judge for one in outcomes.values()} - {""}),
         "slices": {
             name: {
                 "file": slice_.path.name,
@@ -92,7 +43,6 @@ def provenance(
                 ],
             }
             for name, slice_ in sorted(slices.items())
-            if name in found.slices
         },
         "limit": choice.limit,
         "seed": choice.seed,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cases.dataset import PlannedItem, Threshold
+from cases.dataset import Threshold
 from evaluators.answer_checks import MetricSpec
 from evaluators.core import CORRECT, INCORRECT, NO, NOT_ATTEMPTED, UNANSWERED, YES, Outcome
 from reports.compare.differences import differences
@@ -20,13 +20,11 @@ from reports.compare.pairs import PairedSlice, pair_records
 from reports.gates.change import change_gates
 from reports.metrics.gate import slice_gates
 from reports.metrics.summary import extra_estimates, extra_notes, missing_extras, summarise
-from reports.run.baseline import OutcomeFacts
 from reports.run.record import Record
 from reports.run.report import GateResult
 from tests.support.made_records import make_dataset, make_record, make_slice, numbered
 from tests.support.made_runs import answered, facts_dataset, graded_slice, run_of
 from tests.support.samples import rendered
-from tests.support.scripted import make_case
 from tests.support.tables import tabled
 
 GRADES = {"c": CORRECT, "i": INCORRECT, "n": NOT_ATTEMPTED}
@@ -416,12 +414,10 @@ def test_means_have_intervals_over_items() -> None:
     some = [*with_measure(0.5, None), make_record(3, outcome="error"), make_record(4)]
     assert missing_extras(some) == {"bias": 2}  # the last one has nothing to measure
     slice_ = make_slice(metrics=(MetricSpec(name="bias"), MetricSpec(name="toxicity")))
-    item = PlannedItem(key="k", slice=slice_, case=make_case(1), repeat=1)
     lacking = [Outcome(key="k", state="passed", unmeasured={"bias": f"no {n}"}) for n in range(3)]
-    reasons = OutcomeFacts.of((item, one) for one in lacking).unmeasured
-    assert extra_notes([slice_], reasons, "") == ["bias: 3 items not measured: no 0"]
+    assert extra_notes([slice_], lacking, "") == ["bias: 3 items not measured: no 0"]
     other = make_slice(dataset="e")
-    assert extra_notes([slice_, other], reasons, "lexical") == [
+    assert extra_notes([slice_, other], lacking, "lexical") == [
         "d:bg: bias, toxicity not measured: --judge lexical asks no model"
     ]
 

@@ -17,7 +17,6 @@ from evaluators.statistics.intervals import UNDEFINED, Estimate
 from reports.gates.decide import SessionFacts
 from reports.render.writer import write
 from reports.run import baseline as made
-from reports.run.baseline import OutcomeFacts
 from reports.run.evidence import Calibration, Comparison, LanguageGap
 from reports.run.report import Report, SessionStatus
 from reports.run.run_json import decode, dump_datasets, load_datasets, load_report, load_run
@@ -331,9 +330,8 @@ def test_a_run_names_what_could_change_its_numbers(monkeypatch: pytest.MonkeyPat
     }
     hashes = {"facts:en": "ab", "facts:bg": "cd"}
     plan = Plan(datasets=(facts_dataset(*slices.values()),), items=items, hashes=hashes)
-    outcome = Outcome(key="k0", state="passed", model="new-1", judge="judge-1")
-    facts = OutcomeFacts.of([(items["k0"], outcome)])
-    found = made.provenance(plan, Selection(seed=7), facts, {"model": {"name": "new"}})
+    ended = {"k0": Outcome(key="k0", state="passed", model="new-1", judge="judge-1")}
+    found = made.provenance(plan, Selection(seed=7), ended, {"model": {"name": "new"}})
     assert (found["models_returned"], found["judges_returned"]) == (["new-1"], ["judge-1"])
     nothing: dict[str, object] = {"prompt": "", "pass_bar": None, "metrics": [], "checks": []}
     one = {"file": "en.csv", "data_sha256": "ab", "rubric": RUBRIC.version, **nothing}
