@@ -15,14 +15,7 @@ from cases.builder import freeze
 from cases.builder.freeze import balanced, datasheet
 from cases.builder.recipe import load_recipe
 from cases.builder.steps import ModelCalls, StepCalls
-from cases.builder.validation import (
-    CONTESTED,
-    accepted,
-    agreed,
-    assigned,
-    reviewers_of,
-    sheet_of,
-)
+from cases.builder.validation import CONTESTED, accepted, agreed, assigned, reviewers_of, sheet_of
 from cases.builder.work_folder import (
     BuildError,
     DraftItem,

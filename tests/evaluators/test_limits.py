@@ -11,12 +11,7 @@ import pytest
 from evaluators import core
 from evaluators.runtime.caller import CallSettings, ItemClock, RetryPolicy, Sender
 from evaluators.runtime.limits import TokenLimit
-from evaluators.runtime.server import (
-    FIRST_RATE,
-    NEVER_ANSWERED_S,
-    PAUSE_SPREAD,
-    ServerState,
-)
+from evaluators.runtime.server import FIRST_RATE, NEVER_ANSWERED_S, PAUSE_SPREAD, ServerState
 from tests.support.scripted import ask_for
 from tests.support.simulated import Down, Ended, Metered, Server, asked, call_all, now, run
 

@@ -16,13 +16,7 @@ from cases.review.sheet import load_criteria
 from evaluators.core import State, UsageError
 from evaluators.judges.ensemble import Adjudications, answer_digest
 from reports.__main__ import main
-from reports.review.human_review import (
-    Rating,
-    load_ratings,
-    pick_at_random,
-    save_ratings,
-    table_of,
-)
+from reports.review.human_review import Rating, load_ratings, pick_at_random, save_ratings, table_of
 from reports.run.record import Record
 from reports.run.run_json import load_report
 from tests.support.auditing import answers, audited, verdicts, with_noise

@@ -330,17 +330,10 @@ def accepted(file: Path, run: Path, folder: Path) -> int:
 
 def test_both_answers_of_a_pair_are_judged_on_one_screen(browser: Browser, tmp_path: Path) -> None:
     """The keys go from the first answer to the second, and then to the next pair."""
+    same = {"language": "en", "edit": None}
     answers = [
-        sheet_item(
-            f"{name}{n}",
-            "grade",
-            language="en",
-            edit=None,
-            pair=name,
-            fields={"question": "Q?", "answer": f"{name}{n}"},
-        )
-        for name in "pq"
-        for n in (1, 2)
+        sheet_item(one, "grade", **same, pair=one[0], fields={"question": "Q?", "answer": one})
+        for one in ("p1", "p2", "q1", "q2")
     ]
     for tab in opened(browser, write_sheet(sheet(*answers), tmp_path)[0]):
         page = tab.page
