@@ -140,7 +140,8 @@ class SqliteStore:
     def stream(self, sql: str, values: Sequence[object] = ()) -> Iterator[Row]:
         """Yield the rows of a query."""
         with _as_store_error():
-            yield from self._reader.execute(sql, values)
+            # Not the cursor itself: the end of this generator would close it, perhaps too late.
+            yield from iter(self._reader.execute(sql, values).fetchone, None)
         if self._has_changed():
             raise StoreError("a run began to write while it was read; run this command again")
 

@@ -245,6 +245,8 @@ def main(argv: Sequence[str]) -> int:
     try:
         _, run = COMMANDS[options.command]
         return run(options)
+    except BrokenPipeError:
+        raise  # as `| head` does to any command
     except (OSError, StoreError) as error:
         reason = getattr(error, "strerror", None) or error
         what = f"{options.ledger}: {options.command} could not be done ({reason}); nothing is lost"

@@ -24,6 +24,7 @@ from tests.support.fixtures import Captured, Patch
 from tests.support.loopback import Answer, Seen, loopback, plausible
 from tests.support.model_calls import ask, asked, error_body
 from tests.support.projects import BAR, ROOT, Project, graded
+from tests.support.recorded import fill
 from tests.support.tables import kept
 
 YAML = graded({"bg": BAR})
@@ -254,11 +255,21 @@ def test_command_codes(error: Exception, code: int, monkeypatch: Patch, capsys: 
     assert capsys.readouterr().err.count("\n") == 1
 
 
-@pytest.mark.parametrize(("make", "said"), [(closed_pipe, ""), (full_disk, "output: cannot be")])
-def test_a_command_without_a_reader(make: Callable[[], int], said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("make", "words", "said"),
+    [
+        (closed_pipe, "reports list", ""),
+        (closed_pipe, "evaluators ledger export --ledger l", ""),
+        (full_disk, "reports list", "output: cannot be"),
+    ],
+)
+def test_a_command_without_a_reader(
+    make: Callable[[], int], words: str, said: str, tmp_path: Path
+) -> None:
     """`qagate list | head -1` is silent; `> /dev/full` is one line."""
+    fill(tmp_path / "l", 60)
     out = make()
-    command = [sys.executable, "-m", "reports", "list"]
+    command = [sys.executable, "-m", *words.split()]
     known = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         command, cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True, env=known, check=False
