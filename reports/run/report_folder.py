@@ -32,7 +32,7 @@ _LOCK = ".lock"
 def previous(folder: Path) -> Path:
     """Return where the last report that decided is kept once another takes its place."""
     whole = Path(os.path.abspath(folder))  # noqa: PTH100  # a link to a folder stays a link
-    return whole.with_name(f"{whole.name}{PREVIOUS}")
+    return whole.parent / f"{whole.name}{PREVIOUS}"
 
 
 def check_apart(earlier: Path, folder: Path, role: str, option: str = "--report-dir") -> None:

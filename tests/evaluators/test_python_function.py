@@ -93,7 +93,7 @@ def test_a_failure_is_refused_and_never_an_answer(module: str, function: str, sa
 
 
 def test_what_it_calls_transient_is_tried_again(module: str) -> None:
-    """With the pause that it names."""
+    """With the pause that it names, in a header's words too."""
     with pytest.raises(core.TransientError) as caught:
         call(spec_of(module, "busy"))
     assert (caught.value.kind, caught.value.retry_after) == ("overloaded", 3.0)
