@@ -73,26 +73,23 @@ def lock(file: int, byte: int, kind: str) -> bool:
 
 
 class SqliteStore:
-    """An open ledger file; without a ``writer`` and ``locks``, the file of claims, only read."""
+    """An open ledger file, read only; ``opened`` to write, it has a connection and locks."""
 
     near = True
     """Whether a look-up takes microseconds, so that it may run on the event loop."""
 
     def __init__(
-        self,
-        path: Path,
-        notes: list[str],
-        writer: sqlite3.Connection | None = None,
-        locks: int | None = None,
+        self, path: Path, notes: list[str], opened: tuple[sqlite3.Connection, int] | None = None
     ) -> None:
         self._path = path
-        self._locks = locks
+        self._locks: int | None = None
         self._writing = threading.Lock()  # a bad row is set aside while a group is committed
         self._state: tuple[int, ...] = ()  # of a file that is read as if it could not change
-        if writer is None:
+        if opened is None:
             self._open_to_read(notes)
         else:
-            self._writer, self._reader = writer, _connect(path)  # which never waits for a commit
+            self._writer, self._locks = opened
+            self._reader = _connect(path)  # never waits for a commit
         self.notes = tuple(notes)
 
     def _open_to_read(self, notes: list[str]) -> None:
@@ -232,7 +229,7 @@ def _open_to_write(path: Path, notes: list[str]) -> SqliteStore:
             connection = _open(path)
         lock(locks, IN_USE, "F_RDLCK")
         on_error.pop_all()
-    return SqliteStore(path, notes, connection, locks)
+    return SqliteStore(path, notes, (connection, locks))
 
 
 def _state(path: Path) -> tuple[int, ...]:

@@ -305,20 +305,6 @@ def test_processes_at_once_make_each_call_once(place: LedgerPlace) -> None:
     assert sum(json.loads(output) for output in outputs) == count_calls(place) == 400
 
 
-def test_a_failed_call_is_free_for_the_other_run(place: LedgerPlace) -> None:
-    """Where the first run's call brought nothing, the second makes its own."""
-
-    async def both(one: Ledger, other: Ledger) -> Reply | None:
-        with pytest.raises(RuntimeError):
-            async with one.claim(key_of(1)):
-                raise RuntimeError
-        async with other.claim(key_of(1)) as kept:
-            return kept
-
-    with Ledger(place) as one, Ledger(place) as other:
-        assert asyncio.run(both(one, other)) is None
-
-
 def test_a_killed_run_holds_nothing_up(place: LedgerPlace, monkeypatch: Patch) -> None:
     """The claim of a run that was killed is free: at once in a file, with its lease in a database.
     So that the next run repeats only what the dead one had in flight (R3). The lease is short
@@ -341,7 +327,7 @@ def test_a_killed_run_holds_nothing_up(place: LedgerPlace, monkeypatch: Patch) -
 
 
 def test_a_frozen_run_is_not_waited_for_forever(place: LedgerPlace, monkeypatch: Patch) -> None:
-    """A claim no longer counts once its run has kept no reply for as long as an item may take."""
+    """Nor is a failed call: a claim counts while its run keeps replies, or an item may last."""
     monkeypatch.setattr(reply_store, "CLAIM_TIMEOUT_S", 0.2)
 
     async def wait(other: Ledger) -> Reply | None:
@@ -356,6 +342,11 @@ def test_a_frozen_run_is_not_waited_for_forever(place: LedgerPlace, monkeypatch:
             await one.put(row_of(2))
             async with other.claim(key_of(2)) as kept:
                 assert kept
+            with pytest.raises(RuntimeError):
+                async with one.claim(key_of(3)):
+                    raise RuntimeError
+            async with other.claim(key_of(3), 60.0) as kept:
+                assert kept is None
             assert await waiting is None
             assert asyncio.get_running_loop().time() > heard + 1.0
             # Giving up the wait gives back nothing that is the other's.
