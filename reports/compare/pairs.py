@@ -135,6 +135,8 @@ class PairedSlice:
     """Why its change gates cannot be decided, for any reason; empty where they can."""
     changed: str = ""
     """How the other run's judge or rubric differs; empty if they are the same."""
+    retaken: Collection[str] = ()
+    """The checks and extra metrics that the other run took in another way."""
     narrow: str = ""
     """Why the items cannot be compared: a partial slice, or too few pairs; else empty."""
     calibrations: tuple[Calibration, ...] = ()

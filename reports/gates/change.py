@@ -18,7 +18,7 @@ from reports.compare.differences import change_for, elsewhere, not_asked, scopes
 from reports.compare.pairs import Lone, PairedDifference, Sides
 from reports.judge.judging import JudgeScale, judge_scale
 from reports.metrics.gate import BY_RUN, MORE_LABELS, ROUNDING, way_out
-from reports.run.report import GateResult, GateState
+from reports.run.report import GateResult, GateState, Obstacle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,6 +222,9 @@ class ChangeEvidence:
 
 
 def _blocked(threshold: Threshold, sides: Sides) -> str:
+    for one in sides:
+        if threshold.of in one.retaken:
+            return f"{threshold.of} {Obstacle.CHANGED} since the {one.role}"
     return next(filter(None, (x.narrow if threshold.of_usage else x.blocked for x in sides)), "")
 
 

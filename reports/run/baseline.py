@@ -9,14 +9,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from cases.dataset import Plan, Selection, Slice
-from evaluators.answer_checks import version_of
+from evaluators.answer_checks import CHECK, version_of
 from evaluators.core import LEXICAL, RECORDED, Outcome, parse_judges
 from evaluators.judges.ensemble import Adjudications
-from evaluators.text import mask, one_line
+from evaluators.text import first_of, mask, one_line
 from reports.run.evidence import AuditPlan
 from reports.run.record import Record, by_slice
 from reports.run.report import Obstacle, Role, SliceSummary
-from reports.run.run_json import inner, load_run, mappings, sample_of
+from reports.run.run_json import inner, load_run, mappings, ordered, sample_of
 
 PACKAGES = ("pytest", "pytest-xdist", "openai", "anthropic", "deepeval", "numpy")
 
@@ -142,14 +142,34 @@ def changed_judge(
 
 
 def changed_requests(slice_: Slice, baseline: Baseline, judge: str, origin: object) -> str:
-    """Return what is sent to a judge, texts apart, and changed; ``origin`` is the new run's."""
+    """Return what is sent to a judge, or checked, and changed; ``origin`` is the new run's."""
     by_judge = slice_.kind.by_rubric or not slice_.kind.answered
     words = f"{LEXICAL}:{slice_.language}"
     for spec in (words, *parse_judges(judge.split(" ")).models()) if by_judge else ():
         was, is_ = (inner(one, "sent", spec) for one in (baseline.run.get("provenance"), origin))
         if was != is_ and (spec == words or (was and is_)):
             return f"what is sent to the judge {spec} {Obstacle.CHANGED}: {_moved(was, is_)}"
+    if slice_.kind.by_checks and (names := retaken(slice_, baseline, origin)):
+        return f"{first_of(names)} {Obstacle.CHANGED} since the {baseline.role}"
     return ""
+
+
+def retaken(slice_: Slice, baseline: Baseline, origin: object) -> list[str]:
+    """Return the checks and extra metrics that both runs take, but not alike.
+
+    Where checks alone decide, those that one run alone takes are among them.
+    """
+
+    def taken(run: object) -> dict[str, object]:
+        part = inner(run, "slices", slice_.name)
+        checks = ((f"{CHECK}{one.get('name')}", one) for one in mappings(part.get("checks")))
+        named = ((str(one.get("name")), one) for one in mappings(part.get("metrics")))
+        return {name: ordered(one) for name, one in (*checks, *named)}
+
+    was, is_ = taken(baseline.run.get("provenance")), taken(origin)
+    alone = bool(slice_.kind.by_checks and was and is_)
+    names = [name for name in {**was, **is_} if alone or (name in was and name in is_)]
+    return [name for name in names if was.get(name) != is_.get(name)]
 
 
 def changed_origin(baseline: Baseline, model: str, judge: str, origin: object) -> Iterator[str]:

@@ -19,7 +19,7 @@ from reports.judge.judging import corrected_gates, drift_notes, judging, judging
 from reports.judge.measured import distrust, measured_among
 from reports.metrics.gate import slice_gates
 from reports.metrics.summary import count, summarise, tabulate
-from reports.run.baseline import Baseline, changed_judge, changed_origin, changed_requests
+from reports.run.baseline import Baseline, changed_judge, changed_origin, changed_requests, retaken
 from reports.run.clean import masked
 from reports.run.evidence import Calibration, Comparison
 from reports.run.record import Record, by_slice, causes, in_order, make_record, total_cost, versions
@@ -148,6 +148,7 @@ def paired_slices(
             path=baseline.path,
             blocked=summary.obstacle or run.distrusted[name] or changed or narrow,
             changed=changed,
+            retaken=retaken(slice_, baseline, origin),
             narrow=narrow,
             calibrations=measuring(slice_, run.calibrations),
             people=baseline.people,

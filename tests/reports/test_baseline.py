@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from cases.dataset import Dataset, EvidenceRule, Sampling, SliceSample, Threshold
+from evaluators.kinds import kind_of
 from evaluators.statistics.count_table import Separation
 from evaluators.statistics.intervals import Estimate, unseen_share
 from reports.__main__ import main
@@ -125,6 +126,35 @@ def test_a_sample_need_not_have_all_that_the_baseline_has() -> None:
     assert "400 repeats left out, as the baseline has fewer repeats" in gate.reason
     (one,) = some(made.comparison).slices
     assert (one.both_right, one.added, one.repeats) == (199, 1, 400)
+
+
+ONE, LAXER, TWO = (
+    {"name": name, "check": "regex", "text": text} for name, text in ("ax", "a.", "by")
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "then", "now", "states"),
+    [
+        ("graded", [ONE, TWO], [LAXER], ["PASS", "INCONCLUSIVE"]),
+        ("checked", [ONE], [LAXER], ["INCONCLUSIVE"] * 2),
+        ("checked", [ONE, TWO], [ONE], ["INCONCLUSIVE"] * 2),
+        ("checked", [], [ONE], ["PASS"] * 2),  # an older run does not say
+    ],
+)
+def test_another_check_decides_no_change(
+    kind: str, then: object, now: object, states: list[str]
+) -> None:
+    """Of its own metric, and where checks alone decide of the share that passes."""
+    rules = DROP, replace(DROP, of="check_a")
+    data = facts_dataset(graded_slice("en", *rules, kind=kind_of(kind), rubric=None))
+    grade = {"grade": "PASS"} if kind == "checked" else {}
+    records = answered(LETTERS, measures={"check_a": 1.0}, score=None, **grade)
+    origins = [{"slices": {"facts:en": {"checks": checks}}} for checks in (then, now)]
+    old = run_of(records, data, provenance=origins[0])
+    gates = run_of(records, data, baseline=old, provenance=origins[1]).decision.gates
+    assert [one.state for one in gates] == states
+    assert {one.remedy for one in gates} <= {"", "rejudge the earlier run"}
 
 
 BAR = Threshold(measure="correct", min=0.1)
