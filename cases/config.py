@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 
@@ -288,11 +289,17 @@ class GatesFile:
 
     def put_into(self, datasets: Sequence[Dataset], where: str) -> tuple[Dataset, ...]:
         """Return the data sets with these gates. Raises UsageError where none of them is named."""
-        if self.datasets.keys().isdisjoint(one.name for one in datasets):
-            there = ", ".join(one.name for one in datasets)
-            what = f"{where}: no gate for any dataset of this run ({there}); name one of them"
-            raise UsageError(what)
-        return tuple(with_gates(one, self) for one in datasets)
+        names = [one.name for one in datasets]
+        if self.datasets.keys().isdisjoint(names):
+            what = f"{where}: no gate for any dataset of this run ({', '.join(names)})"
+            raise UsageError(f"{what}; name one of them")
+        found = [with_gates(one, self) for one in datasets]
+        for name in sorted(self.datasets.keys() - names):  # those of data sets that are not run
+            if close := get_close_matches(name, names, n=1, cutoff=0.8):
+                odd = f"those of {name}, which is not in this run (did you mean {close[0]}?)"
+                left_out = dict.fromkeys((*found[0].left_out, odd))
+                found[0] = replace(found[0], left_out=tuple(left_out))
+        return tuple(found)
 
 
 def load_gates(path: Path, own: Sequence[str] = ()) -> GatesFile:

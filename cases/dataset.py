@@ -215,7 +215,7 @@ class Dataset:
     judge_unmeasured: bool = False
     """Whether its gates decide although no labels measure its judge."""
     left_out: tuple[str, ...] = ()
-    """The gates that a gates file took away."""
+    """The gates that a gates file took away, or has for a data set of a similar name."""
     laxer: tuple[str, ...] = ()
     """The gates that a gates file made easier to pass."""
     baseline_required: bool = False

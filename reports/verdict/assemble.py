@@ -410,7 +410,7 @@ def _gate_notes(
             warnings += decide.margin_warnings(dataset, clusters_in(asked))
         warnings += [f"the gates file is laxer: {line}" for line in dataset.laxer]
         if left_out := ", ".join(dataset.left_out):
-            warnings.append(f"gates left out, as the gates file replaces all: {left_out}")
+            warnings.append(f"gates left out by the gates file: {left_out}")
     yield from (f"{WARNING}{one}" for one in warnings)
     yield from decide.small_notes(decision.gates)
     yield from decide.ceiling_notes(decision.gates, run.slices)

@@ -206,7 +206,7 @@ def test_a_suite_a_slice_and_a_case_a_gate() -> None:
         assert suite.get("tests") == str(len(suite.findall("testcase")))
         assert suite.get("failures") == str(len(suite.findall("testcase/failure")))
         assert suite.get("errors") == str(len(suite.findall("testcase/error")))
-    notes = ("gates left out, as the gates file replaces all: simpleqa:en drop <= 0.1", "b\x1b[31m")
+    notes = ("gates left out by the gates file: simpleqa:en drop <= 0.1", "b\x1b[31m")
     made = replace(full(), notes=notes)
     *others, last = parse(made)
     assert all(suite.find("system-out") is None for suite in others)
