@@ -321,7 +321,7 @@ def show(argv: Sequence[str]) -> int:
         "0 shown, 4 wrong arguments, no such item or no readable run",
     )
     parser.add_argument("item", metavar="ITEM", help="as in records.jsonl and on the page")
-    parser.add_argument("run", type=Path, **LAST)
+    parser.add_argument("run", type=find_run, **LAST)
     options = parser.parse_args(argv)
     _, records = load_run(options.run)
     name = options.item.rpartition("[")[2].removesuffix("]")  # a test's node id will do

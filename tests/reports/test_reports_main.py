@@ -268,6 +268,7 @@ def test_a_name_never_leads_out_of_the_folder(home: Path, capsys: Captured) -> N
     assert load_report(find_run("v1", home)).counts.passed == 40
     assert main(["compare", "v1", "reports/out"]) == 0
     assert "facts:en             40      0     40" in capsys.readouterr().out
+    assert [main(one) for one in (["show", "i1", "v1"], ["review", "v1", "--to=form"])] == [0, 0]
     assert main(["promote", "v1", "reports/out", "--replace", "--anyway"]) == 0
     assert load_report(find_run("v1", home)).counts.passed == 0
     (home / "v1").mkdir()
