@@ -312,7 +312,7 @@ def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path, capsys: 
     records: Sequence[Record] = whole.inputs(None).records
     assert run.notes == (f"--column task=tusk: {path} has no such column",)
     given = [f"--column={role}={name}" for role, name in columns.items()]
-    code, said = decide(capsys, path, f"--baseline={path}", *given)
+    code, said = decide(capsys, path, f"--baseline={path}", f"--to={tmp_path}", *given)
     assert (code, said.strip()) == (4, "--column task=tusk: neither result has such a column")
     assert {one.language for one in records} == {"pl"}
     assert [one.id for one in records if one.outcome == "error"] == ["3"]
