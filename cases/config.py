@@ -297,8 +297,7 @@ class GatesFile:
         for name in sorted(self.datasets.keys() - names):  # those of data sets that are not run
             if close := get_close_matches(name, names, n=1, cutoff=0.8):
                 odd = f"those of {name}, which is not in this run (did you mean {close[0]}?)"
-                left_out = dict.fromkeys((*found[0].left_out, odd))
-                found[0] = replace(found[0], left_out=tuple(left_out))
+                found[0] = replace(found[0], left_out=(*found[0].left_out, odd))
         return tuple(found)
 
 

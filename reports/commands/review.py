@@ -24,6 +24,7 @@ from reports.review import human_review as human
 from reports.run import clean
 from reports.run.report import Report
 from reports.run.run_json import load_report
+from reports.verdict.promoted import find_run
 from reports.verdict.recount import audits_of, rebuilt
 
 Gates = Sequence[AuditedGate]
@@ -250,7 +251,7 @@ def _parser() -> runs.Parser:
         "0 done, 1 could not be written, 4 wrong arguments or unreadable files, 6 reviewers "
         "disagree, are too few or contradict an earlier verdict (the rest is written)",
     )
-    parser.add_argument("paths", metavar="RUN", nargs="*", type=runs.find_run, help=runs.RUN_HELP)
+    parser.add_argument("paths", metavar="RUN", nargs="*", type=find_run, help=runs.RUN_HELP)
     ways = parser.add_mutually_exclusive_group()
     text = "what reviewers sent back (.json or .csv): put what they agree on into --to"
     ways.add_argument("--accept", metavar="FILE", type=Path, nargs="+", help=text)

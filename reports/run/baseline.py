@@ -155,10 +155,7 @@ def changed_requests(slice_: Slice, baseline: Baseline, judge: str, origin: obje
 
 
 def retaken(slice_: Slice, baseline: Baseline, origin: object) -> list[str]:
-    """Return the checks and extra metrics that both runs take, but not alike.
-
-    Where checks alone decide, those that one run alone takes are among them.
-    """
+    """Return the checks and extra metrics that are not the same in both runs."""
 
     def taken(run: object) -> dict[str, object]:
         part = inner(run, "slices", slice_.name)
@@ -167,9 +164,9 @@ def retaken(slice_: Slice, baseline: Baseline, origin: object) -> list[str]:
         return {name: ordered(one) for name, one in (*checks, *named)}
 
     was, is_ = taken(baseline.run.get("provenance")), taken(origin)
-    alone = bool(slice_.kind.by_checks and was and is_)
-    names = [name for name in {**was, **is_} if alone or (name in was and name in is_)]
-    return [name for name in names if was.get(name) != is_.get(name)]
+    if not (was and is_):  # an older run does not say
+        return []
+    return [name for name in {**was, **is_} if was.get(name) != is_.get(name)]
 
 
 def changed_origin(baseline: Baseline, model: str, judge: str, origin: object) -> Iterator[str]:

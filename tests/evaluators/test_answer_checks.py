@@ -171,8 +171,6 @@ def test_checks_alone_are_the_verdict() -> None:
     verdict = asyncio.run(judge.judge(CASE, "Sofia", no_model))
     assert isinstance(verdict, Verdict)
     assert (verdict.rating, verdict.scores) == (10, {"check_half": 0.5})
-    with pytest.raises(JudgeError):
-        asyncio.run(CheckedJudge(checks=(mine("boom"),)).judge(CASE, "Sofia", no_model))
 
 
 GOLD = "Да, банката може да приспадне това вземане."

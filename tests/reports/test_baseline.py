@@ -128,33 +128,27 @@ def test_a_sample_need_not_have_all_that_the_baseline_has() -> None:
     assert (one.both_right, one.added, one.repeats) == (199, 1, 400)
 
 
-ONE, LAXER, TWO = (
-    {"name": name, "check": "regex", "text": text} for name, text in ("ax", "a.", "by")
-)
+ONE, LAXER, TWO = ({"name": name, "text": text} for name, text in ("ax", "a.", "by"))
 
 
 @pytest.mark.parametrize(
-    ("kind", "then", "now", "states"),
+    ("kind", "now", "states"),
     [
-        ("graded", [ONE, TWO], [LAXER], ["PASS", "INCONCLUSIVE"]),
-        ("checked", [ONE], [LAXER], ["INCONCLUSIVE"] * 2),
-        ("checked", [ONE, TWO], [ONE], ["INCONCLUSIVE"] * 2),
-        ("checked", [], [ONE], ["PASS"] * 2),  # an older run does not say
+        ("graded", LAXER, ["PASS", "INCONCLUSIVE"]),
+        ("checked", LAXER, ["INCONCLUSIVE"] * 2),
+        ("checked", ONE, ["INCONCLUSIVE"] * 2),
     ],
 )
-def test_another_check_decides_no_change(
-    kind: str, then: object, now: object, states: list[str]
-) -> None:
+def test_another_check_decides_no_change(kind: str, now: object, states: list[str]) -> None:
     """Of its own metric, and where checks alone decide of the share that passes."""
     rules = DROP, replace(DROP, of="check_a")
     data = facts_dataset(graded_slice("en", *rules, kind=kind_of(kind), rubric=None))
     grade = {"grade": "PASS"} if kind == "checked" else {}
     records = answered(LETTERS, measures={"check_a": 1.0}, score=None, **grade)
-    origins = [{"slices": {"facts:en": {"checks": checks}}} for checks in (then, now)]
-    old = run_of(records, data, provenance=origins[0])
-    gates = run_of(records, data, baseline=old, provenance=origins[1]).decision.gates
+    then, now = ({"slices": {"facts:en": {"checks": some}}} for some in ([ONE, TWO], [now]))
+    old = run_of(records, data, provenance=then)
+    gates = run_of(records, data, baseline=old, provenance=now).decision.gates
     assert [one.state for one in gates] == states
-    assert {one.remedy for one in gates} <= {"", "rejudge the earlier run"}
 
 
 BAR = Threshold(measure="correct", min=0.1)
