@@ -21,7 +21,7 @@ from evaluators.runtime.schedule import Schedule
 from evaluators.text import mask, one_line, travelling
 from evaluators.user_code import NOTE_WORK, in_thread
 
-POST_SECONDS = 0.005  # for which outcomes are collected before they are posted together
+POST_SECONDS = 0.02  # for which outcomes are collected before they are posted together
 JUDGING_GRACE_S = 1.75  # for judges after the run's time is used up; their calls end before
 STUCK_SECONDS = 300.0  # a loop that has not turned for so long never will
 
