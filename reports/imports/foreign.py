@@ -281,7 +281,9 @@ class ImportedRun:
     def metrics(self, name: str) -> list[str]:
         """Return a task's scores by their names in reports, without one that the grades say."""
         scorer = self.tasks[name]
-        every = dict.fromkeys(slug(one.name) for one in self.run.scorers[name])
+        every = dict[str, str]()
+        for own in (one.name for one in self.run.scorers[name]):
+            _check_alone(every, slug(own), own)
         return [one for one in every if one != slug(scorer.name) or _threshold(scorer).of]
 
     def inputs(self, gates: GatesFile | None, labels: Path | None = None) -> ReportInputs:
@@ -313,7 +315,7 @@ class ImportedRun:
 
     def _records(self) -> Iterator[Record]:
         seen, by = dict[object, int](), self.choice.slice
-        spelled: dict[tuple[str, str], str] = {}
+        spelled = defaultdict[str, dict[str, str]](dict)
         own = (one for one in self.run.samples if one.task in self.tasks)
         for row, sample in enumerate(own, 1):
             if by and by not in sample.metadata:
@@ -322,10 +324,7 @@ class ImportedRun:
             spelling = text_of(sample.metadata[by]) if by else "all"
             part = slug(spelling, "-")
             for joint, text in (("_", sample.task), ("-", spelling)):
-                name = slug(text, joint)
-                if (other := spelled.setdefault((joint, name), text)) != text:
-                    what = f"{other!r} and {text!r} would both be {name!r} in the report"
-                    raise UsageError(f"{what}; rename one")
+                _check_alone(spelled[joint], slug(text, joint), text)
             first = seen.setdefault((sample.task, part, sample.id, sample.repeat), row)
             if first != row:
                 what = f"samples {first:,} and {row:,} of {sample.task} are both {shown(sample.id)}"
@@ -406,6 +405,12 @@ class ImportedRun:
                 notes.append(f"{name}: {said}")
         session = SessionFacts(notes=tuple(notes))
         return Facts(model=model, judge=judge, session=session, provenance=source, run={})
+
+
+def _check_alone(spelled: dict[str, str], name: str, text: str) -> None:
+    if (other := spelled.setdefault(name, text)) != text:
+        what = f"{other!r} and {text!r} would both be {name!r} in the report"
+        raise UsageError(f"{what}; rename one")
 
 
 def _labelled(path: Path, records: Sequence[Record]) -> Iterator[Record]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from evaluators.command_line import PROGRAMS
 from evaluators.core import UsageError
 from evaluators.statistics.paired import tango
-from reports.imports.foreign import Choice, ImportedRun, number, slug, tasks_of
+from reports.imports.foreign import Choice, ImportedRun, Scorer, number, slug, tasks_of
 from reports.imports.forms import load
 from reports.run.record import Record
 from reports.run.report import Report
@@ -323,6 +323,9 @@ def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path, capsys: 
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     run = load(path, "", Choice())
     assert [one.question for one in run.samples] == ["Who\u2028is?", ""]
+    twins = replace(run, scorers={"table": [Scorer("score"), Scorer("Score")]})
+    with pytest.raises(UsageError, match="'score' and 'Score' would both be 'score'"):
+        replace(whole, run=twins).metrics("table")
     bare = replace(whole, run=run, choice=Choice(cluster="topic"))
     with pytest.raises(UsageError, match="field; there are none"):
         bare.inputs(None)
