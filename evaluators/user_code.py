@@ -44,7 +44,9 @@ def load_named(text: str, option: str, kind: str) -> tuple[ModuleType, object]:
         sys.path.append(here)
     try:
         module = import_module(name)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # the user's module may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  # the user's module may skip itself, or exit
         reason = one_line(mask(f"{type(error).__name__}: {error}"))
         missing = isinstance(error, ModuleNotFoundError) and error.name == name
         close = hint(name, [path.stem for path in Path.cwd().glob("*.py")]) if missing else ""

@@ -202,10 +202,12 @@ class PythonJudge:
         except Exception as error:  # the user's code may raise anything
             msg = f"{self.spec}: {one_line(mask(f'{type(error).__name__}: {error}'))}"
             raise core.JudgeError(msg, kind="judge_failed") from error
-        if self.style == "rated" and verdict.rating in range(1, 11):
-            return replace(verdict, grade=None)
+        # Nothing else in it is for a judge of the user's to say.
+        read = core.Verdict(reason=str(verdict.reason), sure=bool(verdict.sure))
+        if self.style == "rated" and type(verdict.rating) is int and 1 <= verdict.rating <= 10:
+            return replace(read, rating=verdict.rating)
         if self.style == "graded" and verdict.grade in self.labels:
-            return replace(verdict, rating=None)
+            return replace(read, grade=verdict.grade)
         wanted = ", ".join(self.labels) if self.style == "graded" else "a rating of 1 to 10"
         said = f"got grade {verdict.grade!r}, rating {verdict.rating!r}"
         raise core.JudgeError(f"{self.spec}: want {wanted}; {said}")

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from evaluators import core
 from evaluators.core import AskedCase, RefusedError, Reply
 from evaluators.models.adapter import JsonObject, ProviderAdapter, as_text, parse_body
-from evaluators.text import PLACEHOLDER, Key, hint, mask, one_line, sendable
+from evaluators.text import PLACEHOLDER, Key, flat, hint, mask, one_line, sendable
 from evaluators.user_code import as_failure, in_thread, load_named
 
 if TYPE_CHECKING:
@@ -305,6 +305,12 @@ def _reply(said: object) -> Reply:
     if isinstance(said, str):
         return Reply(text=said)
     if isinstance(said, Reply):
+        content = JsonObject(flat(said))
+        for name in ("text", "finish", "model"):
+            content.text(name)
+        for name in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"):
+            content.count(name)
+        content.amount("cost")
         return said
     if not isinstance(said, Mapping):
         raise ValueError(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.core import Case, JudgeError, Reply, parse_judges
+from evaluators.core import Case, JudgeError, Reply, Verdict, parse_judges
 from evaluators.judges.factory import Place, connect_judges
 from evaluators.judges.single import OverlapRater, offline_judge, rate
 from evaluators.rubric import Style
@@ -30,13 +30,14 @@ async def refuse(*_: object) -> Reply:
     raise AssertionError
 
 
-def label(answer: str, style: Style) -> str:
-    return asyncio.run(offline_judge(SPEC, style).judge(make_case(), answer, refuse)).label
+def judged(answer: str, style: Style) -> Verdict:
+    return asyncio.run(offline_judge(SPEC, style).judge(make_case(), answer, refuse))
 
 
 def test_own_rules_grade_and_rate() -> None:
-    """Data takes what it needs of them; they may stand before a model and in a panel."""
-    assert (label("please", "graded"), label("please", "rated")) == ("CORRECT", "10")
+    """Only what data needs is taken of them; they may stand before a model and in a panel."""
+    assert judged("please", "graded") == Verdict(grade="CORRECT", reason="7", sure=True)
+    assert judged("please", "rated") == Verdict(rating=10, reason="7", sure=True)
     assert offline_judge(SPEC, "graded").spec == SPEC
     cascade = connect_judges(parse_judges([f"{SPEC}+openai:x"]), lambda spec: None)
     judge = connect_judges(parse_judges([SPEC, "lexical"]), lambda spec: None)
@@ -48,7 +49,7 @@ def test_own_rules_grade_and_rate() -> None:
 def test_what_is_no_verdict_is_an_error(answer: str, style: Style, message: str) -> None:
     """It names the rules and what they gave; it is never a miss."""
     with pytest.raises(JudgeError) as caught:
-        label(answer, style)
+        judged(answer, style)
     assert str(caught.value).startswith(f"{SPEC}: {message}")
 
 
