@@ -308,7 +308,7 @@ def check_end(project: Project, result: pytest.RunResult, cause: str) -> None:
     assert len(project.records()) == ITEMS
 
 
-@pytest.mark.parametrize("workers", [0, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 @tabled("status", "words", "requests")
 def test_wrong_key(capitals: Project, status: int, words: str, requests: int, workers: int) -> None:
     """The words of the server stand in the last line; nobody is asked in vain."""

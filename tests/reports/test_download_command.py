@@ -243,18 +243,6 @@ def spoil(file: Path, old: str, new: str) -> None:
     file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
-@pytest.mark.slow
-def test_bundled_data_is_clean(tmp_path: Path, monkeypatch: Patch, capsys: Captured) -> None:
-    """Not even a warning, and found from anywhere: the suite ships what it asks of others."""
-    monkeypatch.chdir(tmp_path)
-    code = check(["--strict"])
-    out = capsys.readouterr().out
-    assert code == 0, out
-    *waived, summary = out.splitlines()
-    assert summary.startswith("0 errors, 0 warnings: ")
-    assert all(": waived, " in line for line in waived)
-
-
 def test_a_dataset_is_named_by_folder_or_file(project: Path, capsys: Captured) -> None:
     """A folder stands for every dataset.yaml below it; warnings fail in strict mode only."""
     for name in ("facts", "facts/dataset.yaml", "."):
