@@ -108,6 +108,10 @@ class Task:
     """Extra metrics, computed once the answer has a verdict."""
 
 
+def nothing() -> None:
+    """Do nothing."""
+
+
 class Engine:
     """Answers and judges the items of one run, up to ``concurrency`` calls at once.
 
@@ -158,6 +162,7 @@ class Engine:
         """Note that the engine broke down, and let no test wait for it."""
         self.failure = f"the engine failed: {type(error).__name__}: {error}"
         with contextlib.suppress(sqlite3.Error):
+            self._post()
             self._writer.end(self.failure)
 
     def close(self) -> None:
@@ -169,20 +174,27 @@ class Engine:
         """Start no further call. Call it from the engine's own loop."""
         self._caller.halt(StoppedError("stopped", "the run was stopped before this was asked"))
 
-    async def run(self, schedule: Schedule, models: Sequence[core.Model] = ()) -> None:
-        """Work until the schedule hands out no more items; then close the models."""
+    async def run(
+        self,
+        schedule: Schedule,
+        models: Sequence[core.Model] = (),
+        load: Callable[[], None] = nothing,
+    ) -> None:
+        """Do ``load``, work until the schedule hands out no more items; then close the models."""
         self._loop = asyncio.get_running_loop()
-        self._caller.open()
         posting = asyncio.create_task(self._keep_posting(schedule))
         over = threading.Event()
         self._turned_at = self._loop.time()
         beating = in_thread(partial(self._keep_beating, self._loop, over))
-        # Twice as many items as calls: some always wait until their reply is on the disk. A batch
-        # takes all items at once.
-        count = len(self._tasks) if self._caller.detour.takes_all else 2 * self._concurrency
-        workers = [asyncio.create_task(self._work(schedule)) for _ in range(count)]
         try:
-            await asyncio.gather(*workers)
+            await asyncio.to_thread(load)  # on a busy machine it may take long
+            self._caller.open()
+            # Twice as many items as calls: some always wait until their reply is on the disk. A
+            # batch takes all items at once.
+            count = len(self._tasks) if self._caller.detour.takes_all else 2 * self._concurrency
+            await asyncio.gather(*(self._work(schedule) for _ in range(count)))
+        except Exception as error:  # noqa: BLE001  # the report says so; no test must hang
+            self.fail(error)
         finally:
             over.set()
             beating.exception()
@@ -331,10 +343,6 @@ class Engine:
         batch, self._unposted = self._unposted, []
         if batch:
             self._writer.post(batch)
-
-
-def nothing() -> None:
-    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,10 +53,9 @@ class OutcomeWriter:
 class InMemoryOutcomes(OutcomeWriter):
     """The outcomes so far, for tests in the same process."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self) -> None:
         self.outcomes: dict[str, Outcome] = {}
-        self._clock = clock
-        self._since = clock()
+        self._silence = 0.0  # seconds waited without a beat, none while this process was stopped
         self.ended: str | None = None  # why nothing more will come
         self._news = threading.Condition()
 
@@ -68,7 +67,7 @@ class InMemoryOutcomes(OutcomeWriter):
 
     def beat(self) -> None:
         """Show that the engine is alive."""
-        self._since = self._clock()
+        self._silence = 0.0
 
     def end(self, message: str) -> None:
         """Say that nothing more will come, and why."""
@@ -82,9 +81,10 @@ class InMemoryOutcomes(OutcomeWriter):
             while key not in self.outcomes:
                 if self.ended is not None:
                     return _missing(key, self.ended)
-                if self._clock() - self._since > SILENCE_SECONDS:
+                if self._silence >= SILENCE_SECONDS:
                     raise EngineLostError(LOST)
-                self._news.wait(BEAT_SECONDS)
+                if not self._news.wait(BEAT_SECONDS):
+                    self._silence += BEAT_SECONDS
             return self.outcomes[key]
 
 
@@ -128,17 +128,12 @@ class OutcomeStore(OutcomeWriter):
 class OutcomeReader:
     """A test's side of the file: waits for the outcome of one item at a time."""
 
-    def __init__(
-        self,
-        path: Path,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, path: Path, sleep: Callable[[float], None] = time.sleep) -> None:
         self._connection = _connect(path)
-        self._clock, self._sleep = clock, sleep
+        self._sleep = sleep
         # Kept from wait to wait: the silence of a dead engine is waited for once, not in each test.
         self._beat: object = None
-        self._since = clock()
+        self._silence = 0.0  # seconds waited since the last beat
 
     def wait(self, key: str) -> Outcome:
         """Return the outcome as InMemoryOutcomes.wait does."""
@@ -151,10 +146,11 @@ class OutcomeReader:
             if ended is not None:
                 return _missing(key, str(ended))
             if beat != self._beat:
-                self._beat, self._since = beat, self._clock()
-            elif self._clock() - self._since > SILENCE_SECONDS:
+                self._beat, self._silence = beat, 0.0
+            elif self._silence >= SILENCE_SECONDS:
                 raise EngineLostError(LOST)
             self._sleep(POLL_SECONDS)
+            self._silence += POLL_SECONDS
 
     def close(self) -> None:
         """Close the file."""

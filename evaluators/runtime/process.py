@@ -32,6 +32,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 READY_SECONDS = 5.0  # an SDK loads in less; tests wait no longer for that
 STATUS_SECONDS = 0.1
 SILENT_SECONDS = SILENCE_SECONDS - 2  # after which an engine is ended, before tests give it up
+WAITS = 28  # short ones, in place of one as long as SILENT_SECONDS
 LATE_SECONDS = 1.5  # how long after the run's time is used up a silent engine is ended
 TAIL_SECONDS = 2.0  # to write what has arrived, once nothing more is waited for
 COLLECT_AT = 20_000  # new objects, not 700: garbage collection took an eighth of the engine's time
@@ -220,10 +221,7 @@ class EngineProcess(EngineHandle):
 
     def _read(self) -> None:
         try:
-            # The engine sends its status all the time.
-            while self._connection.poll(
-                min(SILENT_SECONDS, max(1.0, self.status.left + LATE_SECONDS))
-            ):
+            while self._hears():
                 message, value = self._connection.recv()
                 self._received[message](value)
             self._was_silent = True
@@ -244,6 +242,14 @@ class EngineProcess(EngineHandle):
         if self._store is not None:
             with contextlib.closing(outcomes.OutcomeStore(self._store)) as store:
                 store.end(why)
+
+    def _hears(self) -> bool:
+        """Wait for a message; the engine sends its status all the time.
+
+        A stop of the whole run (Ctrl-Z) outlasts one of the short waits, not all of them.
+        """
+        most = min(SILENT_SECONDS, max(1.0, self.status.left + LATE_SECONDS))
+        return any(self._connection.poll(most / WAITS) for _ in range(WAITS))
 
     def _death(self) -> str:
         self._process.join()
@@ -298,8 +304,7 @@ class EngineThread(EngineHandle):
 
     def _run(self) -> None:
         try:
-            self._job.prepare()
-            work = self._engine.run(self._job.schedule, self._job.models)
+            work = self._engine.run(self._job.schedule, self._job.models, self._job.prepare)
             self._main = self._loop.create_task(work)
             with contextlib.suppress(asyncio.CancelledError):
                 self._loop.run_until_complete(self._main)
@@ -376,14 +381,17 @@ def _do(job: Job, writer: PipeWriter, loaded: Callable[[], object]) -> None:
         writer.send("problem", str(problem))
         return
     writer.send("made")
-    try:
+
+    def load() -> None:
         loaded()
         job.prepare()
         gc.freeze()
         gc.set_threshold(COLLECT_AT)
         gc.enable()
         writer.send("ready")
-        asyncio.run(_run(job, engine, writer, has_to_end))
+
+    try:
+        asyncio.run(_run(replace(job, prepare=load), engine, writer, has_to_end))
     except Exception as error:  # noqa: BLE001  # the report says so; no test must hang
         engine.fail(error)
     engine.close()
@@ -398,7 +406,7 @@ async def _keep_telling(engine: Engine, writer: PipeWriter) -> None:
 
 async def _run(job: Job, engine: Engine, writer: PipeWriter, has_to_end: threading.Event) -> None:
     loop, pipe = asyncio.get_running_loop(), writer.connection
-    main = asyncio.create_task(engine.run(job.schedule, job.models))
+    main = asyncio.create_task(engine.run(job.schedule, job.models, job.prepare))
     is_ending = False
 
     def stop(grace: float = GRACE_SECONDS) -> None:

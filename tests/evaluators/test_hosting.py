@@ -352,6 +352,22 @@ def test_a_head_start_loads_while_its_job_is_planned(tmp_path: Path) -> None:
     assert running.status.failure == ""
 
 
+def test_an_engine_that_loads_for_long_is_alive(
+    tmp_path: Path, kind: Maker, monkeypatch: Patch
+) -> None:
+    """On a busy machine; nor is one silent that was stopped together with its run, by Ctrl-Z."""
+    monkeypatch.setattr(outcomes, "SILENCE_SECONDS", 1.0)
+    monkeypatch.setattr(processes, "SILENT_SECONDS", 0.8)
+    made = Made(tmp_path, good())
+    running = kind(replace(made.job(), prepare=partial(time.sleep, 2.0)))
+    running.start()
+    running.select(made.keys)
+    assert running.arrivals.wait("k0").state == "passed"
+    stopped = processes.EngineProcess(made.job())
+    stopped._connection = Mock(poll=Mock(side_effect=[False, True]))
+    assert stopped._hears()
+
+
 @pytest.mark.parametrize("dies", [True, False])
 def test_a_head_start_may_fail(tmp_path: Path, dies: bool) -> None:
     """What could not be loaded early is loaded at need; a process gone before costs no item."""
@@ -437,9 +453,6 @@ class Clock:
     asleep: Callable[[], None] = lambda: None
     sleeps: list[float] = field(default_factory=list)
 
-    def time(self) -> float:
-        return self.now
-
     def sleep(self, seconds: float) -> None:
         self.now += seconds
         self.sleeps.append(seconds)
@@ -454,10 +467,10 @@ def ends(request: pytest.FixtureRequest, tmp_path: Path) -> Ends:
     """Return both ends of a way for outcomes, within a process and between two, and its clock."""
     clock = Clock()
     if request.param == "memory":
-        arrivals = outcomes.InMemoryOutcomes(clock.time)
+        arrivals = outcomes.InMemoryOutcomes()
         return arrivals, arrivals, clock
     writer = outcomes.OutcomeStore(tmp_path / "store")
-    return writer, outcomes.OutcomeReader(tmp_path / "store", clock.time, clock.sleep), clock
+    return writer, outcomes.OutcomeReader(tmp_path / "store", clock.sleep), clock
 
 
 def test_what_has_come_or_ended_is_not_waited_for(ends: Ends) -> None:
@@ -474,11 +487,11 @@ def test_what_has_come_or_ended_is_not_waited_for(ends: Ends) -> None:
     writer.close()
 
 
-def test_a_silent_engine_is_given_up_in_memory() -> None:
+def test_a_silent_engine_is_given_up_in_memory(monkeypatch: Patch) -> None:
     """Without a beat for half a minute there is an error; a beat starts the time again."""
-    clock = Clock()
-    arrivals = outcomes.InMemoryOutcomes(clock.time)
-    clock.now = outcomes.SILENCE_SECONDS + 1
+    arrivals = outcomes.InMemoryOutcomes()
+    monkeypatch.setattr(outcomes, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(outcomes, "SILENCE_SECONDS", 0.05)
     with pytest.raises(outcomes.EngineLostError, match="silent for 30 s"):
         arrivals.wait("k1")
     arrivals.beat()
@@ -490,7 +503,7 @@ def test_a_silent_engine_is_given_up_by_other_processes(tmp_path: Path) -> None:
     """The silence is waited for once, not in each test (R9)."""
     outcomes.OutcomeStore(tmp_path / "store").close()
     clock = Clock()
-    reader = outcomes.OutcomeReader(tmp_path / "store", clock.time, clock.sleep)
+    reader = outcomes.OutcomeReader(tmp_path / "store", clock.sleep)
     with pytest.raises(outcomes.EngineLostError, match="silent for 30 s; run again to resume"):
         reader.wait("nothing")
     before = clock.now
@@ -510,10 +523,7 @@ def test_a_test_waits_while_the_engine_lives(tmp_path: Path) -> None:
             writer.post([OUTCOME])
 
     clock.asleep = beat
-    assert (
-        outcomes.OutcomeReader(tmp_path / "store", clock.time, clock.sleep).wait(OUTCOME.key)
-        == OUTCOME
-    )
+    assert outcomes.OutcomeReader(tmp_path / "store", clock.sleep).wait(OUTCOME.key) == OUTCOME
     assert clock.now > 2 * outcomes.SILENCE_SECONDS
 
 

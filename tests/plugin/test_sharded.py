@@ -336,7 +336,6 @@ def test_it_reports_as_pytest(project: Project, cluster: Any, monkeypatch: Patch
 
 
 @pytest.mark.slow
-@pytest.mark.alone
 @pytest.mark.parametrize("usd", [None, 0.032])
 def test_a_node_that_dies_costs_no_item(project: Project, cluster: Any, usd: float | None) -> None:
     """Its shards run again elsewhere: calls in flight are repeated, --max-cost is still kept."""
