@@ -235,10 +235,8 @@ class FunctionModel:
         except core.TransientError as error:
             from evaluators.models.failures import retry_after  # noqa: PLC0415  # aiohttp
 
-            seconds = retry_after(
-                {"retry-after": str(error.retry_after)}
-            )  # perhaps a header's text
-            raise core.TransientError(error.kind, self._said(error), seconds) from None
+            given = {"retry-after": str(error.retry_after)}  # perhaps a header's text
+            raise core.TransientError(error.kind, self._said(error), retry_after(given)) from None
         except Exception as error:  # noqa: BLE001  # the user's code may raise anything
             if isinstance(error, TimeoutError) and limit.expired():
                 msg = f"{self._spec}: no answer within {self._deadline:g} s"
