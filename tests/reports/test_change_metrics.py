@@ -167,14 +167,16 @@ def test_no_fate_overturns_ratings(ratings: list[int | None], data: st.DataObjec
     st.sampled_from([0.05, 0.3, 0.6]),
 )
 def test_no_fate_in_any_run(answers: str, of: str, measure: str, fail: str, margin: float) -> None:
-    """An item that the new run could not grade, and one that the old run did not ask."""
+    """Of an item not graded now, nor of one not asked before; FAIL may become INCONCLUSIVE, as
+    bounds are drawn."""
     labels = "yn" * 12
     rule = change(of, margin, measure, fail=fail)
     lost = said(labels, f"e{answers[1:]}")
     state = one("yes_no", lost, said(labels, labels)[:-1], rule).state
     for now, before in product("yn-", repeat=2):
         new, old = said(labels, now + answers[1:]), said(labels, labels[:-1] + before)
-        assert state in ("INCONCLUSIVE", one("yes_no", new, old, rule).state)
+        found = one("yes_no", new, old, rule).state
+        assert state in ("INCONCLUSIVE", found) or (state, found) == ("FAIL", "INCONCLUSIVE")
 
 
 def test_an_item_that_the_baseline_lacks_counts_at_its_worst() -> None:
