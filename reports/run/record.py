@@ -182,4 +182,5 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
 
 def safe(record: Record) -> Record:
     """Return the record with keys masked in all its texts: every writer may show these."""
-    return masked(record) if may_hold_key(repr(record)) else record
+    values = repr(flat(record).values())  # with its name, the field ``key`` would look like a key
+    return masked(record) if may_hold_key(values) else record
