@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluators.core import Outcome, Reply, Request, Usage, UsageError, Verdict, Vote
-from evaluators.runtime import outcomes
+from evaluators.runtime import engine, outcomes
 from evaluators.runtime import process as processes
 from evaluators.runtime.engine import Engine, Job, nothing
 from evaluators.runtime.schedule import UNLIMITED
@@ -356,10 +356,11 @@ def test_an_engine_that_loads_for_long_is_alive(
     tmp_path: Path, kind: Maker, monkeypatch: Patch
 ) -> None:
     """On a busy machine; nor is one silent that was stopped together with its run, by Ctrl-Z."""
-    monkeypatch.setattr(outcomes, "SILENCE_SECONDS", 1.0)
-    monkeypatch.setattr(processes, "SILENT_SECONDS", 0.8)
+    monkeypatch.setattr(engine, "BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(outcomes, "SILENCE_SECONDS", 2.0)
+    monkeypatch.setattr(processes, "SILENT_SECONDS", 2.0)
     made = Made(tmp_path, good())
-    running = kind(replace(made.job(), prepare=partial(time.sleep, 2.0)))
+    running = kind(replace(made.job(), prepare=partial(time.sleep, 3.0)))
     running.start()
     running.select(made.keys)
     assert running.arrivals.wait("k0").state == "passed"
