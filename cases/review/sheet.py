@@ -128,7 +128,8 @@ def load_criteria(path: Path) -> tuple[Question, ...]:
 def name_fault(name: str) -> str:
     """Return what makes a reviewer's name look like another one; empty if nothing does."""
     plain = unicodedata.normalize("NFC", name)
-    if INVISIBLE.search(plain) or unicodedata.normalize("NFKC", plain) != plain:
+    is_odd = INVISIBLE.search(plain) or not plain.isprintable()
+    if is_odd or unicodedata.normalize("NFKC", plain) != plain:
         return f"{shown(name)} has hidden or odd characters; type it again"
     word, odd = next(mixed_words(plain, "Latin"), ("", ""))
     if not odd:
