@@ -292,7 +292,8 @@ def dump(value: object, indent: int | None = None) -> str:
     except ValueError:
         finite = json.loads(json.dumps(value, **shape), parse_constant=lambda _: None)
         text = json.dumps(finite, **shape)
-    return HIDDEN.sub(escaped, text)
+    is_plain = text.isascii() and text.isprintable()  # as most lines are
+    return text if is_plain else HIDDEN.sub(escaped, text)
 
 
 def ordered(value: object) -> Any:
