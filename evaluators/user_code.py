@@ -159,7 +159,7 @@ def apart(name: str, load: Callable[[], None], work: Callable[[], T]) -> T:
     try:
         with suppress(_HeldUpError):  # perhaps by other work
             return _shared(os.getpid(), Path.cwd()).current().do(load, work)
-        with _ALONE, closing(_Process()) as alone:
+        with _ALONE, closing(OtherProcess()) as alone:
             return alone.do(load, work)
     except _HeldUpError:
         msg = f"{name}: it ended its process, or held it up for {HELD_SECONDS:g} s"
@@ -179,16 +179,16 @@ class _Shared:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._process: _Process | None = None
+        self._process: OtherProcess | None = None
 
-    def current(self) -> "_Process":
+    def current(self) -> "OtherProcess":
         with self._lock:
             if self._process is None or self._process.has_ended:
-                self._process = _Process()
+                self._process = OtherProcess()
             return self._process
 
 
-class _Process:
+class OtherProcess:
     """A process that runs ``serve``; it ends with its owner, or when it is held up."""
 
     def __init__(self) -> None:
@@ -204,28 +204,32 @@ class _Process:
         threading.Thread(target=self._read, name="qa-apart", daemon=True).start()
 
     def do(self, load: Callable[[], None], work: Callable[[], T]) -> T:
-        self._start(load).result(LOAD_SECONDS)
-        result = self._start(work)
+        """Return what ``work`` returns after ``load``. Raises JudgeError or _HeldUpError."""
+        self.start(load).result(LOAD_SECONDS)
+        result = self.start(work)
         try:
             return result.result(RULE_SECONDS)  # type: ignore[return-value]  # as work returns it
         except TimeoutError:
             pass
         try:
-            self._start(os.getpid).result(HELD_SECONDS)
+            self.start(os.getpid).result(HELD_SECONDS)
         except TimeoutError:
             self.close()
             raise _HeldUpError from None
         raise JudgeError(f"no verdict within {RULE_SECONDS:g} s", kind="judge_timeout")
 
     def close(self) -> None:
+        """End it."""
         self._process.kill()
         self._process.wait()
 
-    def _start(self, work: Callable[[], object]) -> Future[object]:
+    def start(self, work: Callable[[], object]) -> Future[object]:
+        """Start work in it, which must be picklable; the future has its result."""
         future: Future[object] = Future()
         with self._lock:
             if self.has_ended:
-                raise _HeldUpError
+                future.set_exception(_HeldUpError())
+                return future
             number = next(self._numbers)
             self._pending[number] = future
             assert self._process.stdin is not None

@@ -26,9 +26,11 @@ from reports.run.clean import mask
 
 if TYPE_CHECKING:
     from reports.run.report import Report
+    from reports.run.transcripts import Packer
 
 POLL_SECONDS = 0.02
 TIDY_EVERY = 500  # items
+MANY = 1_000  # items: for fewer, another process takes longer to start than it saves
 COLOURS = {0: "green", 6: "yellow"}  # of the last line, by exit code; other codes are red
 TestStatus = tuple[str, str, str | tuple[str, Mapping[str, bool]]]
 """pytest's category, letter and word of a report; the word may come with its colour."""
@@ -75,6 +77,7 @@ class Controller:
         self._display: ProgressDisplay | None = None
         self._interrupted = self._is_over = False
         self._report: Report | None = None
+        self._packer: Packer | None = None
         self._last_line = self._warning = ""
         self._folder = Path(tempfile.mkdtemp(prefix="qa-"))
         self._former_handlers: dict[int, Any] = {}
@@ -145,6 +148,12 @@ class Controller:
                 import_module("reports.plugin.finish").prepare()
 
             threading.Thread(target=prepare, name="qa-end", daemon=True).start()
+            is_large = len(keys) >= MANY and not self._options.no_transcripts
+            if is_large and self._run.connected.models:
+                from reports.run.transcripts import Packer  # noqa: PLC0415
+
+                self._packer = Packer(self._folder)
+                self._config.add_cleanup(self._packer.close)
             host = self._run.host
             self._display = ProgressDisplay(self._config, self._progress, lambda: host.status)
             self._config.add_cleanup(self._display.stop)
@@ -257,7 +266,8 @@ class Controller:
             "workers": int(getattr(self._config.option, "numprocesses", 0) or 0),
         }
         try:
-            self._report, self._warning = finish(self._run, self._results, ended, about)
+            made = finish(self._run, self._results, ended, about, self._packer)
+            self._report, self._warning = made
         except (QAError, OSError) as error:
             code = int(pytest.ExitCode.INTERNAL_ERROR)  # not 1, a gate's FAIL: nobody saw the gates
             self._last_line = f"REPORT NOT WRITTEN: exit {code}; {error}"

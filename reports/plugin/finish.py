@@ -26,7 +26,7 @@ from reports.run.record import total_cost
 from reports.run.report import WARNING, Report, SliceSummary
 from reports.run.report_folder import previous
 from reports.run.run_json import ordered
-from reports.run.transcripts import of_ledger
+from reports.run.transcripts import Packer, keys_of, of_ledger
 from reports.verdict.assemble import Facts, assemble
 from reports.verdict.promoted import with_trend
 
@@ -44,7 +44,11 @@ def prepare() -> None:
 
 
 def finish(
-    run: EngineRun, results: SessionResults, ended: SessionFacts, about: Mapping[str, object]
+    run: EngineRun,
+    results: SessionResults,
+    ended: SessionFacts,
+    about: Mapping[str, object],
+    packer: Packer | None = None,
 ) -> tuple[Report, str]:
     """Write a session's report and CI's summary; return it and a warning. Raises WriteError."""
     options, plan = run.options, run.plan
@@ -68,9 +72,11 @@ def finish(
                 try:
                     opened = stack.enter_context(Ledger(options.ledger, read_only=True))
                     transcripts = of_ledger(opened)
+                    if packer:
+                        packer.begin(options.ledger, keys_of(report.records))
                 except QAError as error:
                     unread = f"no prompts and replies in the report folder: {error}"
-            write(report, options.report_dir, transcripts)
+            write(report, options.report_dir, transcripts, packer)
         page = os.environ.get(STEP_SUMMARY)
         unappended = append_summary(report, Path(page)) if page else ""
         return report, "; ".join(filter(None, (unread, unappended)))

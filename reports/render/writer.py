@@ -32,7 +32,7 @@ from reports.run.report_folder import (
     graded_files,
 )  # fmt: skip
 from reports.run.run_json import dump, ordered
-from reports.run.transcripts import Source, keys_of, packed
+from reports.run.transcripts import Packer, Source, keys_of, packed
 
 RESULTS = "results.csv"
 FORMATS: Mapping[str, tuple[str, ...]] = {
@@ -58,6 +58,8 @@ class Files:
     report: Report
     formats: Iterable[str] = tuple(FORMATS)
     transcripts: Source | None = None
+    packer: Packer | None = None
+    """Is making the file of transcripts already; None where nobody is."""
 
     def __iter__(self) -> Iterator[tuple[str, Iterable[str | bytes]]]:
         report = self.report
@@ -75,7 +77,8 @@ class Files:
         if PAGE in wanted:
             yield PAGE, (html.render(report, self.transcripts),)
         if TRANSCRIPTS in wanted and self.transcripts and (keys := keys_of(report.records)):
-            yield TRANSCRIPTS, packed(self.transcripts(keys))
+            own = packed(self.transcripts(keys))
+            yield TRANSCRIPTS, self.packer.pieces(own) if self.packer else own
         for name, render in ((SUMMARY, markdown.render), (GATES, junit)):
             if name in wanted:
                 yield name, (render(report),)
@@ -96,12 +99,15 @@ class WriteError(UnwrittenError):
         )
 
 
-def write(report: Report, folder: Path, transcripts: Source | None = None) -> tuple[Path, ...]:
+def write(
+    report: Report, folder: Path, transcripts: Source | None = None, packer: Packer | None = None
+) -> tuple[Path, ...]:
     """Write every report file into ``folder`` and return their paths, ``run.json`` last.
 
     Each file is complete before the first takes its place: a full disk harms none. WriteError.
     """
-    return write_files(Files(report, transcripts=transcripts), folder, whole=True)
+    files = Files(report, transcripts=transcripts, packer=packer)
+    return write_files(files, folder, whole=True)
 
 
 def write_files(

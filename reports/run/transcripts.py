@@ -9,13 +9,16 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evaluators.core import Reply, Request, UsageError
+from evaluators.core import LedgerPlace, Reply, Request, UsageError
 from evaluators.ledger import Ledger, LedgerError
-from evaluators.output import plural
+from evaluators.output import plural, write_whole
 from evaluators.text import encode, flat, fresh_key, may_hold_key, request_key, texts_named, whole
+from evaluators.user_code import OtherProcess
 from reports.run.clean import masked
 from reports.run.record import Record, in_order
 from reports.run.report_folder import TRANSCRIPTS
@@ -114,6 +117,33 @@ def packed(lines: Iterable[Line]) -> Iterator[bytes]:
     for line in lines:
         yield packer.compress(f"{line.json}\n".encode())
     yield packer.flush()
+
+
+class Packer:
+    """A process that makes a large run's file while this one counts and writes the rest."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / TRANSCRIPTS
+        self._process = OtherProcess()
+        self._made = self._process.start(partial(import_module, __name__))
+        self.close = self._process.close
+
+    def begin(self, place: LedgerPlace, keys: Sequence[str]) -> None:
+        """Begin with the file of these calls out of a ledger."""
+        self._made = self._process.start(partial(_pack, self._path, place, keys))
+
+    def pieces(self, otherwise: Iterable[bytes]) -> Iterator[bytes]:
+        """Wait for the file that was begun and yield it; ``otherwise`` where there is none."""
+        if self._made.exception():
+            yield from otherwise
+        else:
+            with self._path.open("rb") as file:
+                yield from file
+
+
+def _pack(path: Path, place: LedgerPlace, keys: Sequence[str]) -> None:
+    with Ledger(place, read_only=True) as ledger:
+        write_whole(path, packed(of_ledger(ledger)(keys)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

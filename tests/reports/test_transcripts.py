@@ -2,7 +2,7 @@
 
 import asyncio
 import gzip
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from reports.run.record import Record
 from reports.run.report_folder import TRANSCRIPTS
 from reports.run.run_json import load_report
 from reports.run.transcripts import (
+    Packer,
     SentCall,
     Source,
     calls_of,
@@ -434,6 +435,30 @@ def test_what_was_sent_is_with_the_report(project: Project, served: Loopback, wo
               if call.request}  # fmt: skip
     assert len(judges) == 3
     assert "Well, who knows." in [call.reply.text for call in found["q3"] if call.reply]
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_process_of_its_own_makes_the_file_of_a_large_run(
+    project: Project, served: Loopback, monkeypatch: Patch, dies: bool
+) -> None:
+    """It is the same file; where that process has died, the run makes it."""
+    run(project, served)
+    first, read = (project.out / TRANSCRIPTS).read_bytes(), list[bytes]()
+
+    class Watched(Packer):
+        def begin(self, place: LedgerPlace, keys: Sequence[str]) -> None:
+            if dies:
+                self.close()
+            super().begin(place, keys)
+
+        def pieces(self, otherwise: Iterable[bytes]) -> Iterator[bytes]:
+            read.extend(super().pieces(() if not dies else otherwise))
+            yield from read
+
+    monkeypatch.setattr("reports.run.transcripts.Packer", Watched)
+    monkeypatch.setattr("reports.plugin.controller.MANY", 3)
+    run(project, served)
+    assert b"".join(read) == (project.out / TRANSCRIPTS).read_bytes() == first
 
 
 def test_a_second_run_has_them_too(project: Project, served: Loopback, capsys: Captured) -> None:
