@@ -19,9 +19,8 @@ import msgspec
 from cases.dataset import Dataset, Slice, SliceSample, Threshold
 from evaluators.core import GRADES, UsageError
 from evaluators.kinds import KINDS, Kind
-from evaluators.output import HIDDEN
+from evaluators.output import visible
 from evaluators.reading import MAX_BYTES, parse_json, read_text
-from evaluators.text import escaped
 from reports.run.clean import masked
 from reports.run.record import COLUMNS, Record, by_slice, in_order, safe
 from reports.run.report import Report
@@ -292,8 +291,7 @@ def dump(value: object, indent: int | None = None) -> str:
     except ValueError:
         finite = json.loads(json.dumps(value, **shape), parse_constant=lambda _: None)
         text = json.dumps(finite, **shape)
-    is_plain = text.isascii() and text.isprintable()  # as most lines are
-    return text if is_plain else HIDDEN.sub(escaped, text)
+    return visible(text)
 
 
 def ordered(value: object) -> Any:
