@@ -12,8 +12,8 @@ from evaluators.statistics.count_table import PREMISE, worst_case_fills
 from evaluators.statistics.intervals import UNDEFINED, Estimate, Interval, figure, span_of
 from reports.metrics.summary import gated_repeats, missing_extras, repeat_estimate, tabulate
 from reports.run.evidence import taken, usage_estimate
-from reports.run.record import ASK_ANEW, Record
-from reports.run.report import GateResult, GateState, Obstacle, SliceSummary
+from reports.run.record import Record
+from reports.run.report import ASK_ANEW, GateResult, GateState, Obstacle, SliceSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

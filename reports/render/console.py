@@ -18,8 +18,7 @@ from reports.metrics.gate import GRADE, MORE_LABELS, WAYS_OUT
 from reports.render import words
 from reports.run import clean
 from reports.run.evidence import Comparison
-from reports.run.record import ASK_ANEW
-from reports.run.report import WARNING, GateResult, Obstacle, Report
+from reports.run.report import ASK_ANEW, WARNING, GateResult, Obstacle, Report
 
 WIDTH = 100  # where no terminal says its own
 STATE = 13  # columns of a verdict

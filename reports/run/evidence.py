@@ -1,4 +1,4 @@
-"""What a report holds apart from metrics: comparison, language gaps, judge, what answers took."""
+"""What a report holds apart from metrics: comparison, language gaps, judge, trend, usage."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -356,3 +356,25 @@ class Judging:
     """One for each slice that a panel judged."""
     corrected: tuple[Corrected, ...] = ()
     """One for each graded slice whose judge enough labelled items measure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendFigure:
+    """A slice's headline metric in an earlier run."""
+
+    measure: MetricName
+    estimate: Estimate
+    changed: tuple[str, ...] = ()
+    """What else was different then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrendPoint:
+    """A promoted run."""
+
+    name: str
+    started: str
+    """An ISO time stamp."""
+    model: str
+    slices: Mapping[str, TrendFigure]
+    """Those that it shares with the report."""

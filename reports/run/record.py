@@ -1,7 +1,7 @@
 """One line of ``records.jsonl``: question, answer, grade and end state of one item."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
@@ -10,11 +10,8 @@ from msgspec import Meta
 from cases.dataset import PlannedItem
 from evaluators.core import ItemView, Outcome, State, Verdict, Vote
 from evaluators.kinds import DatasetName, LanguageName, MetricName
-from evaluators.output import plural
 from evaluators.text import flat, may_hold_key
 from reports.run.clean import masked
-
-ASK_ANEW = "--fresh NAME"  # the option that a sentence names where replies of before mislead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,34 +114,6 @@ def by_slice(records: Iterable[Record]) -> dict[str, tuple[Record, ...]]:
     for record in records:
         found[f"{record.dataset}:{record.language}"].append(record)
     return {name: tuple(some) for name, some in found.items()}
-
-
-def causes(records: Iterable[Record]) -> Iterator[str]:
-    """Yield, for each way in which items went ungraded, how many and what the first one said."""
-    errors: dict[str, list[str]] = defaultdict(list)
-    for record in records:
-        if record.error and record.outcome != "stopped":
-            errors[record.error.partition(": ")[0]].append(record.error)
-    for some in errors.values():
-        yield f"{plural(len(some), 'item')} ungraded: {some[0]}"
-
-
-def versions(what: str, spec: str, names: Mapping[str, int]) -> Iterator[str]:
-    """Yield a line for each model of a SPEC whose counted ``names`` are of several versions."""
-    members = spec.split(" ")
-    found: dict[str, Counter[str]] = {one: Counter() for one in members}
-    for name, count in names.items():
-        parts = name.split(" ") if len(members) > 1 else [name]
-        for member, part in zip(members, parts, strict=False):
-            if part not in ("", member):
-                found[member][part] += count
-    for member, counts in found.items():
-        if len(counts) > 1:
-            listed = ", ".join(f"{name} ({count:,})" for name, count in sorted(counts.items()))
-            yield (
-                f"{what} of {len(counts)} versions of {member}, as its provider names them: "
-                f"{listed}; {ASK_ANEW} asks all anew"
-            )
 
 
 def total_cost(costs: Iterable[float | None]) -> float | None:

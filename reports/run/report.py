@@ -10,7 +10,14 @@ import msgspec
 from cases.dataset import Dataset, Shards, SliceSample, Threshold
 from evaluators.kinds import DatasetName, Kind, LanguageName, MetricName
 from evaluators.statistics.intervals import Estimate
-from reports.run.evidence import AuditTrail, Comparison, ConfusionCell, Judging, LanguageGap
+from reports.run.evidence import (
+    AuditTrail,
+    Comparison,
+    ConfusionCell,
+    Judging,
+    LanguageGap,
+    TrendPoint,
+)
 from reports.run.record import Record
 
 GateState = Literal["PASS", "FAIL", "INCONCLUSIVE"]
@@ -19,6 +26,7 @@ Role = Literal["baseline", "anchor"]
 
 _VERDICTS = {0: "PASS", 1: "FAIL", 2: "INCOMPLETE", 6: "INCONCLUSIVE"}
 WARNING = "WARNING: "  # the beginning of a note that touches the verdict
+ASK_ANEW = "--fresh NAME"  # the option that a sentence names where earlier replies mislead
 
 
 class Obstacle(StrEnum):
@@ -171,28 +179,6 @@ class SessionStatus:
     """How many calls providers still have in batches."""
     notes: tuple[str, ...] = ()
     """What the session itself had to say."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrendFigure:
-    """A slice's headline metric in an earlier run."""
-
-    measure: MetricName
-    estimate: Estimate
-    changed: tuple[str, ...] = ()
-    """What else was different then."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrendPoint:
-    """A promoted run."""
-
-    name: str
-    started: str
-    """An ISO time stamp."""
-    model: str
-    slices: Mapping[str, TrendFigure]
-    """Those that it shares with the report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """From the end state of every item to the one Report: counted, compared, decided."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -22,8 +22,8 @@ from reports.metrics.summary import count, summarise, tabulate
 from reports.run.baseline import Baseline, changed_judge, changed_origin, changed_requests, retaken
 from reports.run.clean import masked
 from reports.run.evidence import Calibration, Comparison
-from reports.run.record import Record, by_slice, causes, in_order, make_record, total_cost, versions
-from reports.run.report import WARNING, Decision, GateResult, Report, SliceSummary
+from reports.run.record import Record, by_slice, in_order, make_record, total_cost
+from reports.run.report import ASK_ANEW, WARNING, Decision, GateResult, Report, SliceSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +223,7 @@ def account(
         anchor=anchor.path if anchor else "",
         complete=facts.complete,
         notes=(
-            *(f"{WARNING}{one}" for one in causes(records)),
+            *(f"{WARNING}{one}" for one in _causes(records)),
             *_people_notes(inputs, facts, (baseline, anchor), decision),
             *_gate_notes(run, since, session, decision),
             *judging_notes(found, facts.every_judge, run.slices.values(), run.datasets),
@@ -238,6 +238,16 @@ def account(
         shards=inputs.shards,
     )
     return replace(masked(made), records=records)  # records are safe already
+
+
+def _causes(records: Iterable[Record]) -> Iterator[str]:
+    """Yield, for each way in which items went ungraded, how many and what the first one said."""
+    errors: dict[str, list[str]] = defaultdict(list)
+    for record in records:
+        if record.error and record.outcome != "stopped":
+            errors[record.error.partition(": ")[0]].append(record.error)
+    for some in errors.values():
+        yield f"{plural(len(some), 'item')} ungraded: {some[0]}"
 
 
 def _comparison(sides: Compared, earlier: Baseline | None, facts: Facts) -> Comparison | None:
@@ -279,8 +289,26 @@ def _versions(run: CountedRun, facts: Facts) -> Iterator[str]:
             verdicts.update(one.judge for one in records if one.is_graded)
     for one in run.calibrations:
         verdicts.update(one.judges)
-    yield from versions("answers", facts.model, answers)
-    yield from versions("verdicts", facts.judge, verdicts)
+    yield from _versions_of("answers", facts.model, answers)
+    yield from _versions_of("verdicts", facts.judge, verdicts)
+
+
+def _versions_of(what: str, spec: str, names: Mapping[str, int]) -> Iterator[str]:
+    """Yield a line for each model of a SPEC whose counted ``names`` are of several versions."""
+    members = spec.split(" ")
+    found: dict[str, Counter[str]] = {one: Counter() for one in members}
+    for name, times in names.items():
+        parts = name.split(" ") if len(members) > 1 else [name]
+        for member, part in zip(members, parts, strict=False):
+            if part not in ("", member):
+                found[member][part] += times
+    for member, counts in found.items():
+        if len(counts) > 1:
+            listed = ", ".join(f"{name} ({times:,})" for name, times in sorted(counts.items()))
+            yield (
+                f"{what} of {len(counts)} versions of {member}, as its provider names them: "
+                f"{listed}; {ASK_ANEW} asks all anew"
+            )
 
 
 def sequences(

@@ -9,7 +9,8 @@ from evaluators.core import UsageError
 from evaluators.text import mask, shown
 
 if TYPE_CHECKING:
-    from reports.run.report import Report, TrendPoint
+    from reports.run.evidence import TrendPoint
+    from reports.run.report import Report
 
 BASELINES = Path("reports", "baselines")
 """Where promoted runs lie, from the working folder: a folder each, to be committed."""
@@ -49,7 +50,7 @@ def with_trend(report: "Report", here: Path) -> "Report":
 
 def _point(folder: Path, report: "Report") -> "TrendPoint":
     from reports.render.words import headline  # noqa: PLC0415  # workers only look for a name
-    from reports.run.report import TrendFigure, TrendPoint  # noqa: PLC0415
+    from reports.run.evidence import TrendFigure, TrendPoint  # noqa: PLC0415
     from reports.run.run_json import inner, load_report  # noqa: PLC0415
 
     earlier = load_report(folder, items=False)

@@ -26,7 +26,8 @@ from evaluators.statistics.intervals import Estimate
 from reports.plugin import progress as live
 from reports.plugin.finish import slice_lines
 from reports.render import console
-from reports.run.report import WARNING, Decision, TrendPoint
+from reports.run.evidence import TrendPoint
+from reports.run.report import WARNING, Decision
 from tests.support.fixtures import Patch
 from tests.support.projects import BAR, Project, graded
 from tests.support.samples import full, gate, record, report
