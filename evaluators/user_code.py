@@ -261,16 +261,18 @@ def serve(held_seconds: float) -> None:
     threading.Thread(target=_keep_alarm_off, args=(held_seconds,), daemon=True).start()
 
     def report(number: int, work: Callable[[], object]) -> None:
-        result, error = None, None
+        error = None
         try:
-            result = work()
+            answer = pickle.dumps((number, work(), None))
         except JudgeError as failure:
             error = JudgeError(str(failure), kind=failure.kind)
         except BaseException as failure:  # noqa: BLE001  # the user's code may raise anything
             text = one_line(mask(f"{type(failure).__name__}: {failure}"))
             error = JudgeError(text, kind="check_failed")
+        if error:
+            answer = pickle.dumps((number, None, error))
         with lock, suppress(OSError):
-            pickle.dump((number, result, error), results)
+            results.write(answer)
             results.flush()
 
     with suppress(EOFError):

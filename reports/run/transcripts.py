@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -125,7 +124,7 @@ class Packer:
     def __init__(self, folder: Path) -> None:
         self._path = folder / TRANSCRIPTS
         self._process = OtherProcess()
-        self._made = self._process.start(partial(import_module, __name__))
+        self._made = self._process.start(_loaded)
         self.close = self._process.close
 
     def begin(self, place: LedgerPlace, keys: Sequence[str]) -> None:
@@ -139,6 +138,10 @@ class Packer:
         else:
             with self._path.open("rb") as file:
                 yield from file
+
+
+def _loaded() -> None:
+    """Do nothing: the process that is to call it loads this module to find it."""
 
 
 def _pack(path: Path, place: LedgerPlace, keys: Sequence[str]) -> None:

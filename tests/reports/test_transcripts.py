@@ -439,9 +439,9 @@ def test_what_was_sent_is_with_the_report(project: Project, served: Loopback, wo
 
 @pytest.mark.parametrize("dies", [False, True])
 def test_a_process_of_its_own_makes_the_file_of_a_large_run(
-    project: Project, served: Loopback, monkeypatch: Patch, dies: bool
+    project: Project, served: Loopback, monkeypatch: Patch, capfd: Captured, dies: bool
 ) -> None:
-    """It is the same file; where that process has died, the run makes it."""
+    """It is the same file, made without a word; where that process has died, the run makes it."""
     run(project, served)
     first, read = (project.out / TRANSCRIPTS).read_bytes(), list[bytes]()
 
@@ -459,6 +459,7 @@ def test_a_process_of_its_own_makes_the_file_of_a_large_run(
     monkeypatch.setattr("reports.plugin.controller.MANY", 3)
     run(project, served)
     assert b"".join(read) == (project.out / TRANSCRIPTS).read_bytes() == first
+    assert not capfd.readouterr().err
 
 
 def test_a_second_run_has_them_too(project: Project, served: Loopback, capsys: Captured) -> None:
