@@ -180,6 +180,8 @@ class Controller:
         if key in self._plan.items:
             outcome = self._run.host.arrivals.outcomes.get(key)
             self._progress.add(self._plan.items[key].slice.name, outcome)
+            if outcome:
+                self._results.record(key, outcome)  # while others are out, not after them
             if self._progress.done % TIDY_EVERY == 0:
                 self._forget_silent_phases()
 

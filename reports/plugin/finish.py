@@ -64,7 +64,8 @@ def finish(
         )
         if options.answers is not None:
             outcomes, facts = rejudge.ended(options.answers, plan, outcomes, facts)
-        report = with_trend(assemble(plan, outcomes, facts, *earlier), options.here)
+        records = [results.record(key, one) for key, one in outcomes.items()]
+        report = with_trend(assemble(plan, records, facts, *earlier), options.here)
         unread = ""
         with ExitStack() as stack:
             transcripts = None

@@ -12,13 +12,16 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pytest
 
 from cases.dataset import Plan, PlannedItem
 from evaluators.core import Case, Outcome, QAError, State, UsageError
 from evaluators.runtime.outcomes import EngineLostError, OutcomeReader, OutcomeSource
+
+if TYPE_CHECKING:
+    from reports.run.record import Record
 
 INPUT_KEY = "qa"  # of xdist's workerinput
 PLAN_FILE = "plan.pickle"
@@ -261,6 +264,7 @@ class SessionResults:
         """Failures that are neither graded misses nor ERRORs."""
         self._plan = plan
         self._words: dict[str, str] = {}
+        self._records: dict[str, tuple[Outcome, Record]] = {}
         self._ended: set[str] = set()
         self._deaths: Counter[str] = Counter()
 
@@ -281,6 +285,15 @@ class SessionResults:
             self._words[key] = word
         if report.when == "teardown":
             self._ended.add(key)
+
+    def record(self, key: str, outcome: Outcome) -> "Record":
+        """Return the record of an item that ended so; asked for again, it is the same one."""
+        from reports.run.record import make_record  # noqa: PLC0415  # a quick start of workers
+
+        known = self._records.get(key)
+        if known is None or known[0] is not outcome:
+            known = self._records[key] = outcome, make_record(self._plan.items[key], outcome)
+        return known[1]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodeready(self, node: Any) -> None:

@@ -1,4 +1,4 @@
-"""From the end state of every item to the one Report: counted, compared, decided."""
+"""From the record of every item to the one Report: counted, compared, decided."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from cases.dataset import Dataset, Plan, Sampling, Shards, Slice, SliceSample, clusters_in
-from evaluators.core import Outcome
 from evaluators.output import plural
 from evaluators.statistics.metrics import Sample
 from evaluators.text import first_of
@@ -22,7 +21,7 @@ from reports.metrics.summary import count, summarise, tabulate
 from reports.run.baseline import Baseline, changed_judge, changed_origin, changed_requests, retaken
 from reports.run.clean import masked
 from reports.run.evidence import Calibration, Comparison
-from reports.run.record import Record, by_slice, in_order, make_record, total_cost
+from reports.run.record import Record, by_slice, in_order, total_cost
 from reports.run.report import ASK_ANEW, WARNING, Decision, GateResult, Report, SliceSummary
 
 
@@ -184,14 +183,12 @@ class Facts:
 
 def assemble(
     plan: Plan,
-    outcomes: Mapping[str, Outcome],
+    records: Iterable[Record],
     facts: Facts,
     baseline: Baseline | None,
     anchor: Baseline | None = None,
 ) -> Report:
-    """Return the report of a run, decided against baseline and anchor, from all end states."""
-    items = (item for key, item in plan.items.items() if key in outcomes)
-    records = (make_record(item, outcomes[item.key]) for item in items)
+    """Return the report of a run, decided against baseline and anchor, from all records."""
     inputs = ReportInputs.of(plan, (*records, *facts.kept), facts.calibrations)
     gone = Counter(f"{one.dataset}:{one.language}" for one in facts.kept)
     inputs = replace(inputs, whole=gone + Counter(inputs.whole))

@@ -11,6 +11,7 @@ from evaluators.kinds import kind_of
 from evaluators.rubric import Rubric
 from reports.gates.decide import SessionFacts, ceiling_notes
 from reports.run.baseline import Baseline
+from reports.run.record import make_record
 from reports.run.report import Report
 from reports.verdict.assemble import Facts, assemble
 from tests.support.made_runs import before, facts_dataset, graded_slice
@@ -72,7 +73,8 @@ def report(
         provenance={"slices": {"simpleqa:bg": {"rubric": RUBRIC.version}}},
         run={},
     )
-    return assemble(Plan(datasets=tuple(datasets), items=items), outcomes, facts, baseline)
+    records = [make_record(items[key], one) for key, one in outcomes.items()]
+    return assemble(Plan(datasets=tuple(datasets), items=items), records, facts, baseline)
 
 
 def simple(states: Sequence[bool], **changes: object) -> Report:
