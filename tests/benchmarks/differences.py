@@ -159,11 +159,7 @@ def difference(counts: PairCounts, metric: str) -> Estimate:
 
 
 def verdict(
-    found: Estimate,
-    metric: str,
-    truth: float,
-    margin: float,
-    fail: Fail = "margin",
+    found: Estimate, metric: str, truth: float, margin: float, fail: Fail = "margin"
 ) -> GateState:
     """Return the verdict of a gate on the direction in which the truth is worse."""
     measure = "drop" if truth < 0 else "rise"
