@@ -319,8 +319,11 @@ def _reply(said: object) -> Reply:
             raise ValueError(f"returned the key {str(key)[:40]!r}; {hint(str(key), REPLY_KEYS)}")
     content = parse_body(json.dumps(dict(said)).encode())
     calls = content.mappings("tool_calls") if content.get("tool_calls") else []
+    text = content.text_or_none("text")
+    if text is None and not calls:
+        raise ValueError("returned neither text nor tool_calls; want one of them")
     return Reply(
-        text=content.text_or_none("text") or "",
+        text=text or "",
         calls=tuple(
             core.ToolCall(name=call.text("name"), arguments=as_text(call.get("arguments", {})))
             for call in calls
