@@ -3,7 +3,7 @@
 import argparse
 import glob
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,15 @@ from reports.render.writer import FORMATS, Files, WriteError, write, write_files
 from reports.run.baseline import Baseline, load_baseline
 from reports.run.clean import line
 from reports.run.report import Report, Role
-from reports.run.report_folder import PREVIOUS, RUN_FILE, TRANSCRIPTS, check_apart, keep, previous
+from reports.run.report_folder import (
+    PREVIOUS,
+    RUN_FILE,
+    TRANSCRIPTS,
+    check_apart,
+    keep,
+    previous,
+    refusing,
+)
 from reports.run.run_json import load_report, load_run
 from reports.run.transcripts import Source, calls_of, of_files, parts, title
 from reports.verdict.assemble import account
@@ -204,10 +212,11 @@ def gate(argv: Sequence[str]) -> int:
     parser.add_earlier()
     parser.add_to("a folder for the report with these gates")
     options = parser.parse_args(argv)
-    report = load_report(options.run)
-    earlier = _earlier(options, [report])
-    gates = None if options.gates is None else load_gates(options.gates)
-    decided = rebuilt(report, *earlier) if gates is None else regated(report, gates, *earlier)
+    with refusing(options.to, options.run):
+        report = load_report(options.run)
+        earlier = _earlier(options, [report])
+        gates = None if options.gates is None else load_gates(options.gates)
+        decided = rebuilt(report, *earlier) if gates is None else regated(report, gates, *earlier)
     return _say_decided(decided, options.to, options.to or home(options.run), options.run)
 
 
@@ -227,17 +236,20 @@ def merge(argv: Sequence[str]) -> int:
     parser.add_earlier()
     parser.add_to("a folder for the report of the whole", required=True)
     options = parser.parse_args(argv)
-    paths: dict[Path, None] = {}
-    for text in options.runs:
-        found = [text]
-        if glob.has_magic(text) and not Path(text).exists():  # without runs that others replaced
-            found = [run for run in sorted(glob.glob(text)) if not run.endswith(PREVIOUS)]  # noqa: PTH207
-        if not found:
-            raise UsageError(f"{text}: no report folder matches")
-        paths |= dict.fromkeys(map(Path, found))
-    reports = [load_report(path) for path in paths]
-    report = merged(reports, *_earlier(options, reports))
+    with refusing(options.to, *map(Path, options.runs)):
+        paths = list(dict.fromkeys(path for text in options.runs for path in _matching(text)))
+        reports = [load_report(path) for path in paths]
+        report = merged(reports, *_earlier(options, reports))
     return _say_decided(report, options.to, options.to, *paths)
+
+
+def _matching(text: str) -> Iterator[Path]:
+    found = [text]
+    if glob.has_magic(text) and not Path(text).exists():  # without runs that others replaced
+        found = [run for run in sorted(glob.glob(text)) if not run.endswith(PREVIOUS)]  # noqa: PTH207
+    if not found:
+        raise UsageError(f"{text}: no report folder matches")
+    return map(Path, found)
 
 
 def _earlier(
@@ -356,6 +368,11 @@ def _part(name: str, text: str) -> list[str]:
 def decide(argv: Sequence[str]) -> int:
     """Decide over two results of another tool; write the report and return the exit code."""
     options = _decide_parser().parse_args(argv)
+    with refusing(options.to):
+        return _decided(options)
+
+
+def _decided(options: argparse.Namespace) -> int:
     choice = Choice(
         metric=options.metric,
         slice=options.slice,

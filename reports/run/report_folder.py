@@ -35,16 +35,25 @@ def previous(folder: Path) -> Path:
     return whole.parent / f"{whole.name}{PREVIOUS}"
 
 
+class InputInFolderError(UsageError):
+    """A run to compare with lies where the report is to be written."""
+
+
 def check_apart(earlier: Path, folder: Path, role: str, option: str = "--report-dir") -> None:
-    """Refuse a run to compare with that lies, by links too, where this report would replace it."""
-    files = [earlier / RUN_FILE, earlier / RECORDS] if earlier.is_dir() else [earlier]
+    """Refuse a run to compare with that lies where this report would replace it."""
+    if _lies_in(earlier, folder):
+        raise InputInFolderError(
+            f"--{role}: {earlier} lies in {option}, {folder}, and this report would replace "
+            "it; name another folder, or keep that run with `qagate promote`"
+        )
+
+
+def _lies_in(run: Path, folder: Path) -> bool:
+    """Return whether a run lies, by links too, in a report folder or its ``previous``."""
+    files = [run / RUN_FILE, run / RECORDS] if run.is_dir() else [run]
     homes = [one for one in (folder, previous(folder)) if one.exists()]
-    for path in (above for file in files for above in file.resolve().parents):
-        if path.exists() and any(path.samefile(home) for home in homes):
-            raise UsageError(
-                f"--{role}: {earlier} lies in {option}, {folder}, and this report would replace "
-                "it; name another folder, or keep that run with `qagate promote`"
-            )
+    above = (path for file in files for path in file.resolve().parents if path.exists())
+    return any(path.samefile(home) for path in above for home in homes)
 
 
 @contextmanager
@@ -80,6 +89,22 @@ def claim(folder: Path) -> Iterator[None]:
                     path.rmdir()  # OSError where it holds a file
     finally:
         os.close(file)
+
+
+@contextmanager
+def refusing(folder: Path | None, *inputs: Path) -> Iterator[None]:
+    """Leave "refused" in place of an earlier verdict if a UsageError ends a command that writes.
+
+    A folder that holds an input stays as it is.
+    """
+    try:
+        yield
+    except InputInFolderError:
+        raise
+    except UsageError:
+        if folder and not any(_lies_in(one, folder) for one in inputs):
+            _withdraw(folder, "the last command that was to write here was refused: exit 4")
+        raise
 
 
 def _unwritable(folder: Path, error: OSError) -> UsageError:

@@ -77,6 +77,24 @@ def test_a_failing_command_fails_again(project: Project, capsys: Captured) -> No
     assert project.run_in_process("--baseline=copied", "qa").ret == 6
 
 
+def test_a_refused_command_leaves_no_verdict(project: Project) -> None:
+    """``merge``, ``gate`` and ``decide`` take an earlier one away, never that of an input."""
+    project.dataset("capital", {"en": [RIGHT] * 4}, graded({"en": BAR}))
+    project.run_in_process("qa")
+    run, to = str(project.out), project.path / "m"
+    table = project.write("old.csv", "id,score\n" + "".join(f"q{n},1\n" for n in range(99)))
+    for words, wrong, code in (
+        (["merge", run], "nowhere", 0),
+        (["gate", run], "--gates=no.yaml", 0),
+        (["decide", str(table), f"--baseline={table}"], "--column=score=x", 6),
+    ):
+        assert main([*words, "--to", str(to)]) == code
+        assert main([*words, wrong, "--to", str(to)]) == 4
+        assert NO_VERDICT in (to / "summary.md").read_text()
+    assert main(["gate", run, "--gates=no.yaml", "--to", run]) == 4
+    assert project.report()["verdict"] == "PASS"
+
+
 def test_an_anchor_is_a_second_run_to_pass(project: Project, monkeypatch: Patch) -> None:
     """The gate passes against the baseline and fails against the anchor: exit 1. Without a baseline
     the anchor alone brings the paired gates into a dry run, and keeps it from exit 0."""
