@@ -150,9 +150,14 @@ def sample(cases: Sequence[Case], limit: int | None, seed: int) -> list[Case]:
     """Return at most ``limit`` cases in their order, chosen by a hash of seed and id."""
     if limit is None or limit >= len(cases):
         return list(cases)
-    by_hash = sorted(cases, key=lambda case: hashlib.sha256(f"{seed}:{case.id}".encode()).digest())
+    by_hash = sorted(cases, key=lambda case: draw_order(case.id, seed))
     chosen = {case.id for case in by_hash[:limit]}
     return [case for case in cases if case.id in chosen]
+
+
+def draw_order(id_: str, seed: int) -> bytes:
+    """Return the hash by which ``sample`` draws: the lowest ones."""
+    return hashlib.sha256(f"{seed}:{id_}".encode()).digest()
 
 
 PREFIX = "calibration:"

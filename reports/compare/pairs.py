@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from cases.dataset import Slice
+from cases.plan import draw_order
 from evaluators.judges.ensemble import Adjudications
 from evaluators.kinds import Cluster
 from evaluators.output import plural
@@ -88,9 +89,12 @@ def unanswered(record: Record) -> Record:
 
 
 def pair_records(
-    new: Sequence[Record], old: Sequence[Record], *, sampled: bool = False
+    new: Sequence[Record], old: Sequence[Record], *, seed: int | None = None
 ) -> PairedRecords:
-    """Pair a slice's records by id, repeat and digest; a ``sampled`` new run may lack some."""
+    """Pair a slice's records by id, repeat and digest.
+
+    A new run that is a sample, drawn with a ``seed``, may lack items that come after its last one.
+    """
     before = {(one.id, one.repeat): one for one in old}
     after = {(one.id, one.repeat): one for one in new}
     repeats_then, repeats = (max((one.repeat for one in run), default=0) for run in (old, new))
@@ -109,16 +113,19 @@ def pair_records(
             lone[record.key] = "ungraded" if former else "added"
             unknown.append(record)
     removed = [identity for identity in before if identity not in after] if after else []
-    ids = {one.id for one in new}
-    gone = sum(id_ not in ids for id_, _ in removed)
-    dropped = (before[id_, repeat] for id_, repeat in removed if repeat <= repeats)
+    ids, lost = {one.id for one in new}, removed
+    if seed is not None and removed:
+        last = max(draw_order(id_, seed) for id_ in ids)
+        lost = [one for one in removed if draw_order(one[0], seed) <= last]
+    gone = sum(id_ not in ids for id_, _ in lost)
+    dropped = (before[id_, repeat] for id_, repeat in lost if repeat <= repeats)
     return PairedRecords(
         pairs=tuple(pairs),
         lone=lone,
         unknown=tuple(unknown),
         removed=len(removed),
-        gone=gone / len(before) if removed and not sampled else 0.0,
-        dropped=() if sampled else tuple(dropped),
+        gone=gone / len(before) if lost else 0.0,
+        dropped=tuple(dropped),
     )
 
 

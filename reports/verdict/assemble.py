@@ -137,7 +137,8 @@ def paired_slices(
         changed = changed_judge(slice_, new, old, baseline, judge)
         changed = changed or changed_requests(slice_, baseline, judge, origin)
         summary = run.summaries[name]
-        pairing = pair_records(new, old, sampled=summary.sample is not None)
+        drawn = summary.sample
+        pairing = pair_records(new, old, seed=drawn.seed if drawn else None)
         narrow = summary.obstacle or baseline.obstacle(summary) or pairing.obstacle(baseline.role)
         elsewhere = (one[0] for other, one in before.items() if other not in run.slices)
         found[name] = PairedSlice(
