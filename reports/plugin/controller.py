@@ -76,6 +76,7 @@ class Controller:
         self._progress = Progress(planned=0, started=time.monotonic())
         self._display: ProgressDisplay | None = None
         self._interrupted = self._is_over = False
+        self._left_out: tuple[str, ...] = ()
         self._report: Report | None = None
         self._packer: Packer | None = None
         self._last_line = self._warning = ""
@@ -138,7 +139,7 @@ class Controller:
         if self._results.planned:
             return
         self._results.planned = keys = self._results.known(nodeids)
-        check_collected(self._config, self._plan, keys)
+        self._left_out = check_collected(self._config, self._plan, keys)
         if keys:
             started, priced = time.monotonic(), None not in self._run.pricing.values()
             self._progress = Progress(planned=len(keys), started=started, priced=priced)
@@ -258,6 +259,7 @@ class Controller:
             pytest_code=code,
             failures=self._results.other_failures,
             interrupted=self._interrupted,
+            left_out=self._left_out,
             notes=tuple(notes),
         )
         about = {

@@ -21,7 +21,8 @@ from evaluators.reading import load_settings, project_settings
 from evaluators.text import harmless, shown
 from reports.verdict.promoted import find_run
 
-CHOOSING = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise")
+BY_HAND = ("keyword", "deselect", "lf", "stepwise")  # options that leave out any test
+CHOOSING = ("markexpr", "ignore", "ignore_glob", *BY_HAND)
 """pytest's options by which a user chooses tests."""
 _ATTACKS = re.compile(rb"^attacks:\s*true\b", re.MULTILINE)
 _SKIPPED_FOLDERS = frozenset({"node_modules", "build", "dist", "__pycache__", "venv"})
@@ -386,22 +387,29 @@ def _has_attacks(folder: Path) -> bool:
         return False
 
 
-def check_collected(config: pytest.Config, plan: Plan, found: Collection[str]) -> None:
-    """Refuse a run that lacks a data set under one of its folders: no test of it was collected.
+def check_collected(config: pytest.Config, plan: Plan, found: Collection[str]) -> tuple[str, ...]:
+    """Return the slices that paths and ``-m`` choose, but of which no test is left.
 
-    Options may choose tests; a labelled data set without a test measures the judge of others.
+    A labelled data set without a test measures the judge of others. Raises UsageError for a data
+    set under one of the run's folders without a test, where no option leaves any out.
     """
-    if config.option.pyargs or any(getattr(config.option, name, None) for name in CHOOSING):
-        return
-    here = Path(config.invocation_params.dir)
-    folders = [path for path in named_paths(config.args, here) if path.is_dir()]
-    lost = []
+    by_hand, given = (
+        any(getattr(config.option, name, None) for name in names) for names in (BY_HAND, CHOOSING)
+    )
+    if not by_hand and (given or config.option.pyargs):
+        return ()
+    named = named_paths(config.args, Path(config.invocation_params.dir))
+    asked, left_out, lost = {plan.items[key].slice.name for key in found}, dict[str, None](), []
     for one in plan.datasets:
-        keys = {item.key for item in plan.tests(one)}
         labels = not one.kind.answered and not any(part.attacks for part in one.slices.values())
-        is_under = any(one.folder.resolve().is_relative_to(folder) for folder in folders)
-        if keys and is_under and keys.isdisjoint(found) and not (labels and found):
+        home, slices = one.folder.resolve(), [item.slice.name for item in plan.tests(one)]
+        is_under = any(home.is_relative_to(path) for path in named)
+        if (labels and found) or not (is_under or home in [path.parent for path in named]):
+            continue
+        left_out |= dict.fromkeys(name for name in slices if name not in asked)
+        if slices and is_under and asked.isdisjoint(slices):
             lost.append(f'{one.folder / DATASET_FILE}: no test with @pytest.mark.qa("{one.name}")')
-    if lost:
-        where = "add its test module (test_*.py), or leave it out by path, -k or -m"
+    if lost and not by_hand:
+        where = "add its test module (test_*.py), or leave it out by path or -m"
         raise pytest.UsageError(harmless(f"{', '.join(lost)} was collected; {where}"))
+    return tuple(left_out)

@@ -158,6 +158,7 @@ def paired_slices(
     return unless_own(found)
 
 
+LEFT_OUT = "-k, --lf, --deselect or a conftest left it out; a path, -m or --languages may"
 FEW_SAMPLED = 50  # a pinned sample of fewer items stands in the last line
 
 
@@ -270,8 +271,10 @@ def _decided(
     gates = tuple(_gates(run, compared))
     session = _session(facts.session, run, gates, compared)
     lost = (lacking(some, one) for some, one in zip(compared, earlier, strict=True) if one)
-    doubts = (*chain.from_iterable(lost), *_versions(run, facts))
-    session = replace(session, doubts=doubts)
+    doubts = [*chain.from_iterable(lost), *_versions(run, facts)]
+    if left_out := [name for name in session.left_out if name not in run.slices]:
+        doubts.append(f"no item of {first_of(left_out)} was run: {LEFT_OUT}")
+    session = replace(session, doubts=tuple(doubts))
     return decide.decide(() if session.gates_off else gates, session), session
 
 

@@ -280,7 +280,7 @@ def test_a_data_set_without_collected_tests_is_missed(project: Project, workers:
             assert f'{NONE}"two")' in project.run_in_process(*words).stderr.str()
         chosen = (["qa/one"], ["qa", "-m", "one"], ["qa", "--ignore=qa/two"])
         assert [project.run_in_process(*words).ret for words in chosen] == [0] * 3
-    assert project.run_with(workers, "qa", "-k", "one").ret == 0
+    assert project.run_with(workers, "qa", "-k", "one").ret == 6
     assert project.run_with(workers, "qa/one/test_one.py::test_one[one-en-q1]").ret == 6
 
 

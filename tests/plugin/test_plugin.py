@@ -7,13 +7,15 @@ import json
 import shutil
 import xml.etree.ElementTree as ET
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pytest
 
+from reports.__main__ import main
 from tests.support.fixtures import Patch
-from tests.support.projects import MODES, MODULE, RIGHT, WRONG, Project, graded, new_project
+from tests.support.projects import BAR, MODES, MODULE, RIGHT, WRONG, Project, graded, new_project
 from tests.support.tables import kept
 
 pytestmark = pytest.mark.untraced
@@ -289,6 +291,24 @@ def test_exit_code(project: Project, row: Row) -> None:
         result = project.run_in_process(*words, *row.options, "qa")
         assert result.ret == row.code, result.stdout.str() + result.stderr.str()
         assert row.last in result.outlines[-1] if row.last else True
+
+
+HIDING = "def pytest_collection_modifyitems(items):\n    items[:] = items[-4:]\n"
+
+
+@pytest.mark.parametrize("words", [("-k", "capital-bg"), ("--deselect", "*"), ()])
+def test_a_slice_left_out_by_hand_lets_nothing_pass(project: Project, words: Sequence[str]) -> None:
+    """By an option or by code, in the run and decided again; ``-m`` may choose a slice."""
+    data = {"en": [WRONG] * 4, "bg": [RIGHT] * 4}
+    project.dataset("capital", data, graded(dict.fromkeys(data, BAR)))
+    assert project.run_in_process("-m", "bg", "qa").ret == 0
+    names = [f"qa/capital/test_capital.py::test_capital[capital-en-q{n}]" for n in range(1, 5)]
+    words = [f"--deselect={name}" for name in names] if "*" in words else words
+    if not words:
+        project.write("qa/conftest.py", HIDING)
+    result = project.run_in_process(*words, "qa")
+    assert "INCONCLUSIVE: exit 6; no item of capital:en was run" in result.outlines[-1]
+    assert (result.ret, main(["gate", str(project.out)])) == (6, 6)
 
 
 def test_a_slice_without_a_gate_is_named_in_every_report(project: Project) -> None:
