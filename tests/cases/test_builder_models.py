@@ -212,8 +212,7 @@ def test_the_balance_is_steered(tmp_path: Path) -> None:
             one["answer"] = "Так"
         return as_call(said)
 
-    items = [make_item(number) for number in range(400)]
-    done, _ = generated(tmp_path, items, says)
+    done, _ = generated(tmp_path, [make_item(number) for number in range(400)], says)
     wanted = Counter(item.wanted for item in done)
     assert wanted[NO] > wanted[YES]
     first = Counter(item.answer for item in done[:100])
@@ -230,8 +229,7 @@ def test_what_the_rules_refuse_does_not_count_for_the_balance(tmp_path: Path) ->
             one["question"] = "Ці?"
         return as_call(said)
 
-    items = [make_item(number) for number in range(150)]
-    done, _ = generated(tmp_path, items, says)
+    done, _ = generated(tmp_path, [make_item(number) for number in range(150)], says)
     assert Counter(item.wanted for item in done[100:]) == {YES: 50}
 
 

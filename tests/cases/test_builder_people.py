@@ -73,8 +73,7 @@ def test_a_row_that_is_none_is_named(tmp_path: Path, row: str) -> None:
 def test_rows_of_the_work_folder() -> None:
     """Ids are ASCII and follow the article; a fault of the whole command leaves nothing out."""
     origin = TWO_ITEMS[0].origin
-    moved = replace(origin, source="/elsewhere/news.jsonl")
-    assert origin.item_id("be") == moved.item_id("be")
+    assert origin.item_id("be") == replace(origin, source="/elsewhere/news.jsonl").item_id("be")
     assert origin.item_id("be").isascii()
     assert origin.item_id("be") != replace(origin, page="x").item_id("be")
     assert from_row(to_row(TWO_ITEMS[1])) == TWO_ITEMS[1]
@@ -489,8 +488,7 @@ def test_which_items_are_taken() -> None:
     chosen = balanced(items, {"a": 100}, {}, 1)
     kept = {item.id for item in chosen if item.state == "kept" and item.answer == "YES"}
     assert kept == {items[4].id, items[5].id}
-    reasons = Counter(item.reason for item in chosen if item.state == "dropped")
-    assert reasons == {"balance": 4}
+    assert Counter(item.reason for item in chosen if item.state == "dropped") == {"balance": 4}
     items = made([("a", "YES"), ("b", "YES"), ("a", "NO"), ("b", "NO")])
     items[:2] = [replace(one, origin=replace(one.origin, url="https://x")) for one in items[:2]]
     chosen = balanced(items, {"a": 10, "b": 10}, {}, 1)

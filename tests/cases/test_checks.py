@@ -152,8 +152,7 @@ def subjects(draw: st.DrawFn) -> Subject:
         golds = draw(st.lists(TEXT, min_size=1, max_size=2))
         metadata = draw(st.dictionaries(fields, TEXT, max_size=3))
         cases.append(item(row, draw(TEXT), *golds, context=draw(TEXT), metadata=metadata))
-    own = slice_of(language, kind, by=("topic",))
-    return Subject(slice_=own, cases=tuple(cases))
+    return Subject(slice_=slice_of(language, kind, by=("topic",)), cases=tuple(cases))
 
 
 @pytest.mark.untraced

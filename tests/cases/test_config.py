@@ -30,8 +30,7 @@ from tests.support.tables import kept, tabled
 def test_a_dataset_with_everything(folder: Path, rubrics: Path) -> None:
     """Every key arrives where it belongs; a language's own value goes before the dataset's."""
     (folder / "answer.bg.yaml").write_text(PROMPT.format("bg"), encoding="utf-8")
-    text = kept(__file__, "everything")
-    dataset = declared(folder, text, rubrics)
+    dataset = declared(folder, kept(__file__, "everything"), rubrics)
     assert (dataset.name, dataset.folder, dataset.kind) == ("facts", folder, "graded")
     assert (dataset.holm, dataset.require_calibration) == (True, True)
     assert dataset.pooled == (Threshold(measure="drop", max=0.03, pool=True, fail="margin"),)
@@ -183,8 +182,7 @@ def test_a_text_of_another_language_is_refused(folder: Path, rubrics: Path) -> N
     assert "written for language 'pl'" in refusal(folder, GRADED + "rubric: facts\n", rubrics)
     (folder / "answer.en.yaml").write_text(PROMPT.format("bg"), encoding="utf-8")
     assert "written for language 'bg'" in refusal(folder, GRADED)
-    own = "    rubric_language: bg\n"
-    assert declared(folder, GRADED + own).slices["en"].prompt
+    assert declared(folder, GRADED + "    rubric_language: bg\n").slices["en"].prompt
 
 
 def test_rubrics_by_name_and_path(folder: Path, rubrics: Path) -> None:
@@ -235,8 +233,7 @@ def test_a_gate_that_the_file_does_not_replace_stays(folder: Path, rubrics: Path
     text = GRADED + "    gates: {correct: {min: 0.3}}\ndrop: {max: 0.1, pool: languages}\n"
     dataset = declared(folder, text, rubrics)
     own = "facts: {en: {incorrect: {max: 0.4}}, sample: {limit: 9, seed: 2}}\n"
-    path = gates(folder, own + "other: {en: {kappa: {min: 0.5}}}")
-    read = load_gates(path)
+    read = load_gates(gates(folder, own + "other: {en: {kappa: {min: 0.5}}}"))
     found = with_gates(dataset, read)
     stays, added = Threshold(measure="correct", min=0.3), Threshold(measure="incorrect", max=0.4)
     assert found.slices["en"].thresholds == (stays, added)

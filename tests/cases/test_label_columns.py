@@ -85,8 +85,7 @@ def test_labels_that_tell_only_right_from_wrong_are_two_way(tmp_path: Path) -> N
     three = jsonl(row(label="A"), row(label="not attempted"))
     assert labels(read(tmp_path, "a.jsonl", two)) == ["CORRECT", "NOT_CORRECT", "NOT_CORRECT"]
     assert labels(read(tmp_path, "b.jsonl", three)) == ["CORRECT", "NOT_ATTEMPTED"]
-    either = read(tmp_path, "b.jsonl", three, two_way=True)
-    assert labels(either) == ["CORRECT", "NOT_CORRECT"]
+    assert labels(read(tmp_path, "b.jsonl", three, two_way=True)) == ["CORRECT", "NOT_CORRECT"]
 
 
 def test_ratings_are_put_on_the_judges_scale(tmp_path: Path) -> None:

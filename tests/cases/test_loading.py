@@ -282,8 +282,7 @@ def test_a_file_of_a_spreadsheet_with_decimal_commas_is_read(tmp_path: Path, mar
     rows = [["Question", "Answers"], ["How long, in m?", "1,5"], [f"a{mark}b", 'He said "x"']]
     with path.open("w", newline="", encoding="utf-8-sig") as file:
         csv.writer(file, delimiter=mark).writerows(rows)
-    found = [list(row.values.values()) for row in read_table(path).records]
-    assert found == rows[1:]
+    assert [list(row.values.values()) for row in read_table(path).records] == rows[1:]
 
 
 def test_rows_know_their_lines(tmp_path: Path) -> None:
@@ -313,8 +312,7 @@ def test_csv_round_trip(cells: list[tuple[str, str]]) -> None:
     writer = csv.writer(out, quoting=csv.QUOTE_ALL)
     writer.writerow(["q", "a"])
     writer.writerows(cells)
-    table = read_csv(HERE, out.getvalue())
-    assert [(row["q"], row["a"]) for row in rows(table)] == cells
+    assert [(row["q"], row["a"]) for row in rows(read_csv(HERE, out.getvalue()))] == cells
 
 
 VALUES = st.recursive(

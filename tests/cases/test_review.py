@@ -291,8 +291,7 @@ def test_edits_are_settled_among_those_whose_verdict_stands() -> None:
     assert (settled.edited, settle(["q"], [])["q"].edited) == ("new", "")
     two = [*one, review("q", "C", "Y", "other")]
     assert settle(["q"], two)["q"].verdict == ""
-    lost = [*one, review("q", "C", "N", "other")]
-    assert settle(["q"], lost)["q"].edited == "new"
+    assert settle(["q"], [*one, review("q", "C", "N", "other")])["q"].edited == "new"
 
 
 VERDICTS = st.lists(st.text("YNU.", min_size=3, max_size=3), min_size=1, max_size=8)
@@ -317,8 +316,7 @@ def test_settling_depends_on_nobodys_order(tables: list[str]) -> None:
 @given(VERDICTS)
 def test_agreement_is_bounded_and_perfect_only_without_a_difference(tables: list[str]) -> None:
     """Raw agreement is a share, each figure lies in its interval, alpha 1 means no difference."""
-    table = {f"q{n}": letters for n, letters in enumerate(tables)}
-    (every,) = agreement(reviews_of(table))
+    (every,) = agreement(reviews_of({f"q{n}": letters for n, letters in enumerate(tables)}))
     seen = [[v for v in letters if v != "."] for letters in tables]
     pairs = [one == two for unit in seen for one, two in combinations(unit, 2)]
     assert every.items == sum(len(unit) > 1 for unit in seen)
@@ -367,8 +365,7 @@ def test_the_overlap_is_drawn_from_every_group_in_proportion() -> None:
 def test_items_are_shared_out_evenly(size: int, people: int, overlap: float, seed: int) -> None:
     """For any numbers."""
     groups = {f"q{n}": str(n % 3) for n in range(size)}
-    names = tuple("abcde"[:people])
-    given = sheets.assign(groups, names, overlap, seed)
+    given = sheets.assign(groups, tuple("abcde"[:people]), overlap, seed)
     loads = [len(items) for items in given.values()]
     assert max(loads) - min(loads) <= 1
     assert sum(loads) == size + round(overlap * size)
@@ -435,8 +432,7 @@ def test_each_kind_takes_its_verdicts(kind: str, label: str | None, fits: list[s
     slice_ = Slice(dataset="d", language="bg", **own)  # type: ignore[arg-type]
     item = PlannedItem(key="k", slice=slice_, case=make_case(label=label), repeat=1)
     judge = make_tasks([item], None, judges("lexical"), {KEY: decided()})["k"].judge
-    found = [*judge.labels] if isinstance(judge, AdjudicatedJudge) else None
-    assert found == fits
+    assert ([*judge.labels] if isinstance(judge, AdjudicatedJudge) else None) == fits
     plain = make_tasks([item], None, judges("lexical"))["k"].judge
     assert not isinstance(plain, AdjudicatedJudge)
 
@@ -477,8 +473,7 @@ def test_a_wrong_entry_is_named(text: str, message: str, tmp_path: Path) -> None
 
 def test_adjudications_that_contradict(tmp_path: Path) -> None:
     """The first verdict stands until somebody takes it out; files next to the data must agree."""
-    new = [decided(name="B"), decided("INCORRECT", name="C")]
-    together, refused = merged([decided(), *new])
+    together, refused = merged([decided(), decided(name="B"), decided("INCORRECT", name="C")])
     assert together == [decided()]
     said = "d-bg-q1: C says INCORRECT, but Ана said CORRECT; take that entry out to decide anew"
     assert refused == [said]

@@ -194,8 +194,7 @@ def test_short_verdicts(parameters: dict[str, object], seen: int, batch: bool, t
         request(max_tokens=2048), tool=core.Tool(name="grade", description="", schema={})
     )
     assert longest_reply(spec(**parameters), asked, seen, batch=batch) == tokens
-    answer = replace(asked, tool=None)
-    assert longest_reply(spec(), answer, seen, batch=True) == 2048
+    assert longest_reply(spec(), replace(asked, tool=None), seen, batch=True) == 2048
 
 
 def test_what_a_run_spent_counts_in_its_next_process(place: core.LedgerPlace) -> None:

@@ -95,8 +95,7 @@ def test_a_kept_reply_costs_no_request(ledger: Ledger) -> None:
     with pytest.raises(core.CallError, match="not in the ledger") as caught:
         call(patient(ledger, replay=True), model)
     assert (caught.value.kind, model.requests) == ("not_in_ledger", [])
-    first = call(patient(ledger), model)
-    assert call(patient(ledger), model, meter=meter) == first
+    assert call(patient(ledger), model) == call(patient(ledger), model, meter=meter)
     assert len(model.requests) == 1
     assert (meter.usage.requests, meter.usage.spent, meter.usage.cost) == (0, 0.0, 0.01)
 

@@ -96,8 +96,7 @@ def test_a_lead_is_worked_on_before_the_selection(tmp_path: Path, kind: Maker) -
 
 def test_a_refused_run_says_why(tmp_path: Path, kind: Maker) -> None:
     """Nothing is asked after a refusal, and whoever waits hears the reason."""
-    made = Made(tmp_path, good())
-    running = kind(made.job())
+    running = kind(Made(tmp_path, good()).job())
     running.start()
     running.refuse("a test module could not be collected")
     assert running.arrivals.wait("k0").message == "a test module could not be collected"
@@ -144,8 +143,7 @@ def begun(made: Made) -> processes.EngineProcess:
 
 def test_a_breakdown_is_the_runs_failure(tmp_path: Path) -> None:
     """What nobody foresaw ends the run with its name, and no test waits for an outcome."""
-    made = Made(tmp_path, good(), lead=UNLIMITED)
-    job = made.job()
+    job = Made(tmp_path, good(), lead=UNLIMITED).job()
     for make in HOSTS:
 
         def broken() -> None:
@@ -172,8 +170,7 @@ def test_a_process_that_dies_at_once_says_so(tmp_path: Path) -> None:
 
 def test_no_test_waits_for_a_killed_engine(tmp_path: Path) -> None:
     """Tests of this process and of others are told at once, and so is the report."""
-    made = Made(tmp_path, hanging())
-    running = begun(made)
+    running = begun(Made(tmp_path, hanging()))
     until(lambda: running.status.in_flight > 0)
     os.kill(pid_of(running), signal.SIGKILL)
     assert "died (exit code -9)" in running.arrivals.wait("k0").message
@@ -309,8 +306,7 @@ def test_an_interrupt_during_a_fork_comes_after_it() -> None:
 
 def test_what_cannot_be_read_ends_the_engine(tmp_path: Path) -> None:
     """A word that this side does not know kills the process; no test waits for it."""
-    made = Made(tmp_path, good(), board=False)
-    running = processes.EngineProcess(made.job())
+    running = processes.EngineProcess(Made(tmp_path, good(), board=False).job())
     running._received = {}
     running.start()
     assert "died" in running.arrivals.wait("k0").message

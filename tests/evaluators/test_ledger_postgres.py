@@ -501,8 +501,7 @@ def test_rows_and_documents_are_carried_both_ways(
     assert command("export", names[1], "--ledger", text_of(place)) == 0
     assert command("import", names[1], "--ledger", back) == 0
     assert command("import", names[0], "--ledger", text_of(place)) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said[-1] == "0 new, 701 known, 0 refused"
+    assert capsys.readouterr().out.splitlines()[-1] == "0 new, 701 known, 0 refused"
     assert names[0].read_bytes() == names[1].read_bytes()
     with Ledger(back) as ledger:
         assert ledger.get(key_of(699)) == reply_of(699, 3)

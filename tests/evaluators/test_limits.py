@@ -31,8 +31,7 @@ def test_a_host_that_was_never_reached_is_given_up_soon() -> None:
 @pytest.mark.parametrize("kind", ["server", "connection"])
 def test_a_host_that_never_answered_is_given_up_sooner(kind: str) -> None:
     """One that has failed from the first call on has a minute and a half, not an item's time."""
-    server = Server(refuse=Down(begin=0, end=1e9, kind=kind))
-    ended = asked(server, 500)
+    ended = asked(Server(refuse=Down(begin=0, end=1e9, kind=kind)), 500)
     assert (ended.replies, len(ended.errors) + ended.stopped) == (0, 500)
     assert NEVER_ANSWERED_S <= ended.seconds <= NEVER_ANSWERED_S + 15
     assert "host has given no reply for" in ended.sender.stops[kind]

@@ -152,8 +152,7 @@ def test_a_template_of_another_language_or_without_a_place_is_refused(write: Wri
 
 def judged(answer: str, **changes: Any) -> str:
     user = "[BEGIN]\nQ: {question} {context}\nT: {target}\nP: {predicted_answer}\n[END]"
-    rubric = make_rubric(system="", user=user)
-    (message,) = judge_messages(rubric, make_case(**changes), answer)
+    (message,) = judge_messages(make_rubric(system="", user=user), make_case(**changes), answer)
     return message.content
 
 

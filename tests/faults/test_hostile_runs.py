@@ -80,8 +80,7 @@ RECORDS: dict[str, Change] = {
 def test_wrong_values_are_a_line(command: str, name: str, tmp_path: Path, capsys: Captured) -> None:
     """Exit 4, the file named, nothing of the value in the log but what is harmless there."""
     where, _, which = name.partition(" ")
-    change = {"run": RUNS, "record": RECORDS}[where][which]
-    folder = altered(tmp_path / "run", **{where: change})
+    folder = altered(tmp_path / "run", **{where: {"run": RUNS, "record": RECORDS}[where][which]})
     assert main([command, str(folder), "--to", str(tmp_path / "out")]) == 4
     out, err = capsys.readouterr()
     assert (out, len(err.splitlines())) == ("", 1)
@@ -389,7 +388,6 @@ def test_a_giant_travels_cut(tmp_path: Path) -> None:
 @pytest.mark.parametrize("unit", ["x", "я", "😀", "\ud800"])
 def test_the_bound_counts_bytes(unit: str) -> None:
     """256 kB travel whole in any script, a byte more does not."""
-    size = len(unit.encode("utf-8", "surrogatepass"))
-    fits = unit * (MAX_ANSWER_BYTES // size)
+    fits = unit * (MAX_ANSWER_BYTES // len(unit.encode("utf-8", "surrogatepass")))
     assert travelling(fits) == fits
     assert travelling(fits + unit) != fits + unit

@@ -44,8 +44,7 @@ def test_a_run_is_soon_at_its_former_pace(kind: str, seconds: float, concurrency
     back = back_at(server, concurrency / LATENCY, BEGIN + seconds)
     assert back - BEGIN <= 1.25 * seconds + 5
     assert len(server.at) - ended.replies <= 0.03 * 100 * concurrency
-    probes = [at for at in server.at if BEGIN < at <= back]
-    assert max(b - a for a, b in pairwise(probes)) <= 10
+    assert max(b - a for a, b in pairwise([at for at in server.at if BEGIN < at <= back])) <= 10
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -266,8 +265,7 @@ def test_five_minutes_of_overload_are_waited_out(form: str) -> None:
             refused += 1
             raise OVERLOADS[form]()
 
-    server = Server(refuse=refuse, limits=Limits(host="host"))
-    ended = asked(server)
+    ended = asked(Server(refuse=refuse, limits=Limits(host="host")))
     assert (ended.replies, ended.errors) == (CALLS, [])
     assert refused <= 60
     assert ended.seconds <= 300 + CALLS * 0.2 / 16 + 15

@@ -250,8 +250,7 @@ def test_command_codes(error: Exception, code: int, monkeypatch: Patch, capsys: 
         raise error
 
     monkeypatch.setattr(Command, "run", fail)
-    program = Program(what="", commands={"do": Command("", "")}, note="")
-    assert program.run(["do"]) == code
+    assert Program(what="", commands={"do": Command("", "")}, note="").run(["do"]) == code
     assert capsys.readouterr().err.count("\n") == 1
 
 

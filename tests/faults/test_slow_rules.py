@@ -209,8 +209,7 @@ def test_a_judge_ends_with_the_run(project: Project) -> None:
     project.dataset("capital", {"en": ["Sofia"]})
     project.write("held.py", HELD.replace("re.match", "__import__('time').sleep(60); str"))
     words = ("--judge", "python:held:Held", "--calibration", "off", "--deadline", "0.5", "qa")
-    done = project.run_in_process(*words)
-    assert done.ret == 6
+    assert project.run_in_process(*words).ret == 6
     assert [record["outcome"] for record in project.records()] == ["missing"]
     assert "(--deadline)" in str(project.records()[0]["error"])
 

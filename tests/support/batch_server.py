@@ -106,8 +106,7 @@ class BatchServer:
         self, calls: dict[str, Mapping[str, Any]], path: str, about: Mapping[str, str]
     ) -> Batch:
         number = len(self.batches) + 1
-        name = f"batch_{number}"
-        batch = Batch(id=name, number=number, lines=calls, path=path, metadata=about)
+        batch = Batch(id=f"batch_{number}", number=number, lines=calls, path=path, metadata=about)
         batch.refusal = self.refusal
         self.batches[batch.id] = batch
         if not batch.refusal:

@@ -100,8 +100,7 @@ class Project:
         return pytest.RunResult(done.returncode, out, err, seconds)
 
     def run_with(self, workers: int, *arguments: str) -> pytest.RunResult:
-        words = ("-n", str(workers)) if workers else ()
-        return self.run_in_process(*words, *arguments)
+        return self.run_in_process(*(("-n", str(workers)) if workers else ()), *arguments)
 
     def run_in_process(self, *arguments: str) -> pytest.RunResult:
         """Run pytest in the project, in this process; what the project's modules patch stays."""

@@ -25,8 +25,7 @@ def row_of(number: int, size: int = 200, spec: str = SPEC) -> PaidReply:
 
 def caller(ledger: Ledger, *, replay: bool = False) -> Caller:
     """Return what puts requests to models for one run; a failed call is not tried again."""
-    once = RetryPolicy(attempts=1)
-    settings = CallSettings(replay=replay, retry=once, random=lambda: 0.5)
+    settings = CallSettings(replay=replay, retry=RetryPolicy(attempts=1), random=lambda: 0.5)
     return Caller(ledger, settings, lambda spec, reply: 0.5)
 
 

@@ -18,8 +18,7 @@ Fill = Callable[[int, Row], Row]
 
 
 def sheet_rows(path: Path) -> list[Row]:
-    text = path.read_text(encoding="utf-8-sig")
-    return list(csv.DictReader(io.StringIO(text, newline="")))
+    return list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
 
 
 def as_csv(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
