@@ -167,6 +167,8 @@ class Slice:
     label_reading: LabelReading = field(default_factory=LabelReading)
     attacks: bool = False
     """Whether its answers try to fool the judge (kind ``judged`` only)."""
+    measures: str = ""
+    """The one data set whose judge its labels measure; empty for all that judge alike."""
     order: str = ""
     """What stands for another order of the items, where gates are decided one by one."""
 

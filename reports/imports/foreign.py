@@ -200,7 +200,7 @@ def only(path: Path, found: Iterable[str], what: str, choice: Choice) -> str:
     return given or "".join(known)
 
 
-LABELLED = "labels"  # the data set of the samples that a person labelled
+LABELLED = "labels__"  # before a task: its answers that a person labelled; no task's own name
 MAX_DROP = 0.05  # of the main score, where no gates file says otherwise
 FLOOR = 0.9  # the lowest agreement with the labels of a scorer that may decide
 PASSES_AT = 0.5
@@ -304,13 +304,7 @@ class ImportedRun:
             extra = list(_labelled(labels, records))
             records += extra
             whole |= Counter(f"{one.dataset}:{one.language}" for one in extra)
-            known = {one.language for one in extra}
-            every = (part for one in datasets for part in one.slices.values())
-            parts = dict[str, Slice]()
-            for one in (one for one in every if one.language in known):
-                part = replace(one, dataset=LABELLED, kind=JUDGED, floor={"agreement": FLOOR})
-                parts[one.language] = replace(part, metrics=(), thresholds=())
-            datasets.append(Dataset(name=LABELLED, folder=Path(), kind=JUDGED, slices=parts))
+            datasets += [part for one in datasets if (part := _measuring(one, extra)).slices]
         return ReportInputs(datasets=tuple(datasets), records=tuple(records), whole=whole)
 
     def _records(self) -> Iterator[Record]:
@@ -413,6 +407,16 @@ def _check_alone(spelled: dict[str, str], name: str, text: str) -> None:
         raise UsageError(f"{what}; rename one")
 
 
+def _measuring(task: Dataset, labelled: Sequence[Record]) -> Dataset:
+    """Return the data set of a task's labelled answers, which measure the scorer of it alone."""
+    name = LABELLED + task.name
+    known = {one.language for one in labelled if one.dataset == name}
+    bare = partial(replace, dataset=name, measures=task.name, metrics=(), thresholds=())
+    judged = partial(bare, kind=JUDGED, floor={"agreement": FLOOR})
+    slices = {part: judged(one) for part, one in task.slices.items() if part in known}
+    return Dataset(name=name, folder=Path(), kind=JUDGED, slices=slices)
+
+
 def _labelled(path: Path, records: Sequence[Record]) -> Iterator[Record]:
     """Yield records that a person labelled, to measure the scorer. Raises UsageError."""
     table = read_table(path)
@@ -442,9 +446,9 @@ def _labelled(path: Path, records: Sequence[Record]) -> Iterator[Record]:
         agrees: State = "passed" if right == (record.grade == CORRECT) else "failed"
         yield replace(
             record,
-            key=f"{LABELLED}-{record.key}",
+            key=LABELLED + record.key,
             id=f"{record.dataset}-{record.id}",
-            dataset=LABELLED,
+            dataset=LABELLED + record.dataset,
             question=record.question or record.id,  # one cluster for one question
             label=CORRECT if right else NOT_CORRECT,
             outcome=agrees if record.is_graded else record.outcome,

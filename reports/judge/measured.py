@@ -44,7 +44,7 @@ def measured_among(
     """Return how labelled slices of a run measure its judge, unless that is measured ``outside``.
 
     Labels measure the judge of a slice with the same language and kind of verdict, and for a model
-    with the same rubric too.
+    with the same rubric too; of one data set alone where they say so.
     """
     elsewhere = {name for one in outside for name in one.graders}
     slices = [one for part in datasets for one in part.slices.values() if one.name in records]
@@ -52,8 +52,9 @@ def measured_among(
     offline = parse_judges(judge.split(" ")).is_offline
     found = []
     for one in (one for one in slices if not one.kind.answered and not one.attacks):
-        rubric = one.rubric
+        rubric, only = one.rubric, one.measures
         own = [other for other in graded if other.language == one.language and (rubric or offline)]
+        own = [other for other in own if only in ("", other.dataset)]
         if rubric:
             own = [other for other in own if (rubric.protocol == "rate") == other.kind.rated]
         if rubric and not offline:

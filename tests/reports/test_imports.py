@@ -174,6 +174,20 @@ def test_labels_measure_the_scorer(tmp_path: Path) -> None:
     assert any("judge not trusted" in gate.reason for gate in report.decision.gates)
 
 
+@pytest.mark.parametrize("first", ["a", "labels", "labels-b"])
+def test_labels_of_one_task_measure_no_other(first: str, tmp_path: Path) -> None:
+    """Whatever the tasks are called, and after the run is decided again: the other is undecided."""
+    rows = [{"id": f"{task}{n}", "task": task, "score": int(n % 5 > 0)}
+            for task in (first, "b") for n in range(300)]  # fmt: skip
+    truth = [{"id": row["id"], "verdict": row["score"]} for row in rows[:200]]
+    report = decided(tmp_path, rows, rows, f"--labels={as_csv(tmp_path / 'labels.csv', truth)}")
+    states = {gate.slice: (gate.state, gate.reason) for gate in report.decision.gates}
+    assert report.decision.code == PROGRAMS["reports"].run(["gate", str(tmp_path / "out")]) == 6
+    assert states.pop(f"{slug(first)}:all")[0] == "PASS"
+    ((state, why),) = states.values()
+    assert (state, "judge not measured" in why) == ("INCONCLUSIVE", True)
+
+
 @tabled("labelled", "line")
 def test_a_label_is_of_one_answer(
     labelled: list[str], line: str, tmp_path: Path, capsys: Captured
