@@ -333,13 +333,14 @@ class ImportedRun:
         wrong = NOT_ATTEMPTED if sample.declined else INCORRECT
         state: State = "passed" if right else "failed"
         grade = CORRECT if right else wrong
+        place = part.replace("-", "_")  # so that no two slices and ids make one key
         item = sample.id if _NAME.fullmatch(sample.id) else digest(sample.id)[:16]
         sent, received = sample.tokens or (None, None)
         scores = {slug(name): value for name, value in sample.scores.items()}
         scores[slug(scorer.name)] = score
         known = {name: one for name, one in scores.items() if one is not None and 0 <= one <= 1}
         return Record(
-            key=f"{slug(sample.task)}-{part}-{item}" + f"~r{sample.repeat}" * (sample.repeat > 1),
+            key=f"{slug(sample.task)}-{place}-{item}" + f"~r{sample.repeat}" * (sample.repeat > 1),
             row=row,
             dataset=slug(sample.task),
             language=part,

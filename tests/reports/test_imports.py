@@ -347,6 +347,16 @@ def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path, capsys: 
         None, 1, 0.5, 1, None, None]  # fmt: skip
 
 
+def test_each_item_has_a_key_of_its_own(tmp_path: Path) -> None:
+    """Also where slice and id could be divided otherwise, whatever else the run holds."""
+    pairs = ("en", "us-3"), ("en-us", "3"), ("en us x", "3"), ("en", "us_x-3")
+    rows = [{"id": id_, "lang": lang, "score": 1} for lang, id_ in pairs]
+    report = decided(tmp_path, rows, rows[::-1], "--slice=lang")
+    keys = [one.key for one in report.records]
+    assert len(set(keys)) == len(rows), keys
+    assert sorted(keys) == sorted(one.key for one in load_report(tmp_path / "out-baseline").records)
+
+
 VALUES = [b"", b"null", b"[]", b'"x"', b"{}", b"7", b"}"]
 
 
