@@ -63,7 +63,10 @@ class Scorer:
     name: str
     version: str = ""
     """Everything that may change its scores: options, threshold, the version of the task."""
-    lower_is_better: bool = False
+    lower_is_better: bool | None = False
+    """None where the result does not say."""
+    unclear: str = ""
+    """Why nobody may guess which, and what to do."""
     two_way: bool = False
     """Whether every score in both runs is 0 or 1: then gates are on the share of right answers."""
 
@@ -225,22 +228,33 @@ def _threshold(scorer: Scorer) -> Threshold:
 
 def tasks_of(runs: Sequence[ForeignRun], choice: Choice) -> dict[str, Scorer]:
     """Return the scorers that decide, by task of the first run, alike in all. Raises UsageError."""
-    found, scale = {}, choice.scale
+    found = {}
     for task, scorers in runs[0].scorers.items():
         scorer = _scorer(task, scorers, choice.metric)
-        if scale and scorer.lower_is_better and scale.worst < scale.best:
-            what = f"the tool says that less is better in {scorer.name} of {task}"
-            advice = f"want WORST:BEST, {scale.best:g}:{scale.worst:g}"
-            raise UsageError(f"--scale {scale.worst:g}:{scale.best:g}: {what}; {advice}")
-        for other in runs[1:]:
-            _scorer(f"{task} of the baseline", other.scorers.get(task, [scorer]), scorer.name)
+        former = (other.scorers.get(task, [scorer]) for other in runs[1:])
+        others = [_scorer(f"{task} of the baseline", one, scorer.name) for one in former]
+        less = _is_less_better(task, [scorer, *others], choice.scale)
         samples = (one for run in runs for one in run.samples if one.task == task)
         values = {_placed(one, scorer, choice) for one in samples} - {None}
         if not values:
             raise UsageError(f"{task}: {scorer.name} is a number in no sample; say --metric NAME")
-        less = scorer.lower_is_better and not scale  # on a scale the best score is 1
         found[task] = replace(scorer, two_way=values <= {0.0, 1.0}, lower_is_better=less)
     return found
+
+
+def _is_less_better(task: str, alike: Sequence[Scorer], scale: Scale | None) -> bool:
+    """Return whether less is better; not on a scale, where the best is 1. Raises UsageError."""
+    said, name = {one.lower_is_better for one in alike} - {None}, f"{alike[0].name} of {task}"
+    if len(said) > 1:
+        what = "more is better in one of the two results, less in the other"
+        raise UsageError(f"{name}: {what}; give two results of one metric")
+    if scale is None and (why := next((one.unclear for one in alike if one.unclear), "")):
+        raise UsageError(f"{name}: {why}")
+    if scale and True in said and scale.worst < scale.best:
+        what = f"the tool says that less is better in {name}"
+        advice = f"want WORST:BEST, {scale.best:g}:{scale.worst:g}"
+        raise UsageError(f"--scale {scale.worst:g}:{scale.best:g}: {what}; {advice}")
+    return True in said and not scale
 
 
 def _scorer(task: str, known: Sequence[Scorer], name: str) -> Scorer:

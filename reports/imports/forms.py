@@ -34,6 +34,12 @@ _SUFFIXES = (".eval", ".json", ".jsonl", ".csv")
 _HARNESS = re.compile(r"(samples|results)_(?:(?P<task>.+)_)?(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+)")
 _OWN = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter"})
 """The keys of the harness's rows that are no metric, with those that end in ``_hash``."""
+_MORE_IS_BETTER = ("acc", "acc_norm", "exact_match", "em", "f1", "pass@1")
+"""The metrics of the harness of which it is plain; of others ``higher_is_better`` has to say so."""
+_UNCLEAR = (
+    "no results_….json says by `higher_is_better` whether less is better; put that of this run "
+    "next to the samples, or say --scale WORST:BEST"
+)
 _BY_ERROR = 2  # the ``failureReason`` of promptfoo's tests that could not be run
 _DEEPEVAL_SETTINGS = ("threshold", "strictMode", "evaluationModel")
 """What changes a metric's verdict."""
@@ -212,7 +218,9 @@ def _scorers(task: str, rows: Sequence[Json], results: Json) -> Iterator[Scorer]
     for name, metric in named.items():
         chosen = name.partition(",")[2] or "none"
         how = f"task {version}, {shots}-shot, filter {chosen}"
-        yield Scorer(name, how, up.get(metric) is False)
+        better = up.get(metric, metric in _MORE_IS_BETTER or None)
+        known = isinstance(better, bool)
+        yield Scorer(name, how, not better if known else None, "" if known else _UNCLEAR)
 
 
 def _harness_samples(task: str, file: ResultFile) -> Iterator[ScoredSample]:

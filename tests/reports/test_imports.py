@@ -159,6 +159,33 @@ def test_scores_between_0_and_1_are_gated_by_their_mean(tmp_path: Path, capsys: 
     assert (code, f"--scale 0:1: {what}" in said) == (4, True)
 
 
+def samples(folder: Path, metric: str, value: float) -> Path:
+    """Return a folder with the harness's samples alone."""
+    folder.mkdir(exist_ok=True)
+    rows = ({"doc_id": n, "doc": {"q": n}, "target": "a", metric: value} for n in range(300))
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "samples_law_2026-01-01T00-00-00.000000.jsonl").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("metric", "words", "line"),
+    [
+        ("brier_score", (), "brier_score of law: no results_….json says by `higher_is_better` whe"),
+        ("brier_score", ("--scale=1:0",), "GATES FAIL"),
+        ("acc", (), "GATES PASS"),
+    ],
+)
+def test_whether_less_is_better_is_never_guessed(
+    metric: str, words: Sequence[str], line: str, tmp_path: Path, capsys: Captured
+) -> None:
+    """Without the harness's results, of a metric of which it is not plain, a scale has to say."""
+    old, new = samples(tmp_path / "old", metric, 0.1), samples(tmp_path / "new", metric, 0.5)
+    code, said = decide(capsys, new, f"--baseline={old}", f"--to={tmp_path / 'out'}", *words)
+    assert line in said.splitlines()[-1]
+    assert code == {"b": 4, "G": 1 if words else 0}[line[0]]
+
+
 def test_labels_measure_the_scorer(tmp_path: Path) -> None:
     """A scorer that people contradict decides nothing; one that they confirm does."""
     said = ["correct"] * 280 + ["incorrect"] * 120
