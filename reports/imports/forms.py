@@ -354,7 +354,8 @@ def _table(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
     samples = [_table_sample(table, row, columns) for row in table.records]
     named = choice.columns.items()
     lacks = tuple(f"{role}={name}" for role, name in named if columns[role] not in table.names)
-    scorers = {sample.task: [Scorer(name="score")] for sample in samples}
+    by = "" if columns["score"] == "score" else f"column {columns['score']}"
+    scorers = {sample.task: [Scorer(name="score", version=by)] for sample in samples}
     return foreign.ForeignRun(
         tool="table", model="", samples=samples, scorers=scorers, lacks=lacks,
         notes=tuple(f"--column {one}: {table.path} has no such column" for one in lacks),

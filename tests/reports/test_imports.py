@@ -289,6 +289,17 @@ def test_another_version_of_a_task_or_scorer_decides_nothing(tmp_path: Path) -> 
     assert "changed" not in reasons["citygen:all"]
 
 
+def test_scores_of_two_columns_are_not_compared(tmp_path: Path) -> None:
+    """Each table is read by the first column of scores that it has; ``--column`` names one."""
+    old = [{"id": n, "passed": 1} for n in range(200)]
+    new = [{**row, "passed": int(row["id"] > 60), "score": 1} for row in old]
+    (gate,) = decided(tmp_path, old, new).decision.gates
+    assert (gate.state, gate.reason.partition(";")[0]) == (
+        "INCONCLUSIVE", "the rubric changed from score column passed to score")  # fmt: skip
+    assert decided(tmp_path, old, new, "--column=score=passed").decision.code == 1
+    assert decided(tmp_path, old, old).decision.code == 0
+
+
 INSPECT, FOO = RESULTS / "inspect-new.eval", RESULTS / "promptfoo-3.json"
 DEEP = RESULTS / "deepeval-new.json"
 
