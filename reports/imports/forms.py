@@ -36,10 +36,7 @@ _OWN = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_res
 """The keys of the harness's rows that are no metric, with those that end in ``_hash``."""
 _MORE_IS_BETTER = ("acc", "acc_norm", "exact_match", "em", "f1", "pass@1")
 """The metrics of the harness of which it is plain; of others ``higher_is_better`` has to say so."""
-_UNCLEAR = (
-    "no results_….json says by `higher_is_better` whether less is better; put that of this run "
-    "next to the samples, or say --scale WORST:BEST"
-)
+_UNCLEAR = "no results_….json there says if less is better; add one, or say --scale WORST:BEST"
 _BY_ERROR = 2  # the ``failureReason`` of promptfoo's tests that could not be run
 _DEEPEVAL_SETTINGS = ("threshold", "strictMode", "evaluationModel")
 """What changes a metric's verdict."""

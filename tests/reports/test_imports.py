@@ -159,31 +159,21 @@ def test_scores_between_0_and_1_are_gated_by_their_mean(tmp_path: Path, capsys: 
     assert (code, f"--scale 0:1: {what}" in said) == (4, True)
 
 
-def samples(folder: Path, metric: str, value: float) -> Path:
-    """Return a folder with the harness's samples alone."""
-    folder.mkdir(exist_ok=True)
-    rows = ({"doc_id": n, "doc": {"q": n}, "target": "a", metric: value} for n in range(300))
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / "samples_law_2026-01-01T00-00-00.000000.jsonl").write_text(text)
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("metric", "words", "line"),
-    [
-        ("brier_score", (), "brier_score of law: no results_….json says by `higher_is_better` whe"),
+def test_whether_less_is_better_is_never_guessed(tmp_path: Path, capsys: Captured) -> None:
+    """Where neither the harness's results nor the metric's plain name says it, a scale has to."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    for metric, words, line in (
+        ("brier_score", (), "brier_score of law: no results_….json there says if less is better"),
         ("brier_score", ("--scale=1:0",), "GATES FAIL"),
         ("acc", (), "GATES PASS"),
-    ],
-)
-def test_whether_less_is_better_is_never_guessed(
-    metric: str, words: Sequence[str], line: str, tmp_path: Path, capsys: Captured
-) -> None:
-    """Without the harness's results, of a metric of which it is not plain, a scale has to say."""
-    old, new = samples(tmp_path / "old", metric, 0.1), samples(tmp_path / "new", metric, 0.5)
-    code, said = decide(capsys, new, f"--baseline={old}", f"--to={tmp_path / 'out'}", *words)
-    assert line in said.splitlines()[-1]
-    assert code == {"b": 4, "G": 1 if words else 0}[line[0]]
+    ):
+        for folder, value in ((old, 0.1), (new, 0.5)):
+            folder.mkdir(exist_ok=True)
+            rows = ({"doc_id": n, "doc": {"q": n}, metric: value} for n in range(300))
+            text = "".join(json.dumps(row) + "\n" for row in rows)
+            (folder / "samples_law_2026-01-01T00-00-00.000000.jsonl").write_text(text)
+        said = decide(capsys, new, f"--baseline={old}", f"--to={tmp_path / 'out'}", *words)[1]
+        assert line in said.splitlines()[-1]
 
 
 def test_labels_measure_the_scorer(tmp_path: Path) -> None:
@@ -208,11 +198,10 @@ def test_labels_of_one_task_measure_no_other(first: str, tmp_path: Path) -> None
             for task in (first, "b") for n in range(300)]  # fmt: skip
     truth = [{"id": row["id"], "verdict": row["score"]} for row in rows[:200]]
     report = decided(tmp_path, rows, rows, f"--labels={as_csv(tmp_path / 'labels.csv', truth)}")
-    states = {gate.slice: (gate.state, gate.reason) for gate in report.decision.gates}
     assert report.decision.code == PROGRAMS["reports"].run(["gate", str(tmp_path / "out")]) == 6
-    assert states.pop(f"{slug(first)}:all")[0] == "PASS"
-    ((state, why),) = states.values()
-    assert (state, "judge not measured" in why) == ("INCONCLUSIVE", True)
+    other, own = sorted(report.decision.gates, key=lambda gate: gate.state)
+    assert own.state == "PASS"
+    assert f"{other.slice} {other.reason}".startswith("b:all judge not measured")
 
 
 @tabled("labelled", "line")
@@ -293,9 +282,8 @@ def test_scores_of_two_columns_are_not_compared(tmp_path: Path) -> None:
     """Each table is read by the first column of scores that it has; ``--column`` names one."""
     old = [{"id": n, "passed": 1} for n in range(200)]
     new = [{**row, "passed": int(row["id"] > 60), "score": 1} for row in old]
-    (gate,) = decided(tmp_path, old, new).decision.gates
-    assert (gate.state, gate.reason.partition(";")[0]) == (
-        "INCONCLUSIVE", "the rubric changed from score column passed to score")  # fmt: skip
+    decision, why = decided(tmp_path, old, new).decision, "changed from score column passed to sc"
+    assert (decision.code, why in decision.gates[0].reason) == (6, True)
     assert decided(tmp_path, old, new, "--column=score=passed").decision.code == 1
     assert decided(tmp_path, old, old).decision.code == 0
 
@@ -387,12 +375,9 @@ def test_columns_of_a_table_are_named_by_what_they_hold(tmp_path: Path, capsys: 
 
 def test_each_item_has_a_key_of_its_own(tmp_path: Path) -> None:
     """Also where slice and id could be divided otherwise, whatever else the run holds."""
-    pairs = ("en", "us-3"), ("en-us", "3"), ("en us x", "3"), ("en", "us_x-3")
-    rows = [{"id": id_, "lang": lang, "score": 1} for lang, id_ in pairs]
-    report = decided(tmp_path, rows, rows[::-1], "--slice=lang")
-    keys = [one.key for one in report.records]
-    assert len(set(keys)) == len(rows), keys
-    assert sorted(keys) == sorted(one.key for one in load_report(tmp_path / "out-baseline").records)
+    rows = [{"id": "us-3", "lang": "en", "score": 1}, {"id": 3, "lang": "en-us", "score": 1}]
+    keys = {one.key for one in decided(tmp_path, rows, rows[::-1], "--slice=lang").records}
+    assert len({*keys, *(one.key for one in load_report(tmp_path / "out-baseline").records)}) == 2
 
 
 VALUES = [b"", b"null", b"[]", b'"x"', b"{}", b"7", b"}"]
