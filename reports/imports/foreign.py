@@ -246,9 +246,9 @@ def _is_less_better(task: str, alike: Sequence[Scorer], scale: Scale | None) -> 
     """Return whether less is better; not on a scale, where the best is 1. Raises UsageError."""
     said, name = {one.lower_is_better for one in alike} - {None}, f"{alike[0].name} of {task}"
     if len(said) > 1:
-        what = "more is better in one of the two results, less in the other"
-        raise UsageError(f"{name}: {what}; give two results of one metric")
-    if scale is None and (why := next((one.unclear for one in alike if one.unclear), "")):
+        raise UsageError(f"{name}: less is better in one result alone; give two of one metric")
+    unsaid = "" if said else "no sample shows whether less is better; say --scale WORST:BEST"
+    if scale is None and (why := next((one.unclear for one in alike if one.unclear), unsaid)):
         raise UsageError(f"{name}: {why}")
     if scale and True in said and scale.worst < scale.best:
         what = f"the tool says that less is better in {name}"

@@ -40,6 +40,7 @@ _UNCLEAR = "no results_….json there says if less is better; add one, or say --
 _BY_ERROR = 2  # the ``failureReason`` of promptfoo's tests that could not be run
 _DEEPEVAL_SETTINGS = ("threshold", "strictMode", "evaluationModel")
 """What changes a metric's verdict."""
+_CONTRADICTORY = "some `success` is above the threshold, some below it; say --scale WORST:BEST"
 
 
 def load(path: Path, word: str, choice: Choice) -> foreign.ForeignRun:
@@ -297,10 +298,10 @@ def _deepeval(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun
     data = found[0].data.get("testRunData") or found[0].data
     task = str(data.get("testFile") or data.get("identifier") or "deepeval")
     rows = [*(data.get("testCases") or ()), *(data.get("conversationalTestCases") or ())]
-    settings: dict[str, set[str]] = defaultdict(set)
+    taken: dict[str, list[Json]] = defaultdict(list)
     for metric in (metric for row in rows for metric in row.get("metricsData") or ()):
-        settings[metric["name"]].add(canonical([metric.get(name) for name in _DEEPEVAL_SETTINGS]))
-    own = [Scorer(name, " ".join(sorted(said))) for name, said in settings.items()]
+        taken[metric["name"]].append(metric)
+    own = [_deepeval_scorer(name, metrics) for name, metrics in taken.items()]
     every = canonical(sorted([one.name, one.version] for one in own))
     return foreign.ForeignRun(
         tool="deepeval",
@@ -308,6 +309,20 @@ def _deepeval(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun
         samples=[_deepeval_sample(task, row) for row in rows],
         scorers={task: [Scorer("success", every), *own]},
     )
+
+
+def _deepeval_scorer(name: str, metrics: Sequence[Json]) -> Scorer:
+    """Return a metric; its verdicts above and below the threshold say whether less is better."""
+    said = {
+        (score < bar) == one["success"]
+        for one in metrics
+        if isinstance(one.get("success"), bool)
+        and (score := foreign.number(one.get("score"))) is not None
+        and (bar := foreign.number(one.get("threshold"))) not in (None, score)
+    }
+    settings = {canonical([one.get(key) for key in _DEEPEVAL_SETTINGS]) for one in metrics}
+    unclear, less = (_CONTRADICTORY, None) if len(said) > 1 else ("", max(said, default=None))
+    return Scorer(name, " ".join(sorted(settings)), less, unclear)
 
 
 def _deepeval_sample(task: str, row: Json) -> ScoredSample:

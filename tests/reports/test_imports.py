@@ -176,6 +176,20 @@ def test_whether_less_is_better_is_never_guessed(tmp_path: Path, capsys: Capture
         assert line in said.splitlines()[-1]
 
 
+@tabled("runs", "line")
+def test_deepevals_verdicts_say_whether_less_is_better(
+    runs: list[list[tuple[float, bool]]], line: str, tmp_path: Path, capsys: Captured
+) -> None:
+    """Those of either run; where they contradict each other, nothing is decided."""
+    paths = tmp_path / "old.json", tmp_path / "new.json"
+    for path, run in zip(paths, runs, strict=True):
+        metrics = ({"name": "Bias", "threshold": 0.5, "score": a, "success": b} for a, b in run)
+        rows = [{"input": f"{n}?", "metricsData": [one]} for n, one in enumerate([*metrics] * 150)]
+        path.write_text(json.dumps({"testFile": "x", "testCases": rows}))
+    given = f"--baseline={paths[0]}", f"--to={tmp_path / 'out'}", "--metric=Bias"
+    assert line in decide(capsys, paths[1], *given)[1].splitlines()[-1]
+
+
 def test_labels_measure_the_scorer(tmp_path: Path) -> None:
     """A scorer that people contradict decides nothing; one that they confirm does."""
     said = ["correct"] * 280 + ["incorrect"] * 120
