@@ -243,8 +243,7 @@ class Shards:
     def holds(self, case: Case) -> bool:
         """Return whether an item is in one of these parts."""
         name = f"{case.dataset}:{case.language}:{case.id}".encode("utf-8", "surrogatepass")
-        part = int.from_bytes(hashlib.sha256(name).digest()[:8]) % self.of + 1
-        return part in self.held
+        return int.from_bytes(hashlib.sha256(name).digest()[:8]) % self.of + 1 in self.held
 
     def share(self, limit: int) -> int:
         """Return this part's share of a limit, at least 1; all shares together are the limit."""

@@ -62,8 +62,7 @@ def encode(value: str | list[str]) -> str:
     spaces but the plain one and lone surrogates are escaped. So is the start of chat templates'
     tokens such as ``<|im_end|>``, ``</s>`` and ``[INST]``, which some servers read anywhere.
     """
-    text = UNSAFE.sub(escaped, json.dumps(value, ensure_ascii=False))
-    return _CHAT_TOKEN.sub(escaped, text)
+    return _CHAT_TOKEN.sub(escaped, UNSAFE.sub(escaped, json.dumps(value, ensure_ascii=False)))
 
 
 def encode_fixed(value: str) -> str:

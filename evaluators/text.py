@@ -117,8 +117,7 @@ def no_command(line: str) -> str:
 
 def harmless(text: str) -> str:
     """Return a text for a terminal or log: no commands, and what is not drawn is written out."""
-    lines = text.split("\n")
-    return "\n".join(no_command(_CONTROL.sub(escaped, line)) for line in lines)
+    return "\n".join(no_command(_CONTROL.sub(escaped, line)) for line in text.split("\n"))
 
 
 def sendable(text: str) -> str:

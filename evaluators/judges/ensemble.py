@@ -141,8 +141,7 @@ class CascadeJudge:
     def audits(self, case: core.Case) -> bool:
         """Return whether the model judges this item if the rules settle it; same on every run."""
         name = f"audit:{self.seed}:{case.dataset}:{case.language}:{case.id}"
-        drawn = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
-        return drawn < self.audit * 2**64
+        return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8]) < self.audit * 2**64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,8 +95,7 @@ class Bridge(DeepEvalBaseLLM):  # type: ignore[no-untyped-call]
             parameters=PARAMETERS,
             version=f"deepeval {schema.__name__}" if schema else "deepeval",
         )
-        read = partial(read_text, schema)
-        text, _ = await ask_until_read(self._asked, request, self._ask, read)
+        text, _ = await ask_until_read(self._asked, request, self._ask, partial(read_text, schema))
         return text if schema is None else schema.model_validate_json(text, strict=True)
 
     async def a_generate_with_schema(

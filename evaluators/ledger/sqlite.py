@@ -45,8 +45,7 @@ _TRACES = b'CREATE TABLE calls|"input_tokens":'  # left in a damaged file that w
 
 def open_locks(path: Path) -> int:
     """Return the open file next to a ledger whose single bytes its runs lock."""
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-    return os.open(f"{path}-claims", flags, 0o600)
+    return os.open(f"{path}-claims", os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
 def lock(file: int, byte: int, kind: str) -> bool:

@@ -160,8 +160,7 @@ class _Batches(adapter.BatchApi):
             return key, TransientError(kind, f"the call came back as {kind}")
         body = result.mapping("error")
         name = str(body.mapping("error").get("type"))
-        said = json.dumps(body).encode()
-        return key, failures.of_response(STATUSES.get(name, 500), {}, said)
+        return key, failures.of_response(STATUSES.get(name, 500), {}, json.dumps(body).encode())
 
 
 ADAPTER = adapter.ProviderAdapter(

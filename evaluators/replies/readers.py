@@ -121,8 +121,7 @@ def _called_or_alone(reply: Reply, read: Callable[[object], T | Invalid]) -> T |
     if reply.calls:
         return _agreed(reply, "rate", read)
     said = spoken(reply.text) if len(reply.text) <= MAX_SPOKEN else None
-    json = without_markup(plain(said or ""))
-    return _parsed(json, read, "no call of 'rate', and no JSON alone")
+    return _parsed(without_markup(plain(said or "")), read, "no call of 'rate', and no JSON alone")
 
 
 def read_reason(reply: Reply) -> str:

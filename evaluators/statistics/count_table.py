@@ -115,8 +115,7 @@ def mean_rating(table: CountTable) -> Parts:
 
 def pass_rate(table: CountTable) -> Parts:
     """Return the share of ratings at or above the language's bar."""
-    passing = (table.of(r) for r in table.outcomes if int(r) >= table.pass_bar)
-    return table.sum(passing), table.total
+    return table.sum(table.of(r) for r in table.outcomes if int(r) >= table.pass_bar), table.total
 
 
 def f1(table: CountTable, label: str = YES) -> Parts:

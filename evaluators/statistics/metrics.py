@@ -260,8 +260,7 @@ def _known(kind: str, labels: tuple[str, ...]) -> Mapping[str, Metric]:
 
 def headlines(kind: str) -> tuple[str, ...]:
     """Return the metrics in the one-line summary of a slice."""
-    rows = METRICS.get(kind, {}).values()
-    return (*(row.name for row in rows if row.headline), SELF_AGREEMENT)
+    return (*(row.name for row in METRICS.get(kind, {}).values() if row.headline), SELF_AGREEMENT)
 
 
 def columns(kind: str) -> tuple[str, ...]:

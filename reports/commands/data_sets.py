@@ -98,8 +98,7 @@ def download(argv: Sequence[str]) -> int:
         raise UsageError(f"download: {what}")
     public_files.check_address(options.url or "https://localhost")
     one = sets.get(options.name) or benchmarks[options.name]
-    said = one.obtain(options.to, options.url, sha256)
-    say(sys.stdout, said, *_next_steps(one, options.to))
+    say(sys.stdout, one.obtain(options.to, options.url, sha256), *_next_steps(one, options.to))
     return DONE
 
 

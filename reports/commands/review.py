@@ -122,8 +122,7 @@ def _take(
 ) -> bool:
     """Put agreed verdicts into a file, say so, and return whether some are open."""
     old: Adjudications = files.load_adjudications(file) if file.exists() else {}
-    today = datetime.now(UTC).date().isoformat()
-    accepted, said = human.accept(reviews, today, items, least)
+    accepted, said = human.accept(reviews, datetime.now(UTC).date().isoformat(), items, least)
     pairs = (one for gate in gates for one in gate.audit.pairs if one.drawn)
     drawn = {answer_digest(side, side.answer or ""): one for one in pairs for side in one.pair}
     for place, one in enumerate(accepted):  # a pair that a gate drew keeps how

@@ -138,8 +138,7 @@ class ChangeEvidence:
         return f"{text} ({'; '.join(self._basis())}){freed}"
 
     def _basis(self) -> Iterator[str]:
-        pairs = plural(self.seen.n, "pair")
-        yield self.counts.basis(self.threshold.of) if self.counts else pairs
+        yield self.counts.basis(self.threshold.of) if self.counts else plural(self.seen.n, "pair")
         lone, ungraded, earlier = lone_items(self.sides), self.ungraded, self.sides[0].role
         unpaired = self.unknown - ungraded
         lacks = "without a figure" if self.threshold.of_usage else "ungraded"

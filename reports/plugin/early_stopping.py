@@ -155,8 +155,7 @@ class EarlyStopping:
             make_record(one, stopped(one.key)) if one.slice.kind.answered else self._ended[one.key]
             for one in self._selected
         )
-        outside = self._calibrator.calibrations(self._outcomes)
-        inputs = ReportInputs.of(self._plan, records, outside)
+        inputs = ReportInputs.of(self._plan, records, self._calibrator.calibrations(self._outcomes))
         asked, samples = Counter(one.slice.name for one in self._selected), self._plan.samples
         every = all(asked[name] == n and name not in samples for name, n in inputs.whole.items()
                     if asked[name])  # fmt: skip

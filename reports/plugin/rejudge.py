@@ -84,8 +84,7 @@ def ended(
 
 
 def _answers(earlier: Baseline) -> Answers:
-    every = reversed(earlier.records)
-    return {name: one for one in every for name in _names(one, one.repeat)}
+    return {name: one for one in reversed(earlier.records) for name in _names(one, one.repeat)}
 
 
 def _names(one: Record | Case, repeat: int) -> tuple[Name, Name]:

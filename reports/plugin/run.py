@@ -246,8 +246,7 @@ def _find_batches(options: RunOptions, caller: Caller) -> Detour | None:
     from evaluators.batches.batches import find_batches  # noqa: PLC0415  # brings aiohttp along
     from evaluators.batches.waves import BatchSettings  # noqa: PLC0415
 
-    settings = BatchSettings(wait=options.batch_wait) if options.batch else None
-    return find_batches(settings, caller)
+    return find_batches(BatchSettings(wait=options.batch_wait) if options.batch else None, caller)
 
 
 def _make(

@@ -68,8 +68,7 @@ def render(report: Report) -> str:
 def judge_card(summary: str) -> str:
     """Return what a summary says of its judge as lines for a terminal, empty if nothing."""
     _, _, card = summary.partition(f"<summary>{JUDGE_TITLE}</summary>")
-    text = card.partition(_END)[0].strip()
-    return _WRITTEN.sub(lambda one: one[3] or one[4] or "<", text)
+    return _WRITTEN.sub(lambda one: one[3] or one[4] or "<", card.partition(_END)[0].strip())
 
 
 @cache

@@ -106,8 +106,7 @@ def write(
 
     Each file is complete before the first takes its place: a full disk harms none. WriteError.
     """
-    files = Files(report, transcripts=transcripts, packer=packer)
-    return write_files(files, folder, whole=True)
+    return write_files(Files(report, transcripts=transcripts, packer=packer), folder, whole=True)
 
 
 def write_files(

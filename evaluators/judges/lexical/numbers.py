@@ -194,8 +194,7 @@ class Date(NamedTuple):
 
     def agrees(self, other: "Date") -> bool:
         """Return whether two dates share a part, and none that both have differs."""
-        same = {a == b for a, b in zip(self[:3], other[:3], strict=True) if a and b}
-        return same == {True}
+        return {a == b for a, b in zip(self[:3], other[:3], strict=True) if a and b} == {True}
 
 
 def find_dates(text: Text, tables: Tables) -> list[Date]:
