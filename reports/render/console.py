@@ -262,7 +262,8 @@ def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str
     if report.session.left or f"{GRADE} " in lacks:
         yield again + _REST
     if NAME_A_MODEL in why:
-        yield f"{again} --judge anthropic:claude-opus-4-1 --dry-run"
+        others = shlex.join(_without(again, ("--judge",)))
+        yield f"{others} --judge anthropic:claude-opus-4-1 --dry-run"
     refused = f"{Obstacle.DISTRUSTED}|{Obstacle.FEW_LABELS}"
     few = re.search(rf"judge (?:{refused}) in .*?\(n=(\d+)", why)
     if few and int(few.group(1)) < FEW_LABELS:
