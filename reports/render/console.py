@@ -171,7 +171,7 @@ def annotations(report: Report) -> Iterator[str]:
 
 
 FEW_LABELS = 30  # below, the next step is to label more; `qagate new` asks for as many
-_NARROWING = ("-k", "-m", "--limit", "--shard", "--languages")  # options that leave items out
+_NARROWING = ("-k", "-m", "--limit", "--shard")  # options that leave items of a language out
 _REST = "    # asks only for what is missing"
 _MENDED = "    # once that is mended"
 _COLLECTED = "    # once the reports of all shards are in shards/"
@@ -257,8 +257,10 @@ def _after_doubt(report: Report, home: str, again: str) -> Iterator[str]:
 def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str]:
     if ASK_ANEW in why:
         yield f"{again} {ASK_ANEW}"
-    if why.startswith("INCONCLUSIVE") or any(one.obstacle for one in report.slices):
+    if why.startswith("INCONCLUSIVE"):  # slices of the baseline may lack
         yield whole_run(again)
+    if any(one.obstacle for one in report.slices):
+        yield whole_run(again, _NARROWING)
     if report.session.left or f"{GRADE} " in lacks:
         yield again + _REST
     if NAME_A_MODEL in why:
@@ -278,10 +280,10 @@ def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str
         yield f"{rejudge}    # then this run again, with --{role}=reports/rejudged"
 
 
-def whole_run(command: str) -> str:
+def whole_run(command: str, narrowing: Sequence[str] = (*_NARROWING, "--languages")) -> str:
     """Return a command without the options and node ids that leave items out."""
     kept = list[str]()
-    for word in _without(command, _NARROWING):
+    for word in _without(command, narrowing):
         path, is_test, _ = word.partition("::")
         if not (is_test and path in kept):
             kept.append(path)
