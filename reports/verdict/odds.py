@@ -330,8 +330,8 @@ def _paired(threshold: Threshold, count: int, discordances: Sequence[float]) -> 
         return f"can never pass with {pairs}; it takes {fewest:,} even if none differs"
     margins = either(figure(confirmed_margin(count, share) or 1.0) for share in discordances)
     return (
-        f"{pairs} exclude a drop of {margins} with a chance of {POWER:g} if {shares} % of them "
-        "differ"
+        f"{pairs} exclude a {threshold.measure} of {margins} with a chance of {POWER:g} if "
+        f"{shares} % of them differ"
     )
 
 
