@@ -210,7 +210,7 @@ USAGE: Mapping[str, UsageMetric] = {
     row.name: row
     for row in (
         UsageMetric("seconds_p50", "Seconds, median", "answer_seconds", 0.5),
-        UsageMetric("seconds_p95", "Seconds, 95th of 100", "answer_seconds", 0.95),
+        UsageMetric("seconds_p95", "Seconds, 95th percentile", "answer_seconds", 0.95),
         UsageMetric("tokens_in", "Tokens in", "answer_tokens_in"),
         UsageMetric("tokens_out", "Tokens out", "answer_tokens_out"),
         UsageMetric("cost", "USD an item", "answer_cost"),

@@ -251,7 +251,7 @@ def _after_doubt(report: Report, home: str, again: str) -> Iterator[str]:
     if any(one.remedy.endswith(helped) for one in unclear):
         yield f"qagate review {home} --to review    # people judge what matters most"
     if again and (rows := re.search(r"about [\d,]+ more (pair|item)s for [^;]+", lacks)):
-        yield f"{again}    # after you added {rows.group()}"
+        yield f"{again}    # after adding {rows.group()}"
 
 
 def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str]:
@@ -269,7 +269,7 @@ def _run_again(report: Report, why: str, lacks: str, again: str) -> Iterator[str
     refused = f"{Obstacle.DISTRUSTED}|{Obstacle.FEW_LABELS}"
     few = re.search(rf"judge (?:{refused}) in .*?\(n=(\d+)", why)
     if few and int(few.group(1)) < FEW_LABELS:
-        yield f"{again}    # after you labelled {FEW_LABELS} answers or more; now {few.group(1)}"
+        yield f"{again}    # after labelling {FEW_LABELS} answers or more; now {few.group(1)}"
     by_rejudging = WAYS_OUT[Obstacle.CHANGED]
     if blocked := [one for one in report.decision.gates if one.remedy == by_rejudging]:
         role = "anchor" if all(one.anchored for one in blocked) else "baseline"

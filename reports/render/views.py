@@ -107,7 +107,9 @@ def outlook(gate: GateResult) -> str:
         return ""
     passes, has_floor = gate.state == "PASS", gate.threshold.min is not None
     side = "fewer" if passes == has_floor else "more"
-    return f"would {'fail' if passes else 'pass'} with {plural(spare, 'item')} {side}"
+    right = gate.threshold.measure in ("correct", "accuracy", "pass_rate")
+    counted = plural(spare, f"{side} {'right answer' if right else 'such item'}")
+    return f"would {'fail' if passes else 'pass'} with {counted}"
 
 
 def nearest(gates: Sequence[GateResult]) -> GateResult | None:

@@ -83,7 +83,7 @@ def test_the_policy_lets_in_only_our_script_and_style() -> None:
     text = page(0, near, gate("PASS", threshold=Threshold(measure="f_score", min=0.1)))
     assert "Nearest to its bar: simpleqa:en correct, which would fail" in text
     text = page(0, near, notes=("a",))
-    assert "simpleqa:en correct, which would fail with 17 items" in text
+    assert "simpleqa:en correct, which would fail with 17 fewer right answers" in text
     assert "1 note on this run" in text
     assert "1 items" not in text
 

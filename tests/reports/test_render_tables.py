@@ -275,7 +275,7 @@ def test_no_formula_starts_with_a_letter_or_digit() -> None:
 
 def share(state: GateState, count: int, n: int, **bars: object) -> GateResult:
     """Return a gate on a share of ``count`` in ``n`` items, none of them ungraded."""
-    rule = Threshold(measure="correct", **bars)  # type: ignore[arg-type]
+    rule = Threshold(**{"measure": "correct", **bars})  # type: ignore[arg-type]
     shown = Estimate.of(value := count / n, wilson(count, n), n)
     return gate(state, threshold=rule, estimate=shown, worst=value, best=value)
 
@@ -283,12 +283,12 @@ def share(state: GateState, count: int, n: int, **bars: object) -> GateResult:
 @pytest.mark.parametrize(
     ("made", "text"),
     [
-        (share("PASS", 37, 60, min=0.55), "would fail with 5 items fewer"),
-        (share("PASS", 33, 60, min=0.55), "would fail with 1 item fewer"),
-        (share("FAIL", 30, 60, min=0.55), "would pass with 3 items more"),
-        (share("PASS", 16, 60, max=0.35), "would fail with 6 items more"),
-        (share("FAIL", 22, 60, max=0.35), "would pass with 1 item fewer"),
-        (share("PASS", 0, 60, max=0.0), "would fail with 1 item more"),
+        (share("PASS", 37, 60, min=0.55), "would fail with 5 fewer right answers"),
+        (share("PASS", 33, 60, min=0.55), "would fail with 1 fewer right answer"),
+        (share("FAIL", 30, 60, min=0.55), "would pass with 3 more right answers"),
+        (share("PASS", 16, 60, measure="incorrect", max=0.35), "would fail with 6 more such items"),
+        (share("FAIL", 22, 60, measure="incorrect", max=0.35), "would pass with 1 fewer such item"),
+        (share("PASS", 0, 60, measure="incorrect", max=0.0), "would fail with 1 more such item"),
         (share("INCONCLUSIVE", 37, 60, min=0.55), ""),
         (share("PASS", 37, 60, min=0.55, max=0.9), ""),
         (share("PASS", 37, 60, min=0.3, evidence="confident"), ""),
