@@ -62,7 +62,8 @@ def _spec(top: Settings, name: str) -> Spec:
 
 
 def _fields(entry: Settings) -> dict[str, Any]:
-    return {key: read(entry, key) for key, read in FIELDS.items() if key in entry.values}
+    given = {key: read(entry, key) for key, read in FIELDS.items() if key in entry.values}
+    return {"file": f"{entry.path}", **given}
 
 
 def _service(entry: Settings, name: str) -> Spec:

@@ -93,6 +93,8 @@ class Spec:
     tpm: int | None = None
     """Tokens a minute."""
     prices: Prices | None = None
+    file: str = field(default="", compare=False)
+    """The models file that holds it; empty without one."""
     batch: Mapping[str, Any] = field(default_factory=dict)
     """Overrides the provider's batch limits, by the names of Batching's fields."""
 

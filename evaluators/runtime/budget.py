@@ -21,7 +21,6 @@ from evaluators.models.spec import Prices, Spec, parse
 from evaluators.text import Document
 
 PER = 1_000_000  # prices are per million tokens
-MODELS_YAML = "models.yaml"
 GENAI_PRICES = "genai-prices"
 _PRICED = ("input", "output", "cache_read", "cache_write")
 IN_BATCHES: Mapping[str, str] = MappingProxyType({"processing": "batch"})
@@ -101,7 +100,7 @@ def pricing_of(spec: Spec, on: date) -> Pricing | None:
     if spec.prices is None:
         steps, source = _published(spec, on), GENAI_PRICES
     else:
-        steps, source = (PriceTier(above=0, prices=spec.prices),), MODELS_YAML
+        steps, source = (PriceTier(above=0, prices=spec.prices),), spec.file
     if not steps:
         return None
     if spec.batching is None:

@@ -136,6 +136,7 @@ def test_an_unknown_price_is_never_nothing(capitals: Project, catalogue: Catalog
             result = capitals.run_in_process(*SPECS, "--limit", "3", "qa")
             result.stdout.fnmatch_lines(["note: cost unknown: no price for answerer, judge"])
     assert line.startswith("ERROR: --max-cost: no price is known for answerer, judge")
+    assert "in a models file (--models FILE) and name that entry" in line
     assert capitals.report()["cost"] is None
     assert "cost unknown" in shown
     assert "to make, 0 recorded\nUSD: unknown, for want of a price\nodds: " in shown
@@ -189,7 +190,7 @@ def test_a_dry_run_foretells(capitals: Project, catalogue: Catalogue, monkeypatc
     assert "30 items     60 calls" in before
     assert "none recorded" in before
     assert "600 out; about $0.0600, at most $0.0600" in before
-    assert "prices: answerer from models.yaml, judge from models.yaml" in before
+    assert f"answererfrom{capitals.path}/models.yaml,judgefrom" in "".join(before.split())
     can = "drop <= 0.03: can never pass with 30 independent pairs; it takes 125 even if none"
     assert can in " ".join(before.split())
     assert max(map(len, before.partition("qa plan")[2].split("\n"))) <= 100
