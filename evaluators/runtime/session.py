@@ -49,8 +49,8 @@ class CallSession:
             if unknown := [text for text, price in self.pricing.items() if price is None]:
                 raise UsageError(
                     f"{option}: no price is known for {', '.join(unknown)}, so that no limit could "
-                    "be kept; give prices: {input: , output: } in evaluators/models.yaml and name "
-                    "that entry"
+                    "be kept; give prices: {input: , output: } in a models file (--models FILE) "
+                    "and name that entry"
                 )
             known = {text: (specs[text], price) for text, price in self.pricing.items() if price}
             self._budget = Budget(settings.max_cost, known)
