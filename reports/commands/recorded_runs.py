@@ -349,7 +349,9 @@ def show(argv: Sequence[str]) -> int:
     lines = [f"{record.key}: {record.outcome} {record.result}".rstrip()]
     lines += (line for part in told for line in _part(*part))
     if not record.calls:
-        lines.append("No model was asked: the answer is recorded, and rules or a person judged it.")
+        none = "No model was asked: the answer is recorded, and rules or a person judged it."
+        failed = record.error or record.answer is None
+        lines.append("No reply is kept: the call failed or was not made." if failed else none)
     source = transcripts_of(options.run)
     found = calls_of(source, record.calls) if source else {}
     for number, key in enumerate(record.calls, 1):

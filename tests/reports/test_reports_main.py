@@ -196,6 +196,14 @@ def began(report: Report, started: str) -> Report:
     return replace(report, run={**report.run, "started": started})
 
 
+def test_an_item_without_calls_says_why(home: Path, capsys: Captured) -> None:
+    """A recorded answer needed none; a failed call left none."""
+    for letter, said in (("c", "No model was asked"), ("e", "No reply is kept: the call failed")):
+        written(run_of(answered(letter)), home / "reports" / "out")
+        assert main(["show", "i0"]) == 0
+        assert said in capsys.readouterr().out
+
+
 @tabled("given", "said")
 def test_none_kept_is_one_line(home: Path, given: list[str], said: str, capsys: Captured) -> None:
     """Exit 4, and nothing is written over."""
