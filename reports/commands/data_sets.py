@@ -53,7 +53,9 @@ def check(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     paths, here = options.files, Path.cwd()
     if not (paths or options.as_):
-        paths = [one for one in dataset_files(["."], here, here) if not one.is_relative_to(CASES)]
+        below = dataset_files(["."], here, here)
+        paths = [one for one in below if not one.is_relative_to(CASES)]
+        paths += [CASES.relative_to(here)] if len(paths) < len(below) else []
     result = check_files(paths, options.as_) if options.as_ else check_datasets(paths)
     found = sum(finding.severity == "error" for finding in result.findings)
     errors, warnings = found + len(result.refused), len(result.findings) - found

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -252,6 +253,16 @@ def test_a_dataset_is_named_by_folder_or_file(project: Path, capsys: Captured) -
     assert check(["facts"]) == 0
     assert check(["facts", "--strict"]) == 1
     assert "1 warning:" in capsys.readouterr().out
+
+
+def test_bundled_sets_below_the_folder_are_checked_too(
+    project: Path, capsys: Captured, monkeypatch: Patch
+) -> None:
+    """A data set that stands next to them hides none."""
+    shutil.copytree(project, project.with_name("mine"))
+    monkeypatch.setattr("reports.commands.data_sets.CASES", project)
+    assert check([]) == 0
+    assert "8 items in 4 files" in capsys.readouterr().out
 
 
 def test_a_data_set_can_say_what_is_not_to_be_told_and_why(project: Path, capsys: Captured) -> None:
