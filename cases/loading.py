@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import partial
 
 from cases.dataset import Slice
@@ -54,7 +55,7 @@ def load_rows(slice_: Slice) -> list[tuple[ItemRow, Case]]:
         _check_golds(rows, cases)
     else:  # raters may well see other golds for the same question
         _check_labels(rows, cases)
-    _check_cluster(slice_, cases)
+    _check_fields(slice_, cases)
     facts = [case.metadata.get(FACT) for case in cases]
     count = Counter(fact for fact in facts if isinstance(fact, str))
     ids = []  # the file's own, or the fact where no other row has it
@@ -150,14 +151,16 @@ def _check_labels(rows: Sequence[ItemRow], cases: Sequence[Case]) -> None:
             raise row.problem(row.required("label"), what)
 
 
-def _check_cluster(slice_: Slice, cases: Sequence[Case]) -> None:
-    """Raise UsageError for a file without the cluster's field: all items would seem independent."""
-    if not slice_.cluster or all(slice_.kind.shared(case) for case in cases):
-        return
-    if not any(slice_.cluster in case.metadata for case in cases):
-        there = listed(dict.fromkeys(name for case in cases for name in case.metadata))
-        what = f"no item has a field {slice_.cluster!r}, which 'cluster:' of {slice_.dataset} names"
-        advice = f"add the column, or name one of the file's ({there or 'none'})"
+def _check_fields(slice_: Slice, cases: Sequence[Case]) -> None:
+    """Raise UsageError if the cluster's field lacks or one of ``by`` is misspelt."""
+    there = dict.fromkeys(name for case in cases for name in case.metadata)
+    others = there.keys() - {*slice_.by}
+    lacking = {name: "by" for name in slice_.by if get_close_matches(name, others, 1, 0.8)}
+    if slice_.cluster and not all(slice_.kind.shared(case) for case in cases):
+        lacking[slice_.cluster] = "cluster"
+    for name in (one for one in lacking if one not in there):
+        what = f"no item has a field {name!r}, which '{lacking[name]}:' of {slice_.dataset} names"
+        advice = f"add the column, or name one of the file's ({listed(there) or 'none'})"
         raise UsageError(f"{slice_.path}: {what}; {advice}")
 
 

@@ -77,6 +77,8 @@ def test_the_field_of_dependent_items(tmp_path: Path) -> None:
     assert len(load_cases(slice_)) == 2
     with pytest.raises(UsageError, match=r"no item has a field 'storey'.*name one.*\('story'\)"):
         load_cases(replace(slice_, cluster="storey"))
+    with pytest.raises(UsageError, match=r"a field 'storey', which 'by:'.*name one.*\('story'\)"):
+        load_cases(replace(slice_, by=("part", "storey")))
     path.write_text("passage,question,answer\np,a?,yes\np,b?,no\nq,c?,no\n", encoding="utf-8")
     slice_ = replace(made(path, "yes_no", "Yes", "No"), cluster="twin")
     first, second, third = (slice_.cluster_of(case) for case in load_cases(slice_))
