@@ -22,6 +22,7 @@ from reports.run.report import Decision, GateResult, SessionStatus
 
 OK, FAILED, INTERRUPTED, INTERNAL, USAGE, NOTHING, INCONCLUSIVE = range(7)
 NO_GATE, NO_BASELINE, NO_CHANGE_GATE = "NO GATE", "NO BASELINE", "NO drop OR rise GATE"
+NOTHING_GRADED = "NOTHING GRADED"
 MERGE = "a shard decides nothing: qagate merge decides over all of them"
 
 
@@ -123,8 +124,8 @@ def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[Code
         yield FAILED, f"GATES FAIL ({share}): exit {FAILED}; {_names(failed)}{also}"
     if others:
         yield FAILED, f"{counts}: exit {FAILED}{also}"
-    if facts.cause and facts.ungraded + facts.stopped == facts.selected:
-        yield USAGE, f"NOTHING GRADED: exit {USAGE}; {facts.cause}"
+    if not facts.graded:
+        yield from _nothing_graded(facts)
     if facts.shards:
         yield _of_shards(facts, facts.shards)
     if facts.doubts:
@@ -151,6 +152,13 @@ def _by_gates(gates: Sequence[GateResult], facts: SessionFacts) -> Iterator[Code
     placeholder = "; a placeholder judge graded: this tests the setup, not a model"
     clauses.append(placeholder if facts.placeholder_judge else "")
     yield OK, f"{counts}: exit {OK}{''.join(clauses)}"
+
+
+def _nothing_graded(facts: SessionFacts) -> Iterator[CodeAndLine]:
+    if facts.cause:
+        yield USAGE, f"{NOTHING_GRADED}: exit {USAGE}; {facts.cause}"
+    elif facts.ungraded and not facts.shards:
+        yield INCONCLUSIVE, f"{NOTHING_GRADED}: exit {INCONCLUSIVE}; the warnings say why"
 
 
 def _of_shards(facts: SessionFacts, shards: Shards) -> CodeAndLine:
@@ -204,11 +212,11 @@ def margin_warnings(dataset: Dataset, clusters: Clusters) -> Iterator[str]:
             )
 
 
-def small_notes(gates: Sequence[GateResult]) -> Iterator[str]:
-    """Yield which slices are too small for a gate on the estimate alone."""
-    few = (one for one in gates if 0 < one.estimate.n < FEW_ITEMS)
-    own = (one for one in few if one.threshold.evidence == "estimate")
-    if found := dict.fromkeys(f"{one.slice} ({one.estimate.n})" for one in own):
+def small_notes(gates: Sequence[GateResult], independent: Mapping[str, int]) -> Iterator[str]:
+    """Yield which slices have too few independent items for a gate on the estimate alone."""
+    own = (one for one in gates if one.estimate.n and one.threshold.evidence == "estimate")
+    sizes = ((one.slice, independent.get(one.slice, one.estimate.n)) for one in own)
+    if found := dict.fromkeys(f"{name} ({n})" for name, n in sizes if n < FEW_ITEMS):
         yield (
             f"few items: {', '.join(found)}: their gates go by the estimate alone, which chance "
             "moves widely; add items, or write `evidence: confident`"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evaluators.output import plural
 from evaluators.statistics.intervals import number
-from reports.gates.decide import NO_BASELINE, NO_CHANGE_GATE, NO_GATE
+from reports.gates.decide import NO_BASELINE, NO_CHANGE_GATE, NO_GATE, NOTHING_GRADED
 from reports.gates.sequential import REVIEW
 from reports.judge.measured import NAME_A_MODEL
 from reports.metrics.gate import GRADE, MORE_LABELS, WAYS_OUT
@@ -187,7 +187,7 @@ def _steps(report: Report, folder: Path) -> Iterator[str]:
     line, code = report.decision.line, report.decision.code
     if code == 1:
         yield _after_fail(report, home)
-    elif code in (2, 4) and again:
+    elif (code in (2, 4) or line.startswith(NOTHING_GRADED)) and again:
         key = re.search(r"--key-env \S+=NAME", line)
         yield f"{again} {key.group()}" if key else again + (_REST if code == 2 else _MENDED)
     elif report.shards:

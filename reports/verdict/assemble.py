@@ -433,15 +433,18 @@ def _gate_notes(
         what = " on verdicts" if run.slices[name].thresholds else ""
         none = f"{name}: no gate of its own{what}"
         warnings.append(f"{none}; a run passes only over slices that have one")
+    sizes = dict[str, int]()
     for dataset in run.datasets:
         if own := run.of(dataset):
             asked = ((one, record) for one in own for record in run.records[one.name])
-            warnings += decide.margin_warnings(dataset, clusters_in(asked))
+            clusters = clusters_in(asked)
+            warnings += decide.margin_warnings(dataset, clusters)
+            sizes |= {name: n for name, n, _ in decide.scoped_gates(dataset, clusters)}
         warnings += [f"the gates file is laxer: {line}" for line in dataset.laxer]
         if left_out := ", ".join(dataset.left_out):
             warnings.append(f"gates left out by the gates file: {left_out}")
     yield from (f"{WARNING}{one}" for one in warnings)
-    yield from decide.small_notes(decision.gates)
+    yield from decide.small_notes(decision.gates, sizes)
     yield from decide.ceiling_notes(decision.gates, run.slices)
     if since:
         found = [(one.name, one.difference) for one in since.slices if one.difference.n]

@@ -109,6 +109,10 @@ def test_a_gate_that_chance_decides_is_named(
     bar = Threshold(measure="correct", min=0.5, evidence=evidence)
     notes = simple([True] * count, thresholds=(bar,)).notes
     assert any(f"few items: simpleqa:bg ({count})" in note for note in notes) is said
+    items = items_of(GRADED, 10)
+    items |= {f"{key}~r2": replace(one, key=f"{key}~r2", repeat=2) for key, one in items.items()}
+    made = report([dataset(GRADED)], items, {key: outcome(key, True) for key in items})
+    assert any("few items: simpleqa:bg (10)" in note for note in made.notes)
 
 
 @tabled("right", "count", "bar", "said")
