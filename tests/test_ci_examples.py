@@ -225,8 +225,7 @@ def test_gitlabs_note(tmp_path: Path, own: int | None, asked: tuple[str, str]) -
         path = f"/projects/1/merge_requests/2{asked[1]}"
         assert (last.method, last.path.partition("?")[0]) == (asked[0], path)
         assert last.body["body"].startswith("<!-- qa-summary -->\nFine\n")
-        lines = last.body["body"].split("\n")
-        assert not [line for line in lines if line.lstrip().startswith("/")]
+        assert not [line for line in last.body["body"].split("\n") if line.lstrip().startswith("/")]
         count = server.count
         summary.unlink()
         summary.symlink_to("/proc/self/environ")

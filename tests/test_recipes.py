@@ -204,8 +204,7 @@ def test_a_judge_of_rules(project: Project) -> None:
     (module,) = blocks("A judge of rules", "python")
     project.write("exact.py", module)
     project.dataset("capital", {"en": ["Sofia", "sofia"]})
-    done = project.run_in_process("qa", "--judge", "python:exact:Exact", "--gates=off")
-    assert done.ret == 1
+    assert project.run_in_process("qa", "--judge", "python:exact:Exact", "--gates=off").ret == 1
     assert [record["grade"] for record in project.records()] == ["CORRECT", "INCORRECT"]
 
 
@@ -225,8 +224,7 @@ ADDED = ("cs", "bg", "acme", "folklore", "verdict")
 @pytest.mark.parametrize("name", sorted(set(paths())))
 def test_documents_name_files_that_exist(name: str) -> None:
     """A path in a document leads somewhere, unless a recipe adds it."""
-    added = any(re.search(rf"[/._]{word}[/._]", name) for word in ADDED)
-    assert added or (ROOT / name).is_file()
+    assert any(re.search(rf"[/._]{word}[/._]", name) for word in ADDED) or (ROOT / name).is_file()
 
 
 @pytest.mark.parametrize("package", ["cases", "evaluators", "reports"])
@@ -434,8 +432,7 @@ def test_the_reference_lists_every_file_and_exit_code() -> None:
 
 
 def slug(heading: str) -> str:
-    kept = re.sub(r"[^\w\s-]", "", heading.lower())
-    return kept.replace(" ", "-")
+    return re.sub(r"[^\w\s-]", "", heading.lower()).replace(" ", "-")
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())

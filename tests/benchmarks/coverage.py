@@ -86,8 +86,7 @@ def scores(fixed: Array, broke: Array, n: int, delta: float | Array) -> Array:
     excess = fixed - broke - n * delta
     with np.errstate(divide="ignore", invalid="ignore"):
         found = excess / np.sqrt(variance)
-    endless = np.where(excess == 0, 0.0, np.copysign(np.inf, excess))
-    return np.where(variance > 0, found, endless)
+    return np.where(variance > 0, found, np.where(excess == 0, 0.0, np.copysign(np.inf, excess)))
 
 
 def coverage(cell: Cell) -> float:
@@ -126,8 +125,7 @@ def lines(_: int) -> Iterator[str]:
         rates = np.array([wrong_pass(cell) for cell in grid(SIZES, (-margin,))])
         cells = list(grid(SIZES, (-margin / 2,)))
         wrong = [max(wrong_fail(one, margin, zero=rule) for one in cells) for rule in (False, True)]
-        figures = percent(rates.mean(), rates.max(), *wrong)
-        rows.append((f"{margin:.2f}", f"{len(rates)}", *figures))
+        rows.append((f"{margin:.2f}", f"{len(rates)}", *percent(rates.mean(), rates.max(), *wrong)))
     yield "a model worse by the margin passes; at most, one worse by half of it fails"
     yield from aligned_table(rows)
 

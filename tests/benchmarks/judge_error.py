@@ -120,8 +120,7 @@ def is_shown_within(
 def pass_rates(one: Situation, rounds: int, random: np.random.Generator) -> tuple[float, float]:
     """Return how often the gate passes: on the judge's scale, and as if the judge never erred."""
     fixed, broke = observed(one, rounds, random)
-    low = lowest_j(one, rounds, random)
-    scaled = is_shown_within(one.margin, fixed, broke, one.n, low)
+    scaled = is_shown_within(one.margin, fixed, broke, one.n, lowest_j(one, rounds, random))
     plain = scores(fixed, broke, one.n, -one.margin) > Z95
     return float(scaled.mean()), float(plain.mean())
 

@@ -84,8 +84,7 @@ def _raw(change: Callable[[bytes], bytes], head: str = "", **headers: str) -> Fa
         body = change(good.content)
         named = {"content-type": "application/json", "content-length": len(body), **headers}
         lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in named.items())
-        whole = f"{head}HTTP/1.1 200 OK\r\n{lines}\r\n".encode()
-        return Answer(action="raw", body=whole + body)
+        return Answer(action="raw", body=f"{head}HTTP/1.1 200 OK\r\n{lines}\r\n".encode() + body)
 
     return fault
 
@@ -194,8 +193,7 @@ class Failing(Trace):
         weights = [FAULTS[name][0] for name in names]
         always = random.Random(f"{self.seed} {prompt}")
         if always.random() < STUBBORN:
-            lasting = [name for name in names if name not in ("429", "503", "hang")]
-            return always.choice(lasting)
+            return always.choice([name for name in names if name not in ("429", "503", "hang")])
         chance = random.Random(f"{self.seed} {prompt} {self.asked_times[prompt]}")
         well = 1 - sum(weights)
         return chance.choices([*names, None], [*weights, well])[0]

@@ -125,8 +125,7 @@ def test_the_budget_holds_for_all_steps_together(tmp_path: Path) -> None:
         made = build("openai", "x", f"{server.url}/v1", "openai:x")
         spec = replace(made, prices=Prices(input=0, output=1000), parameters={"max_tokens": 5})
         words = ["boolq", "--language", "be", "--ledger", str(tmp_path / "ledger")]
-        options = read_options([*words, "--max-cost", "0.008"])
-        calls = ModelCalls(options, [spec], said.append)
+        calls = ModelCalls(read_options([*words, "--max-cost", "0.008"]), [spec], said.append)
         assert isinstance(calls.run("first", spec, one), Reply)
         assert isinstance(calls.run("second", spec, one), StoppedError)
         assert server.count == 1
@@ -204,8 +203,7 @@ def test_a_share_is_drawn_from_every_source_and_answer() -> None:
 def test_what_models_disagree_on_goes_to_people() -> None:
     """All of it, however small the share, and the sheet says so; what nobody sees is dropped."""
     items = [make_item(n, answer="NO", validator={CONTESTED: n < 3}) for n in range(20)]
-    values = {"share": 0.1, "reviewers": ["Ганна"], "overlap": None, "seed": 0}
-    asked = assigned(items, values)
+    asked = assigned(items, {"share": 0.1, "reviewers": ["Ганна"], "overlap": None, "seed": 0})
     seen = [reviewers_of(one) for one in asked]
     assert all(seen[:3])
     assert max(map(len, seen)) == 1, "one alone sees no item twice"

@@ -51,8 +51,7 @@ def test_every_regulatory_item_is_whole() -> None:
         assert all(str(fields[name]).strip() for name in ("topic", "provision", "source")), case.id
         assert re.fullmatch(r"(\d{4}_\d{4,5})?", str(fields["qa_id"])), case.id
     for case in ITEMS:
-        opening = OPENINGS[str(case.metadata["answer_type"])]
-        assert opening.match(case.expected), case.id
+        assert OPENINGS[str(case.metadata["answer_type"])].match(case.expected), case.id
         assert re.search(r"Article|paragraph|section", case.expected), case.id
     topics = Counter(str(case.metadata["topic"]) for case in ITEMS)
     assert 10 <= len(topics) <= 14
@@ -236,8 +235,7 @@ def test_labels_are_made_of_scores() -> None:
         for reader in (1, 2):
             given = str(answer.metadata[f"parts_{reader}"])
             assert re.fullmatch(r"[0-3](?: [0-3]){3}", given), answer.id
-            scores = dict(zip(caps, map(int, given.split()), strict=True))
-            made.append(combined(caps, scores))
+            made.append(combined(caps, dict(zip(caps, map(int, given.split()), strict=True))))
             assert made[-1] == int(str(answer.metadata[f"label_{reader}"])), answer.id
         assert int(answer.label or "") in made, answer.id
         assert abs(made[0] - made[1]) <= 3, answer.id
@@ -253,8 +251,7 @@ def floors(ratings: Mapping[str, int]) -> set[str]:
     """Return which of the floors a rater with these ratings, by the answers' ids, reaches."""
     rows = [{"label": answer.label, "rating": ratings[answer.id]} for answer in ANSWERS]
     records = numbered(rows)
-    inputs = gate_inputs(JUDGED, records, summarise(records, JUDGED))
-    gates = floor_gates(JUDGED.floor, inputs)
+    gates = floor_gates(JUDGED.floor, gate_inputs(JUDGED, records, summarise(records, JUDGED)))
     return {gate.threshold.measure for gate in gates if gate.state == "PASS"}
 
 

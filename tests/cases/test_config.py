@@ -219,8 +219,7 @@ def test_items_of_another_language_use_the_default(folder: Path, rubrics: Path) 
 
 def test_default_is_declared_once(folder: Path, rubrics: Path) -> None:
     """``languages.default`` is no slice of its own, and what it says holds for other languages."""
-    text = YES_NO.replace("}}", "}, default: {yes: Ano, no: Ne}}")
-    dataset = declared(folder, text, rubrics)
+    dataset = declared(folder, YES_NO.replace("}}", "}, default: {yes: Ano, no: Ne}}"), rubrics)
     assert list(dataset.slices) == ["be"]
     assert with_items(dataset, "cs", Path("x"), rubrics).slices["cs"].yes == "Ano"
     bare = declared(folder, YES_NO, rubrics)

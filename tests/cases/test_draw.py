@@ -161,8 +161,7 @@ def test_the_recipe_of_the_documents_draws(tmp_path: Path) -> None:
     text = Path("docs/data.md").read_text(encoding="utf-8")
     shown = text[text.index("# towns.yaml") :].split("```")[0]
     rows = "".join(f"t{n},Town{n:03d}x,r{n % 3},{1000 + n * n}\n" for n in range(90))
-    made = recipe(tmp_path, shown.replace("count: 60", "count: 5"), HEAD + rows, "")
-    found = made.draw(7)["en"]
+    found = recipe(tmp_path, shown.replace("count: 60", "count: 5"), HEAD + rows, "").draw(7)["en"]
     assert len(found) == 5
     assert all(one["Answers"] in one["Question"] and one["part"] == "hard" for one in found)
 

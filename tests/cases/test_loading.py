@@ -178,8 +178,7 @@ def test_ids_are_unique_and_well_formed(ids: list[str]) -> None:
     found = list(unique(ids))
     assert len(set(found)) == len(ids)
     assert all(GOOD_ID.fullmatch(id_) for id_ in found)
-    first = [found[ids.index(id_)] for id_ in dict.fromkeys(ids)]
-    assert first == list(dict.fromkeys(ids))
+    assert [found[ids.index(id_)] for id_ in dict.fromkeys(ids)] == list(dict.fromkeys(ids))
 
 
 @given(st.integers(0, 40), st.integers(0, 5))

@@ -433,8 +433,7 @@ def test_each_kind_takes_its_verdicts(kind: str, label: str | None, fits: list[s
     item = PlannedItem(key="k", slice=slice_, case=make_case(label=label), repeat=1)
     judge = make_tasks([item], None, judges("lexical"), {KEY: decided()})["k"].judge
     assert ([*judge.labels] if isinstance(judge, AdjudicatedJudge) else None) == fits
-    plain = make_tasks([item], None, judges("lexical"))["k"].judge
-    assert not isinstance(plain, AdjudicatedJudge)
+    assert not isinstance(make_tasks([item], None, judges("lexical"))["k"].judge, AdjudicatedJudge)
 
 
 def test_the_file_of_adjudications(tmp_path: Path) -> None:

@@ -168,8 +168,7 @@ def test_calls_of_a_wave_are_one_batch_and_replies_are_kept(tmp_path: Path, prov
 def test_what_has_no_reply_is_asked_again(tmp_path: Path, provider: str, word: str) -> None:
     """A line that failed, expired, is broken or is not there is no reply: it goes once more."""
     with batch_server(fault=failing(word, 3, 5)) as server:
-        runs = BatchRuns(tmp_path, server, provider)
-        done = runs.run(TEXTS)
+        done = BatchRuns(tmp_path, server, provider).run(TEXTS)
         assert done.texts == ANSWERS
         assert sum(done.retried.values()) == 2
         assert (server.sizes, server.direct) == ([12, 2], [])
@@ -228,8 +227,7 @@ def test_a_direct_run_asks_nothing_that_is_in_a_batch(tmp_path: Path, provider: 
     with batch_server(looks=4, fault=failing("expired", 3)) as server:
         runs = BatchRuns(tmp_path, server, provider)
         runs.run(TEXTS, replace(QUICK, wait=0.0))
-        another = "What is number 99? [[answer=n99]]"
-        early = runs.run([*TEXTS[:2], another], None)
+        early = runs.run([*TEXTS[:2], "What is number 99? [[answer=n99]]"], None)
         assert early.texts == ["batch", "batch", "n99"]
         assert "add --batch to wait" in early.stops["batch"]
         assert [number_of(seen.prompt) for seen in server.direct] == [99]
@@ -333,8 +331,7 @@ def test_a_batch_of_others_that_looks_alike_is_not_taken_for_ones_own(tmp_path: 
             return Answer(status=500, body={"error": {"message": "later"}})
 
         server.step = step
-        runs = BatchRuns(tmp_path, server, "anthropic")
-        assert runs.run(TEXTS).texts == ANSWERS
+        assert BatchRuns(tmp_path, server, "anthropic").run(TEXTS).texts == ANSWERS
         assert (len(server.batches), server.repeats) == (2, 0)
 
 
@@ -362,8 +359,7 @@ def test_a_batch_that_the_key_does_not_know_is_not_resent(tmp_path: Path, provid
         runs.run(TEXTS, replace(QUICK, wait=0.0))
         (name,) = server.batches
         gone = server.batches.pop(name)
-        done = runs.run(TEXTS)
-        (why,) = done.stops.values()
+        (why,) = runs.run(TEXTS).stops.values()
         assert f"does not know the batch {name}" in why
         assert "--cancel" in why
         assert server.batches == {}
@@ -442,8 +438,7 @@ def test_what_a_full_queue_refuses_is_sent_later(tmp_path: Path, provider: str) 
     """Providers bound what is queued: the second part goes when the first is over."""
 
     def step(name: str, seen: Seen) -> Answer | None:
-        every = server.batches.values()
-        waiting = any(not (one.refusal or server.is_over(one)) for one in every)
+        waiting = any(not (one.refusal or server.is_over(one)) for one in server.batches.values())
         if provider == "openai":
             server.refusal = "token_limit_exceeded" if waiting and name == "create" else ""
             return None

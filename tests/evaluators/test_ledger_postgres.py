@@ -394,8 +394,7 @@ def test_behind_a_pooler_nothing_is_left_in_a_session(pooled: str, place: Postgr
 
     async def scenario(ledgers: Sequence[Ledger]) -> None:
         for start in range(1, 61, 6):
-            numbers = range(start, start + 6)
-            await asyncio.gather(*(item(ledgers[one % 3], one) for one in numbers))
+            await asyncio.gather(*(item(ledgers[one % 3], one) for one in range(start, start + 6)))
 
     with Ledger(pool, read_only=True) as replay, Ledger(pool) as a, Ledger(pool) as b:
         with Ledger(pool) as c:

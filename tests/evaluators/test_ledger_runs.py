@@ -40,8 +40,7 @@ class Ended:
 def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ended]:
     folder = tmp_path_factory.mktemp("ended") / "one"
     with chain(folder, ITEMS, 0.0, "--concurrency", "4") as made:
-        outcome = made.finish()
-        yield Ended(made, outcome, records(folder), report(folder))
+        yield Ended(made, made.finish(), records(folder), report(folder))
 
 
 def records(folder: Path) -> bytes:

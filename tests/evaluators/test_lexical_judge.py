@@ -73,8 +73,7 @@ def _options(case: Case, own: Mapping[str, Any], gold: str, wrong: list[str]) ->
 
 def _spell(own: Mapping[str, Any], key: str, date: str) -> str:
     day, month, year = date.split()
-    pattern = str(own.get(key, "{y}"))
-    return pattern.format(d=day, m=own["months"][int(month) - 1], y=year)
+    return str(own.get(key, "{y}")).format(d=day, m=own["months"][int(month) - 1], y=year)
 
 
 EXAMPLES = Path(__file__).parent / "lexical_examples.yaml"

@@ -155,8 +155,7 @@ def test_every_field_is_read(tmp_path: Path) -> None:
 def test_the_size_and_price_of_a_batch_are_read(tmp_path: Path) -> None:
     """What an entry says of batches wins over the provider's terms; the rest stays the latter's."""
     path = entries(tmp_path, f"{HEAD}  batch: {{calls: 5, megabytes: 1.5}}\n")
-    spec = load_catalogue(path)["mine"]
-    terms, own = spec.batching, specs.PROVIDERS["openai"].batching
+    terms, own = load_catalogue(path)["mine"].batching, specs.PROVIDERS["openai"].batching
     assert terms is not None
     assert own is not None
     assert (terms.calls, terms.size, terms.price) == (5, 1_500_000, own.price)

@@ -492,8 +492,7 @@ def test_neither_model_nor_endpoint_shows_a_key(provider: str) -> None:
         with asyncio.Runner() as runner:
             runner.run(model.complete(asked()))
             runner.run(model.close())
-    shown = f"{model!r} {model} {model.spec} {model.identity} {vars(model)}"
-    assert SECRET not in shown
+    assert SECRET not in f"{model!r} {model} {model.spec} {model.identity} {vars(model)}"
     assert repr(model) == f"LazyModel('{provider}:model-1')"
 
     async def run() -> None:

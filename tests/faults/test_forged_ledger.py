@@ -233,8 +233,7 @@ def test_an_import_needs_signatures(tmp_path: Path, monkeypatch: Patch, capsys: 
     err = capsys.readouterr().err
     assert f"{exported}:1: unsigned: it was not written with this {VARIABLE}" in err
     assert command("stats", "--ledger", tmp_path / "l") == 0
-    said = "2 unsigned rows: the next run sets aside what it needs"
-    assert said in capsys.readouterr().out
+    assert "2 unsigned rows: the next run sets aside what it needs" in capsys.readouterr().out
     fill(tmp_path / "signed", 2)
     command("export", exported, "--ledger", tmp_path / "signed")
     assert command("import", exported, "--ledger", tmp_path / "m") == 0

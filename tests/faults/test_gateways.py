@@ -52,8 +52,7 @@ def asked(
         model = connect(spec_of(provider, server), Key(SECRET))
         tasks = [prompted(number, model) for number in range(count)]
         bench = Bench(folder, tasks, CallSettings(**settings))
-        outcomes = bench.run(window=count, models=[model], first=first)
-        return outcomes, bench.engine.status, server
+        return bench.run(window=count, models=[model], first=first), bench.engine.status, server
 
 
 def number_of(seen: Seen) -> int:

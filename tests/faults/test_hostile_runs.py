@@ -167,8 +167,7 @@ def check_run(folder: Path, seed: int, what: str, capsys: Captured) -> None:
     random_ = random.Random(seed)
     run, old = folder / "run", folder / "old"
     if not old.exists():
-        shape = facts_dataset(graded_slice("en"))
-        written(run_of(answered("cicn" * 3), shape), old)
+        written(run_of(answered("cicn" * 3), facts_dataset(graded_slice("en"))), old)
     shutil.rmtree(run, ignore_errors=True)
     shutil.copytree(old, run)
     value = json.loads((run / "run.json").read_text(encoding="utf-8"))

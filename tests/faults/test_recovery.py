@@ -111,8 +111,7 @@ def test_failures_of_single_requests_are_no_outage(kind: str, count: int, every:
 def test_one_call_at_a_time_waits_too(kind: str) -> None:
     """A model that is asked one call after the other loses no item to an outage."""
     limits = Limits(host="host", concurrency=1)
-    server = Server(refuse=down(kind, (5, 65)), latency=LATENCY, limits=limits)
-    ended = asked(server, 100)
+    ended = asked(Server(refuse=down(kind, (5, 65)), latency=LATENCY, limits=limits), 100)
     assert (ended.replies, ended.errors) == (100, [])
 
 

@@ -125,8 +125,7 @@ def test_a_labelled_set_elsewhere_gets_a_file(project: Project, plan: Plan, plac
 
 @pytest.fixture
 def calibrator(project: Project, plan: Plan) -> Calibrator:
-    labelled = find_labelled(options(), plan, project.path)
-    return Calibrator(plan, labelled, ASKING, options())
+    return Calibrator(plan, find_labelled(options(), plan, project.path), ASKING, options())
 
 
 def test_only_the_languages_that_are_run_are_measured(calibrator: Calibrator) -> None:

@@ -202,8 +202,7 @@ def test_a_run_goes_on(capital: Project, request: pytest.FixtureRequest, way: st
     with loopback(handler=good) as model:
         first = capital.run_in_process(*options(model, server))
         for more in ((), ("--replay",)):
-            again = capital.run_in_process(*options(model, server), *more)
-            assert again.ret == first.ret
+            assert capital.run_in_process(*options(model, server), *more).ret == first.ret
         dry = capital.run_in_process(*options(model, server), "--dry-run")
         assert model.count == ITEMS
     dry.stdout.fnmatch_lines([f"*{ITEMS} of them recorded (free)*"])

@@ -300,8 +300,7 @@ def test_labels_without_a_test_measure_when_named(project: Project, workers: int
     project.write("qa/labels/en.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     for words in (["qa/facts", "qa/labels"], *([] if workers else [["qa/facts"], ["qa"]])):
         assert project.run_with(workers, *words).ret == 0
-        found = [one["items"] for one in project.report()["judging"]["calibrations"]]
-        assert found == [24]
+        assert [one["items"] for one in project.report()["judging"]["calibrations"]] == [24]
     assert f'{NONE}"labels")' in project.run_with(workers, "qa/labels").stderr.str()
     project.write("qa/labels/en.jsonl", '{"question": "Asked?"}\n')
     for option in ("-q", "--dry-run"):

@@ -151,8 +151,7 @@ def test_words_of_ones_own_language(project: Project) -> None:
     project.dataset("capital", {"de": [DONT_KNOW, "Sofia", "Ka Ahnung"]}, yaml)
     done = project.run_in_process("qa")
     assert [one["grade"] for one in project.records()] == ["INCORRECT", "CORRECT", "INCORRECT"]
-    said = " ".join(done.stdout.str().split())
-    assert "write `refusals: [...]` into words/de.yaml" in said
+    assert "write `refusals: [...]` into words/de.yaml" in " ".join(done.stdout.str().split())
     project.out.rename(project.path / "before")
     project.write("pyproject.toml", WORDS)
     project.write("words/de.yaml", "refusals: [weiß ich leider nicht, ka ahnung]\n")

@@ -39,8 +39,7 @@ def test_no_baseline_ships_a_worse_model(project: Project, way: str, code: int, 
     project.out.rename(project.path / "before")
 
     project.dataset("capital", {"en": NEW}, YAML)
-    result = project.run_in_process("--baseline=before", "qa")
-    assert result.ret == code
+    assert project.run_in_process("--baseline=before", "qa").ret == code
     assert words in project.only("gates")["reason"]
 
 
@@ -143,13 +142,11 @@ def test_what_the_baseline_has_is_missed(project: Project, role: str) -> None:
     bars = dict.fromkeys(("en", "bg"), f"{BAR}, drop: {{max: 0.3, evidence: estimate}}")
     for first in (WRONG, RIGHT):
         for name in ("one", "two"):
-            answers = {"en": [first, *[RIGHT] * 47], "bg": [RIGHT] * 3}
-            project.dataset(name, answers, graded(bars))
+            project.dataset(name, {"en": [first, *[RIGHT] * 47], "bg": [RIGHT] * 3}, graded(bars))
         if first == WRONG:
             project.run_in_process("qa")
             project.out.rename(project.path / "before")
-    whole = project.run_in_process(f"--{role}=before", "qa")
-    assert whole.ret == 0
+    assert project.run_in_process(f"--{role}=before", "qa").ret == 0
     lost = {"qa/one": "two:bg (3 items), two:en (48 items)"}
     if role == "baseline":
         lost["qa --languages=en"] = "one:bg (3 items), two:bg (3 items)"
@@ -217,8 +214,7 @@ def test_only_the_files_of_a_report_are_kept(tmp_path: Path) -> None:
     out, kept = tmp_path / "out", tmp_path / "out.previous"
     write(full(3), kept)
     (kept / "mine.txt").write_text("kept", encoding="utf-8")
-    decided = report()
-    written = {path.name for path in write(decided, out)}
+    written = {path.name for path in write(report(), out)}
     (out / "adjudications.yaml").write_text("kept", encoding="utf-8")
     assert keep_decided(out) == ""
     assert {path.name for path in kept.iterdir()} == written | {"mine.txt"}
@@ -314,8 +310,7 @@ def test_quiet_still_prints_gates_path_and_verdict(project: Project) -> None:
     """Under -q, and -qq, the end is the same: what the run is for is no chatter."""
     project.dataset("capital", {"en": ["Sofia", "Varna", "Varna"]}, HALF)
     for quiet in ("-q", "-qq"):
-        result = project.run_in_process(quiet, "qa")
-        lines = result.stdout.lines
+        lines = project.run_in_process(quiet, "qa").stdout.lines
         assert any(line.startswith("FAIL ") and "capital:en" in line for line in lines)
         assert any(line.startswith("report: ") for line in lines)
         assert [line for line in lines if line][-1].startswith("GATES FAIL (1 of 1 failed): exit 1")

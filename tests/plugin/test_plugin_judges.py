@@ -76,8 +76,7 @@ def test_a_cascade_asks(capitals: Project, monkeypatch: Patch, provider: str, wo
     with loopback(handler=truthful()) as server:
         judge = ("--judge", f"lexical+{spec(server, provider=provider)}")
         monkeypatch.setattr("evaluators.judges.factory.AUDIT", 0.0)
-        first = capitals.run_in_process("-n", workers, *judge, "qa")
-        assert first.ret == 0
+        assert capitals.run_in_process("-n", workers, *judge, "qa").ret == 0
         assert server.count == 4
         grades = [record["grade"] for record in capitals.records()]
         assert capitals.report()["judging"]["audit"]["settled"] == 4
@@ -160,8 +159,7 @@ def test_a_judge_below_its_floor_decides_nothing(capitals: Project, workers: int
     """Only the tests of one dataset are run; the labelled items next to it are judged as well."""
     with_labels(capitals, count=20)
     with loopback(handler=truthful(wrong_in="bg")) as server:
-        result = capitals.run_with(workers, "--judge", spec(server), "qa/capital")
-        assert result.ret == 6
+        assert capitals.run_with(workers, "--judge", spec(server), "qa/capital").ret == 6
         assert server.count == 2 * 4 + 2 * 20
         gates = {gate["language"]: gate for gate in capitals.report()["gates"]}
         assert (gates["en"]["state"], gates["bg"]["state"]) == ("PASS", "INCONCLUSIVE")
@@ -316,8 +314,7 @@ def test_a_judge_that_nothing_measures_decides_only_where_that_is_said(capitals:
     with loopback(handler=truthful()) as server:
         run = ("--judge", spec(server), "qa")
         capitals.run_in_process(*run, "--dry-run").stdout.no_fnmatch_line(undecided)
-        waived = capitals.run_in_process(*run)
-        assert waived.ret == 0
+        assert capitals.run_in_process(*run).ret == 0
         assert "judge: unmeasured for capital:bg: no labelled items" in capitals.notes()
         for name in ("summary.md", "report.html", "run.json"):
             assert "judge: unmeasured for capital:en" in capitals.text(name)

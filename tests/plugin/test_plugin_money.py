@@ -315,8 +315,7 @@ def test_records_and_gates_are_those_of_a_direct_run(project: Project, wires: st
         assert project.run_in_process(*options, "--ledger", "direct", "qa").ret == 0
         records, report = project.records(), project.report()
         assert len(server.direct) == 2 * BATCHED
-        done = project.run_in_process(*options, "--batch", "qa")
-        assert done.ret == 0
+        assert project.run_in_process(*options, "--batch", "qa").ret == 0
         assert [len(batch.lines) for batch in server.batches.values()] == [BATCHED, BATCHED]
         assert server.repeats == 0
         assert len(server.direct) == 2 * BATCHED

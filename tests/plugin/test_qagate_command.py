@@ -141,8 +141,7 @@ def test_ours_come_first(home: Path, installed: dict[str, str], workers: tuple[s
     assert "GATES INCONCLUSIVE (1 of 1): exit 6" in ended.stdout
     assert "warning" not in ended.stdout
     assert (home / "reports" / "out" / "report.html").is_file()
-    rejected = called(home, installed, "-c", program, "run", "--maxfail=x", "folk")
-    assert rejected.returncode == 4
+    assert called(home, installed, "-c", program, "run", "--maxfail=x", "folk").returncode == 4
     assert "NO VERDICT" in (home / "reports" / "out" / "run.json").read_text(encoding="utf-8")
 
 
@@ -153,8 +152,7 @@ def test_what_is_hidden_is_named(home: Path, installed: dict[str, str]) -> None:
     ended = called(home, installed, "-m", "pytest", "-p", "qagate", *off, "folk")
     assert ended.returncode == 6, ended.stdout + ended.stderr
     for name in ("reports", "evaluators"):
-        said = f"qagate: {home / name} cannot be imported in this run"
-        assert said in ended.stdout
+        assert f"qagate: {home / name} cannot be imported in this run" in ended.stdout
 
 
 @pytest.mark.slow
@@ -188,11 +186,9 @@ def test_a_package_that_is_not_installed_is_said(home: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize("kind", list(NEW["kinds"]))
 def test_a_new_data_set_runs_as_it_is(project: Project, kind: str, language: str) -> None:
     """Each kind's files are whole: its rows are judged, and they are too few to decide its gate."""
-    words = ["folk", "--lang", language, "--kind", kind, "--to", str(project.path)]
-    assert new(words) == 0
+    assert new(["folk", "--lang", language, "--kind", kind, "--to", str(project.path)]) == 0
     assert project.run_in_process("folk").ret == 6
-    run = project.report()
-    assert [slice_["counts"]["error"] for slice_ in run["slices"]] == [0]
+    assert [slice_["counts"]["error"] for slice_ in project.report()["slices"]] == [0]
     settings = (project.path / "folk" / "dataset.yaml").read_text(encoding="utf-8")
     assert ("drop: {max: 0.05}" in settings) is not kind.startswith("judged")
 

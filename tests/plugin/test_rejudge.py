@@ -82,8 +82,7 @@ def test_edited_golds_are_answered_by_judging_anew(edited: Project, ids: bool) -
         assert made["model"] == specs(server.url, "old")[1]
         notes = " ".join(made["notes"]).replace(f"{edited.path}/", "")
         assert "the answers of before, judged anew" in notes
-        lines = (edited.path / "rejudged/records.jsonl").read_text().splitlines()
-        first = json.loads(lines[0])
+        first = json.loads((edited.path / "rejudged/records.jsonl").read_text().splitlines()[0])
         assert (first["answer"], first["model"]) == ("says old", "old")
         assert first["answer_tokens_out"] == 5
         result = ran(edited, server, "new", "--baseline=rejudged")
@@ -149,8 +148,7 @@ def capitals(project: Project) -> Project:
 
 def adjudicate(project: Project, where: str, item: str, label: str) -> None:
     """Keep a person's verdict on the answer of the last run to one item."""
-    report = load_report(project.out)
-    (one,) = (one for one in pick(report, 99) if one.record.id == item)
+    (one,) = (one for one in pick(load_report(project.out), 99) if one.record.id == item)
     name, _, digest = one.id.rpartition("@")
     kept = Adjudication(item=name, digest=digest, label=label, name="Ana", reason="I know it")
     save_adjudications({digest: kept}, project.path / where)

@@ -40,8 +40,7 @@ def prepared(project: Project) -> Project:
 
 def run_json(folder: Path) -> dict[str, Any]:
     """Return a report's run.json without what differs between two runs over the same replies."""
-    found = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    return {**found, "run": None}
+    return {**json.loads((folder / "run.json").read_text(encoding="utf-8")), "run": None}
 
 
 def sharded(project: Project, of: int, *options: str) -> list[pytest.RunResult]:
@@ -76,8 +75,7 @@ def test_the_hash_decides_whatever_else_is_asked(prepared: Project, workers: int
     prepared.run_with(workers, "qa", "--shard", "2/2", "-k", "en", "--languages", "en")
     found = {str(one["id"]) for one in prepared.records()}
     prepared.run_in_process("qa", "--shard", "2/2")
-    english = {str(one["id"]) for one in prepared.records() if one["language"] == "en"}
-    assert found == english
+    assert found == {str(one["id"]) for one in prepared.records() if one["language"] == "en"}
     assert 0 < len(found) < 10
     assert Shards(of=2, held=(2,)).missing == (1,)
 
@@ -190,8 +188,7 @@ def test_the_first_items_decide_nothing(project: Project, workers: int) -> None:
     """--limit first:N asks the first rows, with all their repeats; neither a pin nor luck helps."""
     pinned = BARRED + "sample: {limit: 2, seed: 0}\n"
     project.dataset("capital", {"en": [RIGHT, RIGHT, WRONG]}, pinned)
-    result = project.run_with(workers, "--limit", "first:2", "--repeats", "2", "qa")
-    assert result.ret == 6
+    assert project.run_with(workers, "--limit", "first:2", "--repeats", "2", "qa").ret == 6
     keys = ["capital-en-q1", "capital-en-q1~r2", "capital-en-q2", "capital-en-q2~r2"]
     assert [one["key"] for one in project.records()] == keys
     gate = project.only("gates")

@@ -93,8 +93,7 @@ def test_workers_read_no_data_and_load_nothing_that_could(project: Project) -> N
     """A worker loads neither readers nor engine before its tests, and no SDK or statistics ever."""
     project.dataset("capital", {"en": ["Sofia"] * 3, "bg": ["Sofia", "Varna"]})
     project.write("qa/conftest.py", LOADED)
-    result = project.run("-n", "2", "qa")
-    result.assert_outcomes(passed=4)
+    project.run("-n", "2", "qa").assert_outcomes(passed=4)
     loaded = sorted(project.path.glob("loaded-*.json"))
     assert [json.loads(path.read_text(encoding="utf-8")) for path in loaded] == [[]] * 4
     assert len(set((project.path / "seen.txt").read_text(encoding="utf-8").split())) == 5
@@ -116,8 +115,7 @@ def test_the_collector_rests_for_a_while_only(was_on: bool, plan: Plan, tmp_path
         assert not gc.isenabled()
         raise KeyError
     assert gc.isenabled() == was_on
-    hooks = WorkerHooks(WorkerInput(plan=plan, outcome_store=tmp_path / "store"))
-    hook = hooks.pytest_collection()
+    hook = WorkerHooks(WorkerInput(plan=plan, outcome_store=tmp_path / "store")).pytest_collection()
     next(hook)
     assert not gc.isenabled()
     with pytest.raises(StopIteration):

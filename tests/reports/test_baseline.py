@@ -273,8 +273,7 @@ def test_what_would_decide_is_said(letters: str, labels: int, needs: str, remedy
     if remedy:
         lost = f"facts:en lost {letters.count('i')} of 300 answers"
         assert made.decision.line.endswith(f"{remedy}); {lost}")
-    title = gate_lines(gate)[0]
-    assert title.endswith(gate.needs)
+    assert gate_lines(gate)[0].endswith(gate.needs)
 
 
 SMALL = Threshold(measure="drop", max=0.05, evidence="estimate", fail="zero")
@@ -324,8 +323,7 @@ def test_an_erosion_that_each_release_passes_fails_against_the_anchor() -> None:
     assert [name for name, _ in states(made)] == [f"{one} drop (anchor)" for one in scopes]
     assert (made.decision.code, made.comparison, made.baseline) == (1, None, "")
     assert not any("no baseline" in note for note in made.notes)
-    broken = replace(run(FIRST), complete=False)
-    gate = against(SECOND, run(FIRST), broken).decision.gates[-1]
+    gate = against(SECOND, run(FIRST), replace(run(FIRST), complete=False)).decision.gates[-1]
     assert (gate.name, gate.state) == ("drop (anchor)", "INCONCLUSIVE")
     assert gate.reason == "the anchor was cut short; compare with a complete run"
 

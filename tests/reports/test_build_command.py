@@ -140,8 +140,7 @@ def test_what_fails_on_every_run_can_be_left_out(tmp_path: Path, capsys: Capture
         assert made.build("validate", *made.checker, "--leave-out-failed") == 0
         assert made.build("probe", *made.writer) == 0
         assert made.build("review", "--unreviewed") == 0
-    report = funnel_adds_up(tmp_path / "work")
-    assert report["final"]["dropped at validate: failed_bad_body"] == 1
+    assert funnel_adds_up(tmp_path / "work")["final"]["dropped at validate: failed_bad_body"] == 1
 
 
 def test_what_both_models_know_is_dropped(tmp_path: Path, capsys: Captured) -> None:
@@ -228,14 +227,12 @@ def test_there_are_at_most_twenty_options(capsys: Captured, good: Site) -> None:
     """What a recipe can say needs no option; without a bundled recipe all keys are needed."""
     with pytest.raises(SystemExit):
         read_options(["--help"])
-    said = capsys.readouterr().out
-    assert len(set(re.findall(r"^  (--[a-z-]+)", said, re.MULTILINE))) <= 20
+    assert len(set(re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))) <= 20
     good.recipe(4, more="labels: {yes: Oui, no: Non}\nuser: '{count} {texts}'\nsystem: x\n")
     path = good.path / "mine.yaml"
     text = path.read_text(encoding="utf-8").replace("language: be", "language: fr")
     path.write_text(text + "question: {forms: '^est'}\n", encoding="utf-8")
-    words = [*good.writer, *good.checker]
-    assert "validate.fr.yaml" in refused(good, capsys, *words)
+    assert "validate.fr.yaml" in refused(good, capsys, *good.writer, *good.checker)
     assert good.generator.count == 0
 
 
@@ -289,8 +286,7 @@ def at_odds(answers: Mapping[str, str], items: Sequence[str]) -> Fill:
 def test_from_sampled_to_evaluated(reviewed: Site, capsys: Captured) -> None:
     """Two reviewers, a third for their dispute, a frozen set that pytest runs, and one table."""
     work, answers = reviewed.path / "work", answers_of(reviewed.path / "work")
-    sent = rows(work, "review")
-    shared = [row["id"] for row in sent if len(row["review"].get("asked", [])) == 2]
+    shared = [row["id"] for row in rows(work, "review") if len(row["review"].get("asked", [])) == 2]
     files = back_from_both(reviewed, at_odds(answers, shared))
     assert reviewed.build("accept", files[0]) == 1, "the other half is not back"
     assert reviewed.build("accept", files[1]) == 1, "one item is in dispute"

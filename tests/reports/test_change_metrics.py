@@ -137,8 +137,7 @@ def test_an_ungraded_item_can_be_a_hallucination(of: str) -> None:
     assert found.state == "INCONCLUSIVE"
     assert abs(found.worst or 0) == pytest.approx(20 / 300)
     assert found.best == 0
-    beyond = one("graded", lettered("i" * 60 + "c" * 200 + "e" * 40), old, rule)
-    assert beyond.state == "FAIL"
+    assert one("graded", lettered("i" * 60 + "c" * 200 + "e" * 40), old, rule).state == "FAIL"
 
 
 @settings(max_examples=15, deadline=None)
@@ -171,8 +170,7 @@ def test_no_fate_in_any_run(answers: str, of: str, measure: str, fail: str, marg
     bounds are drawn."""
     labels = "yn" * 12
     rule = change(of, margin, measure, fail=fail)
-    lost = said(labels, f"e{answers[1:]}")
-    state = one("yes_no", lost, said(labels, labels)[:-1], rule).state
+    state = one("yes_no", said(labels, f"e{answers[1:]}"), said(labels, labels)[:-1], rule).state
     for now, before in product("yn-", repeat=2):
         new, old = said(labels, now + answers[1:]), said(labels, labels[:-1] + before)
         found = one("yes_no", new, old, rule).state
@@ -196,11 +194,9 @@ def test_an_item_that_the_baseline_lacks_counts_at_its_worst() -> None:
     old, same = with_tone(base, [0.8, 0.6] * 100), with_tone(base, [0.8, 0.62] * 100)
     rule = change("tone", 0.05)
     assert one("graded", same, old, rule).state == "PASS"
-    worse = with_tone(base, [0.3, 0.4] * 100)
-    assert one("graded", worse, old, rule).state == "FAIL"
+    assert one("graded", with_tone(base, [0.3, 0.4] * 100), old, rule).state == "FAIL"
     for count, state in ((2, "PASS"), (40, "INCONCLUSIVE")):
-        blank = with_tone(base, [None] * 200)
-        lacking = [*blank[:count], *same[count:]]
+        lacking = [*with_tone(base, [None] * 200)[:count], *same[count:]]
         failed = [*lettered("e" * count + "c" * (200 - count))[:count], *same[count:]]
         for some in (lacking, failed):
             for found in (one("graded", some, old, rule), one("graded", same, some, rule)):

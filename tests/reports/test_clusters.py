@@ -68,8 +68,7 @@ def test_sixty_copies_of_a_question_are_one(project: Project) -> None:
 @tabled("kind", "field", "fields", "cluster")
 def test_item_cluster(kind: str, field: str, fields: dict[str, object], cluster: list[str]) -> None:
     """The declared field; else the fact; else the passage or the question; else its own words."""
-    record = make_record(1, label=YES, **fields)
-    found = make_slice(kind, cluster=field).cluster_of(record)
+    found = make_slice(kind, cluster=field).cluster_of(make_record(1, label=YES, **fields))
     assert found == tuple(PASSAGE if one == "PASSAGE" else one for one in cluster)
 
 
@@ -143,8 +142,7 @@ def test_questions_on_one_passage_hang_together() -> None:
         assert (together.value, together.n) == (apart.value, apart.n)
         assert width(together.interval) > 2 * width(apart.interval)
     tens = extra_estimates(records[::6], slice_)["tone"]
-    sixties = extra_estimates(records, slice_)["tone"]
-    assert sixties.interval == pytest.approx(tens.interval)
+    assert extra_estimates(records, slice_)["tone"].interval == pytest.approx(tens.interval)
     linked = PairedSlice(slice_=slice_, pairing=pair_records(records, flipped(records)))
     single = PairedSlice(slice_=slice_, pairing=pair_records(alone, flipped(alone)))
     wide, narrow = (differences([one])["macro_f1"].interval for one in (linked, single))
@@ -152,8 +150,7 @@ def test_questions_on_one_passage_hang_together() -> None:
 
 
 def flipped(records: Sequence[Record]) -> list[Record]:
-    first = records[:6]
-    return [replace(one, grade="NO", outcome="failed") for one in first] + list(records[6:])
+    return [replace(one, grade="NO", outcome="failed") for one in records[:6]] + list(records[6:])
 
 
 def width(interval: tuple[float, float] | None) -> float:
@@ -247,8 +244,7 @@ def test_counted_again_a_sample_decides_no_more_than_before() -> None:
 @pytest.mark.parametrize(("limit", "code"), [(None, 0), (11, 0), (10, 6)])
 def test_a_run_from_before_samples_were_noted_counts_as_one(limit: int | None, code: int) -> None:
     """Ten items under ``--limit 10`` may be ten of sixty; ten under ``--limit 11`` are all."""
-    origin = {"limit": limit, "seed": 7, "repeats": 1}
-    made = run_of(answered("c" * 10), provenance=origin)
+    made = run_of(answered("c" * 10), provenance={"limit": limit, "seed": 7, "repeats": 1})
     run = {"judge": made.judge, **before(made).run}
     del run["slices"][0]["sample"]  # type: ignore[index]
     read = rebuilt(report_from(run, made.records), None)
@@ -263,8 +259,7 @@ def test_one_sampled_slice_keeps_a_pooled_gate_from_deciding() -> None:
     records = [*answered("c" * 10), *answered("c" * 10, "bg")]
     samples = {"facts:bg": TEN}
     old = run_of(records, pooled, samples=samples)
-    made = run_of(records, pooled, samples=samples, baseline=old)
-    gate = made.decision.gates[-1]
+    gate = run_of(records, pooled, samples=samples, baseline=old).decision.gates[-1]
     assert (gate.slice, gate.state, gate.reason[:8]) == ("facts:*", "INCONCLUSIVE", "10 of 60")
     pins = replace(pooled, sampling=PIN)
     assert run_of(records, pins, samples=samples, baseline=old).decision.code == 0
@@ -328,8 +323,7 @@ def test_every_other_grade_is_not_right() -> None:
 @tabled("label", "verdict", "passed")
 def test_items_pass_by_side(label: str | None, verdict: dict[str, Any], *, passed: bool) -> None:
     """Without a label there is nothing to miss."""
-    case = make_record(1, label=label)
-    assert JUDGED.passes(case, Verdict(**verdict), (CORRECT,), 7) is passed
+    assert JUDGED.passes(make_record(1, label=label), Verdict(**verdict), (CORRECT,), 7) is passed
 
 
 def test_runs_are_compared_by_the_side_too() -> None:

@@ -229,8 +229,7 @@ def test_items_pair_or_are_counted() -> None:
     assert pairing.removed == 1
     now, then = ("passed", "failed", "passed", "error"), ("failed", "passed", "passed", "passed")
     new, old = ([make_record(n, outcome=o) for n, o in enumerate(run)] for run in (now, then))
-    side = PairedSlice(slice_=make_slice(), pairing=pair_records(new, old))
-    found = paired_difference([side])
+    found = paired_difference([PairedSlice(slice_=make_slice(), pairing=pair_records(new, old))])
     assert (found.n, found.fixed, found.broke) == (3, 1, 1)
     record = make_record(1, rating=7, outcome="failed")
     assert [record.passes(bar=6), record.passes(bar=8), record.passes()] == [True, False, False]
@@ -250,8 +249,7 @@ SAID = "items of the baseline not asked again"
 
 
 def gate_of(new: Sequence[Record], old: Sequence[Record], gate: Threshold) -> GateResult:
-    bar = Threshold(measure="correct", min=0.01)
-    slice_ = graded_slice("en", bar if gate.pool else gate)
+    slice_ = graded_slice("en", Threshold(measure="correct", min=0.01) if gate.pool else gate)
     dataset = facts_dataset(slice_, pooled=(gate,) if gate.pool else ())
     found = run_of(new, dataset, baseline=run_of(old, dataset)).decision.gates
     return next(one for one in found if one.threshold == gate)
@@ -274,8 +272,7 @@ def test_broken_items_cut_from_the_data_do_not_make_a_gate_pass(gate: str) -> No
 def test_items_cut_from_the_data_do_not_make_a_gate_fail(gate: str) -> None:
     """For a FAIL they count at their best: what was wrong and is gone may have come right."""
     old = answered("i" * 50 + "c" * 450, metadata={})
-    letters = "".join("ic"[n % 11 > 0] for n in range(450))
-    new = answered("i" * 50 + letters, metadata={})[25:]
+    new = answered("i" * 50 + "".join("ic"[n % 11 > 0] for n in range(450)), metadata={})[25:]
     assert gate_of(new, old[25:], GATES[gate]).state == "FAIL"
     less = gate_of(new, old, GATES[gate])
     assert less.state == "INCONCLUSIVE"

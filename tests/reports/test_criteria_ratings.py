@@ -353,8 +353,7 @@ def test_batches_end(share: float, code: int, state: str, tmp_path: Path, capsys
     assert len(people) < 0.6 * len(labels)
     assert {one.picked for one in people.values()} == {"flipped", "sample"}
     assert {one.probability for one in people.values()} == {0.25, 1.0}
-    words = ["gate", str(run), "--adjudications", str(tmp_path / "people.yaml")]
-    assert main(words) == code
+    assert main(["gate", str(run), "--adjudications", str(tmp_path / "people.yaml")]) == code
 
 
 def test_the_form_is_blind_and_in_random_order(tmp_path: Path) -> None:
@@ -406,8 +405,7 @@ def test_people_who_differ_decide_nothing(tmp_path: Path, capsys: Captured) -> N
     _, _, labels = runs(tmp_path)
     review(tmp_path)
     form = tmp_path / "audit.csv"
-    odd = sheet_rows(form)[0]["item"]
-    digest = odd.rpartition("@")[2]
+    digest = sheet_rows(form)[0]["item"].rpartition("@")[2]
     other = {"CORRECT": "INCORRECT", "INCORRECT": "CORRECT"}[labels[digest]]
     backs = [
         labelled_by(form, said, tmp_path / f"{name}.csv", name)

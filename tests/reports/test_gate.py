@@ -173,8 +173,7 @@ def test_a_partial_slice_and_a_distrusted_judge_decide_nothing() -> None:
 def test_judges_are_held_to_floors(pairs: list[tuple[str, str | None]], states: list[str]) -> None:
     """Bounds over the ungraded labels decide; kappa, which has none, is open with any of them."""
     slice_ = make_slice("judged", floor={"agreement": 0.8, "kappa": 0.6})
-    records = judged(*pairs)
-    found = floor_gates(slice_.floor, inputs_of(slice_, records))
+    found = floor_gates(slice_.floor, inputs_of(slice_, judged(*pairs)))
     assert [one.state for one in found] == states
 
 

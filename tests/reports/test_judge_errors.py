@@ -106,8 +106,7 @@ def test_labels_that_do_not_fit_the_answers_correct_nothing() -> None:
     assert note.startswith("d:bg: correct, corrected for the judge's errors: not known (s")
     assert note.endswith("; the labels do not fit these answers")
     weak = some(corrected(graded(3, 3), labelled((20, 20), (16, 24))))
-    said = "the judge errs too often for a conclusion"
-    assert (weak.unfit, weak.correct.value) == (said, None)
+    assert (weak.unfit, weak.correct.value) == ("the judge errs too often for a conclusion", None)
     own = measured([], pass_bar=6)
     other = replace(own, language="pl", graders=("d:pl",))
     rated = make_slice("rated", pass_bar=6)
@@ -194,8 +193,7 @@ def test_a_judge_that_reads_the_same_labels_otherwise_is_named() -> None:
         "then, 0.760 now, new - old -0.090 [-0.1"
     )
     assert paired.endswith(", over 100 pairs")
-    cells = summarise(old, JUDGED).confusion
-    then = asdict(measured(old, confusion=cells))
+    then = asdict(measured(old, confusion=summarise(old, JUDGED).confusion))
     now = replace(now, confusion=summarise(new, JUDGED).confusion)
     (unpaired,) = judging.drift_notes([now], {}, before(then, {"odd": 1}))
     assert unpaired == (

@@ -148,8 +148,7 @@ def gate(
     rule = Threshold(measure="drop", max=margin, evidence=evidence, fail=fail)
     slice_ = make_slice("graded", rule)
     known = (measured("bg", youden=gain),) if gain else ()
-    pairs = pair_records(new, old)
-    scaled = PairedSlice(slice_=slice_, pairing=pairs, calibrations=known)
+    scaled = PairedSlice(slice_=slice_, pairing=pair_records(new, old), calibrations=known)
     (found,) = change_gates(make_dataset(slice_), [scaled])
     return found
 

@@ -149,8 +149,7 @@ def test_a_drop_gate_alone_ends_as_its_exact_power_says() -> None:
 def test_without_a_baseline_there_is_no_drop_gate() -> None:
     """A bar far off decides each time; usage has no forecast; the seed is fixed."""
     for rule in (DROP, Threshold(measure="seconds_p95", max=1.0)):
-        run = simulation("c" * 36 + "i" * 4, CORRECT_BAR, rule, baseline=False)
-        odds = run.odds(0.1, runs=20)
+        odds = simulation("c" * 36 + "i" * 4, CORRECT_BAR, rule, baseline=False).odds(0.1, runs=20)
         assert (odds.ended, odds.blame) == ({0: 20}, {"facts:en correct >= 0.5": 0})
     found = [simulation("c" * 20 + "i" * 20, CORRECT_BAR).odds(0.1, runs=20) for _ in range(2)]
     assert found[0] == found[1]
@@ -158,8 +157,7 @@ def test_without_a_baseline_there_is_no_drop_gate() -> None:
 
 def test_the_margin_is_that_of_the_drop_gate() -> None:
     """The slice's own margin, else 0.1; pairs of repeats; labels do not depend on the model."""
-    other = Threshold(measure="drop", of="f_score", max=0.5)
-    plain = graded_slice("en", other)
+    plain = graded_slice("en", Threshold(measure="drop", of="f_score", max=0.5))
     assert chances.margin_of(facts_dataset(plain), plain) == 0.1
     assert chances.margin_of(facts_dataset(plain, pooled=(replace(DROP, max=0.03),)), plain) == 0.03
     own = graded_slice("en", replace(DROP, max=0.05))
@@ -229,8 +227,7 @@ def test_the_share_asked_until_decided_is_that_of_the_slowest_gate() -> None:
     assert 0.1 < found["facts:en"] < 0.4
     alone = chances.expected_shares(facts_dataset(*slices), own, baseline=False, discordance=0.1)
     assert alone == {"facts:en": 0.0, "facts:bg": 1.0}
-    narrow = replace(drop, max=0.05, pool=True)
-    both = facts_dataset(*slices, pooled=(narrow,))
+    both = facts_dataset(*slices, pooled=(replace(drop, max=0.05, pool=True),))
     pooled = chances.expected_shares(both, own, baseline=True, discordance=0.1)
     assert pooled["facts:en"] > found["facts:en"]
     scale = JudgeScale(youden=Estimate(value=0.8, low=0.6, high=0.9, n=80), basis="")

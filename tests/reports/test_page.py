@@ -164,8 +164,7 @@ def test_words_that_differ_from_the_baseline_are_marked(opened: Opened) -> None:
     """In the table of flips and in the open item; text that looks like markup stays text."""
     (old,) = answered("c")
     new = replace(old, answer="the <b>river</b> Iskar", outcome="failed", grade="INCORRECT")
-    then = replace(old, answer="the river Iskar")
-    tab = opened(run_of([new], baseline=run_of([then])))
+    tab = opened(run_of([new], baseline=run_of([replace(old, answer="the river Iskar")])))
     tab.page.locator("#items .open").click()
     for where in ("table.diff", ".detail"):
         assert tab.page.locator(f"{where} del").all_inner_texts() == ["river"]
@@ -296,8 +295,7 @@ def test_an_address_leads_to_one_item(opened: Opened, path: Path) -> None:
         tab = opened(path, f"#item-{key}")
         assert tab.page.locator("#items .detail").count() == 1
         assert tab.page.evaluate("document.activeElement.id") == f"item-{key}"
-        box = some(tab.page.locator("tr.target").bounding_box())
-        assert 0 <= box["y"] < 900
+        assert 0 <= some(tab.page.locator("tr.target").bounding_box())["y"] < 900
         tab.page.fill("#search", "nothing like it")
         tab.page.evaluate(f"location.hash = '#item-{key}x'; location.hash = '#item-{key}'")
         tab.page.wait_for_selector("tr.target")

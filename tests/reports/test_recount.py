@@ -41,8 +41,7 @@ BOTH = facts_dataset(graded_slice("en"), graded_slice("bg"))
 
 
 def gates(**languages: tuple[Threshold, ...]) -> GatesFile:
-    own = DatasetGates(languages=languages)
-    return GatesFile(datasets={"facts": own}, replaces_all=True)
+    return GatesFile(datasets={"facts": DatasetGates(languages=languages)}, replaces_all=True)
 
 
 def test_a_run_rebuilt_is_the_same_run() -> None:
@@ -107,8 +106,7 @@ def test_shards_make_the_run_that_they_are_parts_of() -> None:
     assert found.counts == whole.counts
     assert rendered(replace(found, run={})) == rendered(replace(whole, run={}))
     assert found.run == {"shards": [{"id": "r1"}, {"id": "r1"}]}
-    old = run_of([*answered("ccc"), *answered("ccc", "bg")], BOTH)
-    found = merged(shards(), before(old))
+    found = merged(shards(), before(run_of([*answered("ccc"), *answered("ccc", "bg")], BOTH)))
     assert some(found.comparison).slices[-1].broke == 2
 
 

@@ -117,10 +117,8 @@ def test_hostile_text_is_shown_as_text(text: str) -> None:
     """The reader sees what the model said, hidden characters by number and keys masked."""
     made = html.render(report((record(answer=text),)))
     (item,) = items(made)
-    shown = visible(clean.mask(text))
-    assert str(item["answer"])[:3000] == shown[:3000]
-    page = Page(made)
-    (block,) = [word for word in page.words if word.startswith('{"columns"')]
+    assert str(item["answer"])[:3000] == visible(clean.mask(text))[:3000]
+    (block,) = [word for word in Page(made).words if word.startswith('{"columns"')]
     assert not set("<>&") & set(block)
 
 
@@ -143,8 +141,7 @@ def test_provenance_has_a_table_of_slices() -> None:
     """Every hash, no column that says nothing; long texts are cut, shorter where many."""
     one = {"data_sha256": "ab" * 32, "prompt": "p@1#c", "rubric": "", "metrics": []}
     slices = {"s:en": one, "s:hu": {**one, "rubric": "r@1#d"}}
-    made = report(provenance={"python": "3.11", "slices": slices})
-    text = Page(html.render(made)).text
+    text = Page(html.render(report(provenance={"python": "3.11", "slices": slices}))).text
     assert "ab" * 32 in text
     assert "data sha256" in text
     assert "p@1#c –" in text

@@ -101,8 +101,7 @@ def test_the_word_for_each_code(code: int, complete: bool, word: str) -> None:
 def test_what_decides_stands_before_the_first_fold() -> None:
     """2,500 characters decide; three misses a slice, wrong ones before unanswered."""
     gates = tuple(gate("FAIL", dataset=f"data{n}", reason="x" * 900) for n in range(30))
-    base = report()
-    made = replace(base, decision=Decision(gates=gates, code=1, line="GATES FAIL (30 of 30)"))
+    made = replace(report(), decision=Decision(gates=gates, code=1, line="GATES FAIL (30 of 30)"))
     above, _, below = markdown.render(made).partition("<details>")
     assert len(above) <= 2500
     assert "### Gates that did not pass" in above
@@ -114,8 +113,7 @@ def test_what_decides_stands_before_the_first_fold() -> None:
         record(9, outcome="failed", grade=None, rating=2, answer=""),
     )
     text = markdown.render(report(misses))
-    shown = [line for line in text.splitlines() if " row " in line]
-    assert len(shown) == 4
+    assert len([line for line in text.splitlines() if " row " in line]) == 4
     assert "NOT\\_ATTEMPTED" not in text
     assert "row 9, rating 2" in text
     assert text.count("got *(empty)*") == 1
@@ -144,8 +142,7 @@ def test_figures_have_words() -> None:
 def regressed() -> Report:
     """A run of seven regressions against its baseline, with hostile text in answers and reasons."""
     new = answered("nniiiiicc", answer=HOSTILE[0], reason=HOSTILE[1])
-    old = run_of(answered("cccccccci", answer=HOSTILE[2]))
-    return run_of(new, baseline=old)
+    return run_of(new, baseline=run_of(answered("cccccccci", answer=HOSTILE[2])))
 
 
 def test_the_worst_regressions_come_first_and_are_few() -> None:
@@ -241,8 +238,7 @@ def test_a_red_run_with_green_gates_is_red(code: int, complete: bool, tag: str, 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_stays_text_in_xml(text: str) -> None:
     """Reasons and names may quote models and users; the document's shape does not change."""
-    made = replace(gated(gate("FAIL", dataset=text, reason=text)), notes=(text,))
-    raw = writer.junit(made)
+    raw = writer.junit(replace(gated(gate("FAIL", dataset=text, reason=text)), notes=(text,)))
     assert "<!" not in raw
     assert len(list(ET.fromstring(raw.encode()).iter("testcase"))) == 1
     assert violations(raw) == []
@@ -294,8 +290,7 @@ def test_a_failed_gate_is_annotated(project: Project, monkeypatch: pytest.Monkey
     monkeypatch.setenv("CI_JOB_URL", "https://ci.example/7")
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     project.dataset("capital", {"en": ["Sofia", "Varna"]}, graded({"en": "correct: {min: 0.9}"}))
-    result = project.run_in_process("qa")
-    lines = [line for line in result.outlines if line.startswith("::")]
+    lines = [line for line in project.run_in_process("qa").outlines if line.startswith("::")]
     assert len(lines) == 1
     assert lines[0].startswith("::error title=FAIL%3A capital%3Aen correct::correct 0.500")
     assert project.report()["run"]["link"] == "https://ci.example/7"

@@ -305,8 +305,7 @@ def test_a_gate_says_how_many_items_would_turn_it(made: GateResult, text: str) -
 def test_one_item_less_than_named_does_not_turn_a_gate(count: int) -> None:
     """The number is the smallest: checked by counting, on both sides of the bar."""
     passes = count / 60 >= 0.55
-    words = views.outlook(share("PASS" if passes else "FAIL", count, 60, min=0.55)).split()
-    step = int(words[3])
+    step = int(views.outlook(share("PASS" if passes else "FAIL", count, 60, min=0.55)).split()[3])
     turned = count - step if passes else count + step
     assert (turned / 60 >= 0.55) != passes
     before = turned + 1 if passes else turned - 1
@@ -319,8 +318,7 @@ def test_the_nearest_gate_is_named_where_all_pass() -> None:
     assert views.nearest([far, near]) is near
     assert views.nearest([far, share("FAIL", 1, 10, min=0.7)]) is None
     assert views.nearest([gate("PASS", worst=None)]) is None
-    made = [gate("FAIL", language="pl"), gate("PASS"), gate("PASS", language="pl")]
-    rows = views.gate_rows(made)
+    rows = views.gate_rows([gate("FAIL", language="pl"), gate("PASS"), gate("PASS", language="pl")])
     assert [(name, len(found)) for name, found in rows.items()] == [
         ("simpleqa:pl", 2),
         ("simpleqa:en", 1),

@@ -128,8 +128,7 @@ def test_gate_prints_why_and_writes(new: Path, tmp_path: Path, capsys: Captured,
 
 def test_its_own_baseline_is_found_or_asked(old: Path, tmp_path: Path, capsys: Captured) -> None:
     """A run that was compared is never decided on without: its drop gate would be gone."""
-    dataset = facts_dataset(graded_slice("en", DROP))
-    made = run_of(worse(), dataset, baseline=load_report(old))
+    made = run_of(worse(), facts_dataset(graded_slice("en", DROP)), baseline=load_report(old))
     run = written(made, tmp_path / "run")
     assert main(["gate", str(run)]) == 4
     assert "say where with --baseline=RUN" in capsys.readouterr().err
@@ -156,8 +155,7 @@ def test_merge_writes_the_whole_and_ends_as_it_would(tmp_path: Path, capsys: Cap
 
 
 def shard(language: str, letters: str, model: str = "openai:new") -> Report:
-    dataset = facts_dataset(graded_slice(language))
-    return run_of(answered(letters, language), dataset, model=model)
+    return run_of(answered(letters, language), facts_dataset(graded_slice(language)), model=model)
 
 
 def test_shards_of_two_baselines_need_to_say(old: Path, tmp_path: Path, capsys: Captured) -> None:
@@ -247,8 +245,7 @@ def test_the_trend_is_in_order_and_says_what_else_changed(home: Path) -> None:
 
 def test_a_trend_is_read_back_and_drawn(home: Path) -> None:
     """Rendered again it is the same, with a row a slice; a broken run is left out and said."""
-    made = began(run_of(answered("ci" * 20)), "2026-01-01")
-    written(made, home / BASELINES / "v1")
+    written(began(run_of(answered("ci" * 20)), "2026-01-01"), home / BASELINES / "v1")
     shown = with_trend(run_of(answered("c" * 40)), home)
     folder = written(shown, home / "now")
     assert rendered(load_report(folder)) == rendered(shown)

@@ -142,8 +142,7 @@ def test_the_sheet_hides_what_the_judge_said(tmp_path: Path) -> None:
 def test_the_form_shows_the_rubric_that_the_judge_was_given(tmp_path: Path) -> None:
     """A bundled one of this version from its file, another as it was sent; else none is shown."""
     bundled = load_rubric(RUBRICS / "simpleqa.en.yaml")
-    part = graded_slice(rubric=bundled)
-    picks = human_review.pick(run_of(answered("c"), facts_dataset(part)), 1)
+    picks = human_review.pick(run_of(answered("c"), facts_dataset(graded_slice(rubric=bundled))), 1)
     assert human_review.rubric_texts(picks, None) == {bundled.version: bundled.system}
     assert bundled.system[:40] in human_review.issue_picks(tmp_path, picks)[0].read_text("utf-8")
     for version in ("simpleqa.en@2#other", "../models@1#x", "own.en@1#x"):
@@ -254,8 +253,7 @@ def test_verdicts_become_labelled_items(tmp_path: Path, capsys: Captured) -> Non
     assert main([*words, "--sample", "2"]) == 0
     out = tmp_path / "out.jsonl"
     assert f"pytest cases/judges --items judges:en={out}" in capsys.readouterr().out
-    lines = out.read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line) for line in lines] == rows
+    assert [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()] == rows
     judged = Slice(dataset="judges", language="en", kind=kind_of("judged"), path=out)
     cases = load_cases(judged)
     assert {(case.label, case.expected) for case in cases} == {(CORRECT, "Sofia")}

@@ -190,8 +190,7 @@ def test_nothing_is_saved_without_a_name(tab: Tab) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_they_fit_screens(browser: Browser, path: Path, run: Path, width: int, scheme: str) -> None:
     """They never scroll sideways, fields and buttons have names, and a finger finds every point."""
-    tab = Tab(browser, path, width=width, scheme=scheme)
-    page = tab.page
+    page = Tab(browser, path, width=width, scheme=scheme).page
     for _ in range(len(items())):
         assert page.evaluate("document.documentElement.scrollWidth") == width
         page.keyboard.press("ArrowRight")
@@ -260,8 +259,7 @@ def test_digits_rate_in_turn(rating: Tab, run: Path, tmp_path: Path, capsys: Cap
     page.keyboard.type("too long: 4")
     press(rating, "Escape", *"154222")
     expect(page.locator("#status")).to_contain_text("Every item has a verdict.")
-    file = save(page, tmp_path / "anna.json")
-    assert accepted(file, run, tmp_path) == 0
+    assert accepted(save(page, tmp_path / "anna.json"), run, tmp_path) == 0
     assert "Anna rated 3 of 3 answers in full, 0 in part, 0 not at all" in capsys.readouterr().out
     found = load_ratings(tmp_path / "r.jsonl")
     assert [(one.item[-2:], one.criterion, one.rating) for one in found] == [

@@ -161,8 +161,7 @@ def judgements(*grades: str) -> list[Record]:
 def test_an_empty_slice_has_undefined_measures(kind: str) -> None:
     """Without items each is None without interval (F26); the loader takes these names."""
     summary = summarise([], make_slice(kind))
-    blank = Estimate(value=None, low=None, high=None, n=0)
-    assert set(summary.measures.values()) == {blank}
+    assert set(summary.measures.values()) == {Estimate(value=None, low=None, high=None, n=0)}
     used = set() if kind == "judged" else set(USAGE)
     named = set(METRICS[kind]) - {"majority_baseline"}
     assert set(gate_ranges(kind)) - {DROP, RISE} == named | used

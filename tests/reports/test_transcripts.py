@@ -237,8 +237,7 @@ def test_every_flipped_character_gives_what_was_kept_or_nothing(server: Postgres
     """In each column of each table: no other reply or prompt, and no error."""
     import psycopg  # noqa: PLC0415
 
-    records = fill(server, ["one"])
-    (key,) = keys_of(records)
+    (key,) = keys_of(fill(server, ["one"]))
     with (
         psycopg.connect(server.url, autocommit=True) as connection,
         Ledger(server, read_only=True) as ledger,
@@ -279,8 +278,7 @@ def test_a_report_carries_them_and_another_run_takes_them_away(tmp_path: Path) -
     one, two = report(records[:1]), report(records[1:])
     with Ledger(tmp_path / "l", read_only=True) as opened:
         for made, name in ((one, "one"), (two, "two")):
-            paths = write(made, tmp_path / name, of_ledger(opened))
-            assert tmp_path / name / TRANSCRIPTS in paths
+            assert tmp_path / name / TRANSCRIPTS in write(made, tmp_path / name, of_ledger(opened))
     before = (tmp_path / "one" / TRANSCRIPTS).read_bytes()
     page = (tmp_path / "one" / "report.html").read_bytes()
     assert main(["render", str(tmp_path / "one")]) == 0
@@ -328,8 +326,7 @@ def source(kept: tuple[Path, tuple[Record, ...]]) -> Iterator[Source]:
 def test_what_matters_most_is_on_the_page(source: Source, records: tuple[Record, ...]) -> None:
     """An item's calls are there all or not at all, texts once, nothing that HTML acts on."""
     records = failed(records, 3)
-    made = report(records)
-    block = sent_block(words.urgent(made), source, shower(40_000))
+    block = sent_block(words.urgent(report(records)), source, shower(40_000))
     assert next(iter(block["items"])) == records[3].key
     assert len(block["items"]) == len(block["calls"]) == len(records)
     assert sum(text == LONG for text in block["texts"]) == 1
@@ -370,8 +367,7 @@ def test_an_open_item_shows_what_was_sent_or_the_command_that_does(
     assert tab.page.locator(".call pre").nth(1).inner_text() == ODD[0]
     assert LONG.strip() in tab.page.locator(".call pre").first.inner_text()
     tab.page.locator("#items .open").last.click()
-    command = f"qagate show {records[-1].key} RUN"
-    assert command in tab.page.locator(".detail").last.inner_text()
+    assert f"qagate show {records[-1].key} RUN" in tab.page.locator(".detail").last.inner_text()
     tab.page.eval_on_selector_all(".open[aria-expanded=false]", "all => all.map(o => o.click())")
     assert (tab.page.title(), tab.complaints) == ("PASS – openai:new – evaluation report", [])
     tab.page.close()

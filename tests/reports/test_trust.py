@@ -159,8 +159,7 @@ def test_a_judge_at_its_floor_is_trusted(labels: Slice) -> None:
 
 def test_an_offline_judge_may_stand_in_for_one_that_reaches_the_floor(labels: Slice) -> None:
     """It decides where it reaches its own floor, and its figures are held against the other."""
-    slice_ = replace(labels, offline_floor={"agreement": 0.4})
-    found = labelled(slice_)
+    found = labelled(replace(labels, offline_floor={"agreement": 0.4}))
     ends = outcomes(found, CORRECT, CORRECT)
     model, rules = calibrate(found, ends), calibrate(found, ends, placeholder=True)
     assert (model.trusted, model.floor, model.stand_in) == (False, {"agreement": 0.8}, "")
@@ -268,8 +267,7 @@ def test_a_rater_that_gives_all_the_same_is_trusted_by_no_floor() -> None:
 
     def measured(*labels: str) -> Calibration:
         records = numbered([{"label": label, "grade": CORRECT} for label in labels])
-        summary = summarise(records, slice_)
-        return calibration_of(slice_, records, summary, (), placeholder=True)
+        return calibration_of(slice_, records, summarise(records, slice_), (), placeholder=True)
 
     assert measured(*TURNS).trusted
     alone = measured(CORRECT, CORRECT)
@@ -290,8 +288,7 @@ PAIRS = st.tuples(*[st.sampled_from([CORRECT, INCORRECT])] * 2)
 def test_a_label_less(pairs: list[tuple[str, str]], lost: int, name: str, lowest: float) -> None:
     """For any verdicts and floor: what is not graded can take trust away, never give it."""
     slice_ = make_slice("judged", floor={name: lowest})
-    rows = [{"label": label, "grade": grade} for label, grade in pairs]
-    records = numbered(rows)
+    records = numbered([{"label": label, "grade": grade} for label, grade in pairs])
     fewer = [
         replace(one, grade=None, outcome="error") if place == lost else one
         for place, one in enumerate(records)
@@ -336,8 +333,7 @@ def test_labels_of_the_run_measure_what_they_are_labels_of(labels: Slice) -> Non
     slices = (one, other, rated, asked(dataset="far", language="en"), labels)
     records = {slice_.name: graded(1) for slice_ in slices}
     records[rated.name] = [replace(graded(1)[0], grade=None, rating=7)]
-    rows = [{"label": grade, "grade": grade} for grade in TURNS * 10]
-    records[labels.name] = numbered(rows)
+    records[labels.name] = numbered([{"label": grade, "grade": grade} for grade in TURNS * 10])
     summaries = {slice_.name: summarise(records[slice_.name], slice_) for slice_ in slices}
 
     def graders(judge: str, *outside: Calibration) -> tuple[str, ...]:

@@ -130,8 +130,7 @@ def test_a_panels_agreement() -> None:
 def test_a_panels_note_names_what_is_to_be_reviewed() -> None:
     """At most ten items by name, and who gave no vote; one label alone leaves it undefined."""
     rows = [(CORRECT, INCORRECT)] * 12 + [(CORRECT, ""), (CORRECT, CORRECT)]
-    found = panels([(BG, voted(*rows))], "a b")
-    (note,) = vote_notes("a b", None, found)
+    (note,) = vote_notes("a b", None, panels([(BG, voted(*rows))], "a b"))
     assert note.startswith("d:bg: alpha of 2 judges -0.")
     assert "they differ on 12 (12 without a verdict), to be reviewed: d-bg-i0, d-bg-i1" in note
     assert note.endswith("d-bg-i9 and 2 more; b gave no vote on 1")
@@ -212,8 +211,7 @@ def test_rules_before_a_model_settle_and_are_audited() -> None:
     """The first vote decides, a second may disagree; the items of a split panel are named."""
     rules = Vote(judge="lexical", grade="CORRECT")
     model = Vote(judge="openai:judge", grade="CORRECT")
-    against = replace(model, grade="INCORRECT")
-    votes = [(rules,), (rules, model), (rules, against), (model,)]
+    votes = [(rules,), (rules, model), (rules, replace(model, grade="INCORRECT")), (model,)]
     records = [replace(one, votes=v) for one, v in zip(answered("cccc"), votes, strict=True)]
     found = of(records, judge="lexical+openai:judge")
     assert (found.settled, found.audited) == (3, 2)
@@ -230,6 +228,5 @@ def test_rules_before_a_model_settle_and_are_audited() -> None:
 @tabled("judge", "language", "said")
 def test_a_language_without_words_is_named(judge: str, language: str, said: bool) -> None:
     """There a refusal may be taken for a wrong answer, which no figure shows."""
-    own = facts_dataset(graded_slice(language))
-    made = run_of(answered("ci", language), own, judge=judge)
+    made = run_of(answered("ci", language), facts_dataset(graded_slice(language)), judge=judge)
     assert any("lexical has no words of de" in note for note in made.notes) is said

@@ -231,8 +231,7 @@ class BatchServer:
             fault = self.fault_of(batch, key)
             if fault == "missing":
                 continue
-            asked = self._asked(batch, key)
-            body = self._handler(asked).body
+            body = self._handler(self._asked(batch, key)).body
             if fault in ("error", "refused"):
                 body = {"error": {"message": "not now"}}
             if fault == "other model" and isinstance(body, dict):

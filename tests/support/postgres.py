@@ -150,8 +150,7 @@ def pooler(cluster: Cluster) -> Iterator[int]:
     with tempfile.TemporaryDirectory(prefix="qa-pool-", dir=in_memory()) as folder:
         users, settings, port = Path(folder, "users"), Path(folder, "ini"), _free_port()
         users.write_text('"qa" ""\n"runner" ""\n', "utf-8")
-        text = POOLER.format(server=cluster.port, port=port, users=users)
-        settings.write_text(text, "utf-8")
+        settings.write_text(POOLER.format(server=cluster.port, port=port, users=users), "utf-8")
         owner = _owner_of(Path(folder))
         process = subprocess.Popen([found, "-q", settings], stderr=subprocess.DEVNULL, **owner)
         try:
