@@ -150,8 +150,7 @@ def sample(cases: Sequence[Case], limit: int | None, seed: int) -> list[Case]:
     """Return at most ``limit`` cases in their order, chosen by a hash of seed and id."""
     if limit is None or limit >= len(cases):
         return list(cases)
-    by_hash = sorted(cases, key=lambda case: draw_order(case.id, seed))
-    chosen = {case.id for case in by_hash[:limit]}
+    chosen = {case.id for case in sorted(cases, key=lambda case: draw_order(case.id, seed))[:limit]}
     return [case for case in cases if case.id in chosen]
 
 

@@ -268,8 +268,7 @@ def _chosen(items: Iterable[DraftItem], wanted: int, texts: list[str]) -> dict[s
                 texts.append(text)
                 wanted -= 1
             else:
-                why = f"nearly the same as: {texts[twin][:80]}"
-                found[item.id] = item.dropped("similar", why)
+                found[item.id] = item.dropped("similar", f"nearly the same as: {texts[twin][:80]}")
         if not wanted:
             break
     return found

@@ -191,8 +191,7 @@ class ProbeStep(BuildStep):
         found = {item.id: item for item in items}
         for role in self.models if self.values["probe"] else ():
             known = (one for one in found.values() if {*one.probe.values()} <= {one.answer})
-            asked = [item for item in known if item.state == "kept"]
-            probe = partial(self._probed, asked)
+            probe = partial(self._probed, [item for item in known if item.state == "kept"])
             found |= {item.id: item for item in calls.run(self.name, self.spec(role), probe)}
         names = ", ".join(str(self.values.get(one)).partition("@")[0] for one in self.models)
         for item in [one for one in found.values() if one.state == "kept"]:

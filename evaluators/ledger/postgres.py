@@ -295,8 +295,7 @@ class PostgresStore:
                 )
                 for sql, rows in statements:
                     # In the order of their keys, so that no two runs that write them deadlock.
-                    ordered = sorted(rows, key=lambda row: str((*row[:2],)))
-                    cursor.executemany(_native(sql), ordered)
+                    cursor.executemany(_native(sql), sorted(rows, key=lambda row: str((*row[:2],))))
 
         self._durable.run(whole, 0.0 if self._read_only else PATIENCE_S)
 

@@ -407,8 +407,7 @@ class Caller:
                 return found, 1
             async with AsyncExitStack() as stack:
                 claim = self.ledger.claim(key, model.limits.item_deadline)
-                claimed = stack.enter_async_context(claim)
-                kept = await self.sender.before_the_end(claimed)
+                kept = await self.sender.before_the_end(stack.enter_async_context(claim))
                 if kept is not None:  # another run asked it meanwhile
                     return kept, 0
                 reply = await self.sender.send(model, request, meter.clock)

@@ -171,8 +171,7 @@ class Admission:
         queue.learn(error)
         queue.in_flight -= 1
         self.in_flight -= 1
-        now = asyncio.get_running_loop().time()
-        is_to_blame = queue.server.end(error, started, now, failed)
+        is_to_blame = queue.server.end(error, started, asyncio.get_running_loop().time(), failed)
         self.pump()
         return is_to_blame
 

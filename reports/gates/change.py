@@ -207,8 +207,7 @@ class ChangeEvidence:
     @cached_property
     def needed(self) -> int | None:
         """The number of pairs that would decide the gate with 80 % power, if it is as seen."""
-        harm = self.cases[0]
-        bound = self.allowed if (harm.value or 0.0) < self.allowed else self.limit
+        bound = self.allowed if (self.cases[0].value or 0.0) < self.allowed else self.limit
         bound *= self.sign
         if self.counts:
             return self.counts.pairs_to_decide(bound)

@@ -61,8 +61,7 @@ class UsageInputs:
         said = f"{words.get(state, 'is not shown to keep to')} {threshold.bar}"
         basis = [f"n={estimate.n}"]
         basis += [f"not known of {plural(unknown, 'item')}"] if unknown else []
-        bound = math.isfinite(bounds[1])
-        span = span_of(bounds) if bound else f"{figure(bounds[0])} or any more"
+        span = span_of(bounds) if math.isfinite(bounds[1]) else f"{figure(bounds[0])} or any more"
         if threshold.evidence == "confident":
             basis.append(f"95 % interval {span}")
         elif unknown:

@@ -95,8 +95,7 @@ def _facts(
     if labels := {key: one.label for key, one in run.adjudications.items()}:
         specs["adjudications"] = {"verdicts": len(labels), "sha256": digest(labels)}
     stops, usages = status.stops, [one.usage for one in outcomes.values()]
-    unpriced = any(one.cost is None for one in usages)
-    known = sum(one.known for one in usages) if unpriced else None
+    known = sum(one.known for one in usages) if any(one.cost is None for one in usages) else None
     session = replace(
         ended,
         gates_off=options.gates_off,

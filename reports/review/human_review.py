@@ -153,8 +153,7 @@ def issue_picks(
                 if criteria
                 else replace(plain, judged=one.record.result, upgrades=one.upgrades, about=about)
             )
-    audited = any(one.pair for one in picks)
-    name = "criteria" if criteria else ("audit" if audited else "review")
+    name = "criteria" if criteria else ("audit" if any(one.pair for one in picks) else "review")
     return issue(Sheet(name=name, items=tuple(items)), asked, folder)
 
 
