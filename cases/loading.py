@@ -62,10 +62,8 @@ def load_rows(slice_: Slice) -> list[tuple[ItemRow, Case]]:
     for row, case, fact in zip(rows, cases, facts, strict=True):
         named = isinstance(fact, str) and count[fact] == 1 and GOOD_ID.fullmatch(fact)
         ids.append(str(fact) if named and id_of(row) is None else case.id)
-    named_cases = zip(rows, cases, unique(ids), strict=True)
-    return [
-        (row, case if case.id == id_ else replace(case, id=id_)) for row, case, id_ in named_cases
-    ]
+    every = zip(rows, cases, unique(ids), strict=True)
+    return [(row, case if case.id == id_ else replace(case, id=id_)) for row, case, id_ in every]
 
 
 def _case(slice_: Slice, row: ItemRow) -> Case:

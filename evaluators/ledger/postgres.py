@@ -295,7 +295,8 @@ class PostgresStore:
                 )
                 for sql, rows in statements:
                     # In the order of their keys, so that no two runs that write them deadlock.
-                    cursor.executemany(_native(sql), sorted(rows, key=lambda row: str((*row[:2],))))
+                    ordered = sorted(rows, key=lambda row: str((*row[:2],)))
+                    cursor.executemany(_native(sql), ordered)
 
         self._durable.run(whole, 0.0 if self._read_only else PATIENCE_S)
 

@@ -217,9 +217,7 @@ FIELDS: Mapping[str, Callable[[Settings, str], Any]] = {
     "version": Settings.text,
     "deadline": _seconds,
     "item_deadline": _seconds,
-    **dict.fromkeys(
-        ("concurrency", "rpm", "tpm"), lambda entry, key: entry.whole(key, 1, math.inf)
-    ),
+    **dict.fromkeys(("concurrency", "rpm", "tpm"), lambda one, key: one.whole(key, 1, math.inf)),
     "prices": _prices,
     "batch": _batch,
 }

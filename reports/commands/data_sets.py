@@ -87,9 +87,7 @@ def download(argv: Sequence[str]) -> int:
         formatter_class=RawDescriptionHelpFormatter,
     )
     add, to = parser.add_argument, public_files.DATA_FOLDER
-    add(
-        "name", metavar="NAME", choices=[*benchmarks, *sets], help="which benchmark or labelled set"
-    )
+    add("name", metavar="NAME", choices=[*benchmarks, *sets], help="a benchmark or labelled set")
     add("--to", metavar="FOLDER", type=Path, default=to, help="default: %(default)s")
     add("--sha256", metavar="HEX", default="", help="the hash that the file must have")
     add("--url", default="", help="another address of the same file")

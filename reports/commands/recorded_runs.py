@@ -21,18 +21,11 @@ from reports.imports.foreign import MAX_DROP, Choice, ImportedRun, Scorer, slug,
 from reports.render import console
 from reports.render.views import date
 from reports.render.writer import FORMATS, Files, WriteError, write, write_files
+from reports.run import report_folder
 from reports.run.baseline import Baseline, load_baseline
 from reports.run.clean import line
 from reports.run.report import Report, Role
-from reports.run.report_folder import (
-    PREVIOUS,
-    RUN_FILE,
-    TRANSCRIPTS,
-    check_apart,
-    keep,
-    previous,
-    refusing,
-)
+from reports.run.report_folder import PREVIOUS, RUN_FILE, TRANSCRIPTS, check_apart, keep, previous
 from reports.run.run_json import load_report, load_run
 from reports.run.transcripts import Source, calls_of, of_files, parts, title
 from reports.verdict.assemble import account
@@ -212,7 +205,7 @@ def gate(argv: Sequence[str]) -> int:
     parser.add_earlier()
     parser.add_to("a folder for the report with these gates")
     options = parser.parse_args(argv)
-    with refusing(options.to, options.run):
+    with report_folder.refusing(options.to, options.run):
         report = load_report(options.run)
         earlier = _earlier(options, [report])
         gates = None if options.gates is None else load_gates(options.gates)
@@ -236,7 +229,7 @@ def merge(argv: Sequence[str]) -> int:
     parser.add_earlier()
     parser.add_to("a folder for the report of the whole", required=True)
     options = parser.parse_args(argv)
-    with refusing(options.to, *map(Path, options.runs)):
+    with report_folder.refusing(options.to, *map(Path, options.runs)):
         paths = list(dict.fromkeys(path for text in options.runs for path in _matching(text)))
         reports = [load_report(path) for path in paths]
         report = merged(reports, *_earlier(options, reports))
@@ -370,7 +363,7 @@ def _part(name: str, text: str) -> list[str]:
 def decide(argv: Sequence[str]) -> int:
     """Decide over two results of another tool; write the report and return the exit code."""
     options = _decide_parser().parse_args(argv)
-    with refusing(options.to):
+    with report_folder.refusing(options.to):
         return _decided(options)
 
 

@@ -18,19 +18,10 @@ from evaluators.output import BOM, PRIVATE_FOLDER, UnwrittenError, sheet_lines, 
 from evaluators.statistics.intervals import number
 from evaluators.text import flat
 from reports.render import html, markdown, words
-from reports.run import clean, run_json
+from reports.run import clean, report_folder, run_json
 from reports.run.record import COLUMNS, Record, in_order
 from reports.run.report import GateResult, Report
-from reports.run.report_folder import (
-    GATES,
-    GRADED_HEADER,
-    PAGE,
-    RECORDS,
-    RUN_FILE,
-    SUMMARY,
-    TRANSCRIPTS,
-    graded_files,
-)  # fmt: skip
+from reports.run.report_folder import GATES, PAGE, RECORDS, RUN_FILE, SUMMARY, TRANSCRIPTS
 from reports.run.run_json import dump, ordered
 from reports.run.transcripts import Packer, Source, keys_of, packed
 
@@ -123,7 +114,8 @@ def write_files(
             parts[name].replace(folder / name)
         if whole:  # take away what another run left: transcripts, letters of slices not run now
             kept = {name.casefold() for name in parts}
-            for path in (*filter(Path.is_file, [folder / TRANSCRIPTS]), *graded_files(folder)):
+            calls = filter(Path.is_file, [folder / TRANSCRIPTS])
+            for path in (*calls, *report_folder.graded_files(folder)):
                 if path.name.casefold() not in kept:
                     path.unlink()
         parts[last].replace(folder / last)
@@ -181,7 +173,7 @@ def graded(report: Report) -> dict[str, str]:
         stem = "-".join(re.sub(r"^[.-]", "_", one) or "_" for one in both)
         if f"{stem}-graded.csv".casefold() in map(str.casefold, files):
             stem += "-" + hashlib.sha256(part.name.encode("utf-8", "replace")).hexdigest()[:8]
-        files[f"{stem}-graded.csv"] = "".join(sheet_lines([GRADED_HEADER, *rows]))
+        files[f"{stem}-graded.csv"] = "".join(sheet_lines([report_folder.GRADED_HEADER, *rows]))
     return files
 
 

@@ -99,10 +99,9 @@ def refusing(folder: Path | None, *inputs: Path) -> Iterator[None]:
     """
     try:
         yield
-    except InputInFolderError:
-        raise
-    except UsageError:
-        if folder and not any(_lies_in(one, folder) for one in inputs):
+    except UsageError as error:
+        own = isinstance(error, InputInFolderError)
+        if folder and not (own or any(_lies_in(one, folder) for one in inputs)):
             _withdraw(folder, "the last command that was to write here was refused: exit 4")
         raise
 
