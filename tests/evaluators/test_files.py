@@ -193,7 +193,8 @@ def test_a_projects_settings_are_a_table(tmp_path: Path, text: str, what: str) -
 def test_lines_and_tables() -> None:
     """Escapes for what an encoding lacks; singular for 1 alone; columns line up."""
     raw = io.BytesIO()
-    output.say(io.TextIOWrapper(raw, encoding="ascii", newline=""), "né", "б\ud800")
+    stream = io.TextIOWrapper(raw, encoding="ascii", newline="")
+    output.say(stream, "né", "б\ud800")
     assert raw.getvalue() == b"n\\xe9\n\\u0431\\ud800\n"
     said = [output.plural(count, "row") for count in (0, 1, 2, 1000)]
     assert said == ["0 rows", "1 row", "2 rows", "1,000 rows"]

@@ -146,7 +146,8 @@ def test_a_bad_line_is_named_and_left_out(
     made: Path, capsys: Captured, bad: bytes | dict[str, object], message: str
 ) -> None:
     """Line and reason on stderr, exit code 4; the others are imported."""
-    line = json.dumps({**exported(made)[2], **bad}).encode() if isinstance(bad, dict) else bad
+    rows = exported(made)
+    line = json.dumps({**rows[2], **bad}).encode() if isinstance(bad, dict) else bad
     path, elsewhere = made.parent / "out.jsonl", made.parent / "m"
     lines = path.read_bytes().splitlines(keepends=True)
     lines[2] = line + b"\n"
