@@ -94,9 +94,8 @@ class DryRun:
         notes += [*calibrator.distrusted(), *self._powers(keys)]
         for text in (*assumptions(self._specs, self._prices), *notes):
             yield from wrapped(text)
-        odds = []
-        for text in self._odds(keys):
-            odds.append(text.strip())
+        odds = list(self._odds(keys))
+        for text in odds[1:] and odds:  # the totals say one alone
             yield from wrapped(text)
         yield from totals(sum(forecasts.values(), judged), odds)
 
@@ -226,7 +225,7 @@ def totals(whole: Forecast, odds: Sequence[str]) -> Iterator[str]:
         cached = whole.cached not in (None, whole.cost)
         less = f", {money(whole.cached or 0.0)} with the provider's cache" if cached else ""
         yield f"USD: about {money(whole.cost)}{less}, at most {money(whole.most)}"
-    said = [*odds[1:2], *odds[:1], "no gate decides"][0].removeprefix("odds of the gates: ")
+    said = [*odds[1:2], *odds[:1], "no gate decides"][0].strip().removeprefix("odds of the gates: ")
     codes, _, model = said.partition(": ")
     yield f"odds: {codes} ({model})" if model else f"odds: {codes}"
 

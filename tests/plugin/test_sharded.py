@@ -398,7 +398,7 @@ def test_a_shard_that_fails_is_one_line(project: Project, cluster: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_driver_that_ends_ends_the_tasks(project: Project, number: signal.Signals) -> None:
-    """Ctrl-C leaves a partial report, kill -9 nothing that the next run has; no shard goes on."""
+    """Ctrl-C, once or twice, leaves a partial report, kill -9 nothing; no shard goes on."""
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'ray>=2.55'")
     project.dataset("capital", {"en": [RIGHT] * 3}, graded({"en": "correct: {min: 0.5}"}))
     project.write("slow_judge.py", SLOW.format(folder=str(project.path)))
@@ -407,6 +407,8 @@ def test_a_driver_that_ends_ends_the_tasks(project: Project, number: signal.Sign
     began = project.path / "began"
     while not began.exists() and made.poll() is None:
         time.sleep(0.05)
+    made.send_signal(number)
+    time.sleep(1)
     made.send_signal(number)
     out, err = made.communicate()
     until = time.monotonic() + 60
