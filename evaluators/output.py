@@ -151,9 +151,10 @@ def unguarded(text: str) -> str:
 
 def cell(text: str) -> str:
     """Return a text for a spreadsheet's cell: no formula, visible, at most ``CELL_LIMIT`` long."""
-    shown, mark = visible(text), f" […cut, {len(text):,} characters in all]"
-    is_long = len(shown) > CELL_LIMIT
-    return guarded(f"{shown[: CELL_LIMIT - len(mark)]}{mark}" if is_long else shown)
+    if len(shown := visible(text)) > CELL_LIMIT:
+        mark = f" […cut, {len(text):,} characters in all]"
+        shown = shown[: CELL_LIMIT - len(mark)] + mark
+    return guarded(shown)
 
 
 def _is_risky(text: str) -> bool:

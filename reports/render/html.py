@@ -170,22 +170,23 @@ def inert(data: object) -> str:
 
 
 def _rest(record: Record, change: Change | None, show: Show) -> Iterable[object]:
-    """Yield the other columns; the last is what the baseline said, where that was another thing."""
+    """Return the other columns; the last is what the baseline said where it said another thing."""
+    before = None
+    if change is not None and change.flip not in ("new", "changed"):
+        told = (words.mark(change), change.reason)
+        before = [change.answer and show(change.answer), *map(show, told)]
     score = record.rating if record.score is None else record.score
-    yield from (show(record.key), record.row, record.repeat, _finite(score), len(record.calls))
-    yield from (record.tokens, _finite(record.cost), round(record.seconds, 3))
-    yield from (show(record.question), show(record.context), show(record.expected))
-    yield None if record.answer is None else show(record.answer)
-    yield from (show(record.reason), show(record.error))
-    yield [[*map(show, (one.judge, one.label, one.reason or one.error))] for one in record.votes]
-    yield [[show(name), _finite(value)] for name, value in record.measures.items()]
     known = sorted(record.metadata.items())
-    yield [[show(n), show(v if isinstance(v, str) else _JSON.encode(v))] for n, v in known]
-    if change is None or change.flip in ("new", "changed"):
-        yield None
-    else:
-        answer = None if change.answer is None else show(change.answer)
-        yield [answer, show(words.mark(change)), show(change.reason)]
+    return (
+        *(show(record.key), record.row, record.repeat, _finite(score), len(record.calls)),
+        *(record.tokens, _finite(record.cost), round(record.seconds, 3)),
+        *map(show, (record.question, record.context, record.expected)),
+        *(record.answer and show(record.answer), show(record.reason), show(record.error)),
+        [[*map(show, (one.judge, one.label, one.reason or one.error))] for one in record.votes],
+        [[show(name), _finite(value)] for name, value in record.measures.items()],
+        [[show(n), show(v if isinstance(v, str) else _JSON.encode(v))] for n, v in known],
+        before,
+    )
 
 
 def _finite(number: float | None) -> float | None:
@@ -207,9 +208,7 @@ _ITEMS = 300  # are looked at, those that matter most
 _BUDGET = 2_000_000  # characters of the page that prompts and replies may take together
 
 
-def sent_block(
-    records: Sequence[Record], source: Source | None, show: Callable[[str], str]
-) -> dict[str, Any]:
+def sent_block(records: Sequence[Record], source: Source | None, show: Show) -> dict[str, Any]:
     """Return what was sent for the first ``records``: ``texts``, ``calls``, ``items`` by key."""
     first = [record for record in records if record.calls][:_ITEMS]
     found = calls_of(source, keys_of(first)) if source else {}

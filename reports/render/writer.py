@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 
 from evaluators import output
@@ -16,7 +17,6 @@ from evaluators.core import CORRECT, INCORRECT, NOT_ATTEMPTED
 from evaluators.kinds import GRADED
 from evaluators.output import BOM, PRIVATE_FOLDER, UnwrittenError, sheet_lines, write_part
 from evaluators.statistics.intervals import number
-from evaluators.text import flat
 from reports.render import html, markdown, words
 from reports.run import clean, report_folder, run_json
 from reports.run.record import COLUMNS, Record, in_order
@@ -148,16 +148,15 @@ def results(report: Report) -> Iterator[str]:
     show = lru_cache(maxsize=256)(output.cell)  # names and grades come again and again
 
     def cell(value: object) -> str:
+        if isinstance(value, str):
+            return show(value)
         if isinstance(value, (int, float)):
-            return output.guarded(str(value))
+            return str(value) if value >= 0 else output.guarded(str(value))
         if not value:
             return "" if value is None else ("{}" if isinstance(value, Mapping) else "[]")
         return output.cell(dump(ordered(value)))
 
-    rows = (
-        [show(one) if isinstance(one, str) else cell(one) for one in flat(record).values()]
-        for record in in_order(report.records)
-    )
+    rows = (map(cell, row) for row in map(attrgetter(*COLUMNS), in_order(report.records)))
     return chain((BOM,), sheet_lines(chain((COLUMNS,), rows)))
 
 
