@@ -223,7 +223,8 @@ def _reports(ray: Any, common: Sequence[Any], of: int, folder: Path) -> Iterator
             if patience is None and _has_other_node(ray, error, shard, failed):
                 pending[start(shard, failed)] = (shard, failed)
         except KeyboardInterrupt:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second must not cost the reports
+            for number in (signal.SIGINT, signal.SIGTERM):  # a second must not cost the reports
+                signal.signal(number, signal.SIG_IGN)
             patience = 120.0  # for shards to write what they have; a busy node takes its time
             for one in pending:
                 ray.cancel(one, force=False)
