@@ -22,6 +22,7 @@ KEYS = (
     *("language", "labels", "paragraph", "spelling", "question", "types", "system", "user"),
     *("probe", "templates", "sources", "build"),
 )
+_WRITTEN = ("labels", "question", "system", "user")  # what every language needs
 PARAGRAPHS = tuple(f"paragraph_{number}" for number in range(1, 6))
 """The places of a user's own template of generation."""
 PROPOSED = ("paragraph", "question", "answer")
@@ -172,6 +173,8 @@ def load_recipe(path: Path) -> Recipe:
     own.check_keys(KEYS)
     bundled = FOLDER / f"{DATASET}.{_needed(own, 'language')}.yaml"
     base = load_settings(bundled) if bundled.is_file() else own
+    if base is own and (lacking := [key for key in _WRITTEN if key not in own.values]):
+        raise own.problem("language", f"has no bundled recipe; give {', '.join(lacking)} too")
     top = {key: own if key in own.values else base for key in KEYS}
     value = {key: settings.values.get(key) for key, settings in top.items()}
     templates, types = (top[key].part(key) for key in ("templates", "types"))
@@ -181,11 +184,9 @@ def load_recipe(path: Path) -> Recipe:
     generation = _template(templates, "generate", PARAGRAPHS)
     written = [value[key] for key in ("language", "labels", "system", "user")]
     user, patterns = _needed(top["user"], "user"), top["question"].part("question")
-    for place in PLACES:
-        if user.count(place) != 1:
-            raise top["user"].problem("user", f"the place {place} must stand in it once")
-    question = _read(QuestionRules, patterns)
-    if not question.forms:
+    if odd := [place for place in PLACES if user.count(place) != 1]:
+        raise top["user"].problem("user", f"the place {odd[0]} must stand in it once")
+    if not (question := _read(QuestionRules, patterns)).forms:
         raise patterns.problem("forms", "missing; give patterns of yes/no questions")
     return Recipe(
         path=path,

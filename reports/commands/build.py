@@ -149,18 +149,10 @@ def _add_calling(parser: CommandParser) -> None:
     add("--rpm", type=partial(_number, "--rpm", whole=True), metavar="N", help="requests a minute")
     add("--key-env", action="append", default=[], metavar="URL=NAME", help=KEY_ENV)
     add("--models", type=Path, metavar="FILE", help=MODELS_FILE)
-    add(
-        "--max-cost",
-        type=partial(_number, "--max-cost"),
-        metavar="USD",
-        help="the most that this command may spend",
-    )
-    add(
-        "--deadline",
-        type=partial(_number, "--deadline"),
-        metavar="S",
-        help="seconds for the whole command",
-    )
+    text = "the most that this command may spend"
+    add("--max-cost", type=partial(_number, "--max-cost"), metavar="USD", help=text)
+    text = "seconds for the whole command"
+    add("--deadline", type=partial(_number, "--deadline"), metavar="S", help=text)
     add("--replay", action="store_true", help="answer from the ledger alone")
     text = "drop the items whose call fails again, and go on without them"
     add("--leave-out-failed", action="store_true", help=text)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cases.builder import freeze
 from cases.builder.freeze import balanced, datasheet
 from cases.builder.recipe import load_recipe
-from cases.builder.steps import ModelCalls, StepCalls
+from cases.builder.steps import ModelCalls, StepCalls, check_finished
 from cases.builder.validation import CONTESTED, accepted, agreed, assigned, reviewers_of, sheet_of
 from cases.builder.work_folder import (
     BuildError,
@@ -84,6 +84,14 @@ def test_rows_of_the_work_folder() -> None:
     assert (dropped.state, dropped.reason) == ("dropped", "failed_timeout")
     assert kept.state == "kept"
     assert waiting == keyless
+
+
+def test_a_step_that_leaves_nothing_ends_the_build() -> None:
+    """What dropped them all is said; one item that is left goes on, and so does no item at all."""
+    check_finished("check", TWO_ITEMS)
+    check_finished("check", [])
+    with pytest.raises(BuildError, match=r"check: 1 in, 0 kept, 1 dropped \(length 1\): none"):
+        check_finished("check", TWO_ITEMS[1:])
 
 
 @tabled("old", "new", "message")

@@ -231,6 +231,8 @@ def test_there_are_at_most_twenty_options(capsys: Captured, good: Site) -> None:
     good.recipe(4, more="labels: {yes: Oui, no: Non}\nuser: '{count} {texts}'\nsystem: x\n")
     path = good.path / "mine.yaml"
     text = path.read_text(encoding="utf-8").replace("language: be", "language: fr")
+    path.write_text(text, encoding="utf-8")
+    assert "has no bundled recipe; give question too" in refused(good, capsys)
     path.write_text(text + "question: {forms: '^est'}\n", encoding="utf-8")
     assert "validate.fr.yaml" in refused(good, capsys, *good.writer, *good.checker)
     assert good.generator.count == 0
