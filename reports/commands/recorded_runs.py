@@ -64,7 +64,7 @@ class Parser(command_line.CommandParser):
     def add_earlier(self) -> None:
         """Declare ``--baseline RUN``, ``--adjudications FILE`` and ``--anchor RUN``."""
         text = "the run to compare with; by default the one that the run itself was compared with"
-        self.add_argument("--baseline", metavar="RUN", type=find_run, help=text)
+        self.add_argument("--baseline", metavar="RUN", help=text)
         text = "verdicts by people, for gates with `evidence: audited`"
         self.add_argument("--adjudications", metavar="FILE", type=Path, help=text)
         self.add_anchor()
@@ -72,7 +72,7 @@ class Parser(command_line.CommandParser):
     def add_anchor(self) -> None:
         """Declare ``--anchor RUN``."""
         text = "a fixed earlier run that drop and rise gates must pass too (default: the run's own)"
-        self.add_argument("--anchor", metavar="RUN", type=find_run, help=text)
+        self.add_argument("--anchor", metavar="RUN", help=text)
 
 
 def folder(text: str) -> Path:
@@ -92,7 +92,7 @@ def whole_number(text: str) -> int:
 
 
 def read_baseline(
-    given: Path | None,
+    given: str | None,
     reports: Sequence[Report],
     role: Role = "baseline",
     people: Path | None = None,
@@ -103,19 +103,20 @@ def read_baseline(
     Raises UsageError for one that cannot be read, lies in ``to``, or is not the one compared with:
     without it the drop gates would be gone, and a failed run could pass.
     """
+    run = None if given is None else find_run(given)
     known = sorted({path for report in reports if (path := getattr(report, role))})
-    if not given and len(known) > 1:
+    if not run and len(known) > 1:
         what = f"the runs were compared with {' and '.join(known)}; say which with --{role}=RUN"
         raise UsageError(what)
-    if not given and not known:
+    if not run and not known:
         return None
     try:
-        found = load_baseline(given or Path(known[0]), role)
+        found = load_baseline(run or Path(known[0]), role)
     except UsageError as problem:
         why = f"the run was compared with its {role}: {problem}; or say where with --{role}=RUN"
-        raise UsageError(str(problem) if given else why) from None
+        raise UsageError(str(problem) if run else why) from None
     comparisons = (one.comparison if role == "baseline" else one.since_anchor for one in reports)
-    if not given and any(one and one.sha256 != found.sha256 for one in comparisons):
+    if not run and any(one and one.sha256 != found.sha256 for one in comparisons):
         what = f"is no longer what the run was compared with; give --{role}=RUN"
         raise UsageError(f"{found.path} {what}")
     if to:
@@ -150,10 +151,8 @@ def render(argv: Sequence[str]) -> int:
     )
     parser.add_argument("run", metavar="RUN", type=find_run, help=RUN_HELP)
     parser.add_to("where to write; by default the folder of run.json")
-    text = f"which files, of {','.join(FORMATS)} (default: all)"
-    parser.add_argument(
-        "--format", metavar="WORD,WORD", type=_formats, default=tuple(FORMATS), help=text
-    )
+    text, every = f"which files, of {','.join(FORMATS)} (default: all)", tuple(FORMATS)
+    parser.add_argument("--format", metavar="WORD,WORD", type=_formats, default=every, help=text)
     options = parser.parse_args(argv)
     files = Files(load_report(options.run), options.format, transcripts_of(options.run))
     say(sys.stdout, *map(str, write_files(files, options.to or home(options.run))))
@@ -176,7 +175,7 @@ def compare(argv: Sequence[str]) -> int:
         "Compare two runs item by item: differences are NEW - OLD. Gates decide nothing here.",
         "0 compared, 1 could not be written, 4 wrong arguments or no readable run",
     )
-    parser.add_argument("old", metavar="OLD", type=find_run, help=RUN_HELP)
+    parser.add_argument("old", metavar="OLD", help=RUN_HELP)
     parser.add_argument("new", metavar="NEW", type=find_run, help=RUN_HELP)
     parser.add_anchor()
     parser.add_to("a folder for the report of NEW compared with OLD")
@@ -210,6 +209,7 @@ def gate(argv: Sequence[str]) -> int:
         earlier = _earlier(options, [report])
         gates = None if options.gates is None else load_gates(options.gates)
         decided = rebuilt(report, *earlier) if gates is None else regated(report, gates, *earlier)
+        decided = _with_people(decided, options.adjudications)
     return _say_decided(decided, options.to, options.to or home(options.run), options.run)
 
 
@@ -232,7 +232,7 @@ def merge(argv: Sequence[str]) -> int:
     with report_folder.refusing(options.to, *map(Path, options.runs)):
         paths = list(dict.fromkeys(path for text in options.runs for path in _matching(text)))
         reports = [load_report(path) for path in paths]
-        report = merged(reports, *_earlier(options, reports))
+        report = _with_people(merged(reports, *_earlier(options, reports)), options.adjudications)
     return _say_decided(report, options.to, options.to, *paths)
 
 
@@ -254,6 +254,13 @@ def _earlier(
     if people and not (baseline or anchor):
         raise UsageError("--adjudications: decides nothing without an earlier run; give --baseline")
     return baseline, anchor
+
+
+def _with_people(report: Report, people: Path | None) -> Report:
+    """Return the report. Raises UsageError where no gate of it asks for people's verdicts."""
+    if people and all(one.threshold.evidence != "audited" for one in report.decision.gates):
+        raise UsageError("--adjudications: no gate has `evidence: audited`, so it decides nothing")
+    return report
 
 
 def _say_decided(report: Report, to: Path | None, folder: Path, *runs: Path) -> int:

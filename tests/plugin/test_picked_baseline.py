@@ -84,6 +84,7 @@ def test_a_refused_command_leaves_no_verdict(project: Project) -> None:
     table = project.write("old.csv", "id,score\n" + "".join(f"q{n},1\n" for n in range(99)))
     for words, wrong, code in (
         (["merge", run], "nowhere", 0),
+        (["merge", run], "--baseline=nowhere", 0),
         (["gate", run], "--gates=no.yaml", 0),
         (["decide", str(table), f"--baseline={table}"], "--column=score=x", 6),
     ):
