@@ -139,8 +139,8 @@ def _answerer(slice_: Slice, model: Model | None, *, recorded: bool) -> core.Ans
             raise UsageError(f"{what}{slice_.language}.yaml {advice}")
         return PromptedAnswer(model=model, prompt=slice_.prompt, whole=slice_.kind.words)
     if not recorded:
-        what = "no item has a recorded answer, so there is nothing to judge; name a --model"
-        raise UsageError(f"{slice_.path}: {what}")
+        what = "no item has a recorded answer, so there is nothing to judge; name a --model, or"
+        raise UsageError(f"{slice_.path}: {what} by PATH and --languages data that have answers")
     return RecordedAnswer()
 
 

@@ -361,7 +361,7 @@ def _table(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
     }
     for role in ("id", "score"):
         if columns[role] not in table.names:
-            what = f"no column {role!r}; say --column {role}=NAME"
+            what = f"no column {columns[role]!r}; say --column {role}=NAME"
             raise problem(table.path, f"{what}, of {', '.join(table.names.values())}")
     samples = [_table_sample(table, row, columns) for row in table.records]
     named = choice.columns.items()

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from cases.dataset import Plan, PlannedItem
 from cases.plan import make_plan
@@ -16,6 +17,7 @@ from reports.verdict.assemble import Facts
 Name = tuple[str | int, ...]
 """Data set, language, repeat, and the id of an item or its question and context."""
 Answers = Mapping[Name, Record]
+_ALL: dict[str, Any] = {"limit": None, "seed": 0, "repeats": 1}  # the sample of a run without one
 
 
 def planned(
@@ -24,16 +26,9 @@ def planned(
     """Return the options with the run's sample, and a plan with its answers. Raises UsageError."""
     assert options.answers is not None
     earlier = load_baseline(options.answers)
-    origin = inner(earlier.run, "provenance")
-    given = {name: origin.get(name) for name in ("limit", "seed", "repeats")}
-    drawn = {name: one for name, one in given.items() if isinstance(one, int)}
-    choice = replace(
-        options.choice,
-        first=None,
-        limit=drawn.get("limit"),
-        seed=drawn.get("seed", 0),
-        repeats=drawn.get("repeats", 1),
-    )
+    origin, drawn = inner(earlier.run, "provenance"), _ALL.copy()
+    drawn |= {name: one for name in _ALL if isinstance(one := origin.get(name), int)}
+    choice = replace(options.choice, first=None, **drawn)
     plan, before = make_plan(files, choice, labelled), _answers(earlier)
     present = {item.slice.name for item in plan.items.values()}
     if lost := sorted({f"{one.dataset}:{one.language}" for one in earlier.records} - present):

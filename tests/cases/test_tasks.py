@@ -116,7 +116,7 @@ def test_what_passes(kind: str, label: str | None, verdict: dict[str, Any], pass
 def test_what_a_choice_needs_is_asked_for() -> None:
     """A missing prompt or rubric is named before any call, also a rubric of grades for ratings; so
     is, once, a file without answers."""
-    with pytest.raises(UsageError, match=r"no item has a recorded answer.*--model"):
+    with pytest.raises(UsageError, match=r"no item has a recorded answer.*--model, or by PATH"):
         make_tasks([item("graded", recorded=None)], None, LEXICAL)
     one = item("graded")
     with pytest.raises(UsageError, match=r"no answer prompt for 'bg'; add answer.bg.yaml"):

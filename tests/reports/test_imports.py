@@ -292,7 +292,7 @@ def test_another_version_of_a_task_or_scorer_decides_nothing(tmp_path: Path) -> 
     assert "changed" not in reasons["citygen:all"]
 
 
-def test_scores_of_two_columns_are_not_compared(tmp_path: Path) -> None:
+def test_scores_of_two_columns_are_not_compared(tmp_path: Path, capsys: Captured) -> None:
     """Each table is read by the first column of scores that it has; ``--column`` names one."""
     old = [{"id": n, "passed": 1} for n in range(200)]
     new = [{**row, "passed": int(row["id"] > 60), "score": 1} for row in old]
@@ -300,6 +300,9 @@ def test_scores_of_two_columns_are_not_compared(tmp_path: Path) -> None:
     assert (decision.code, why in decision.gates[0].reason) == (6, True)
     assert decided(tmp_path, old, new, "--column=score=passed").decision.code == 1
     assert decided(tmp_path, old, old).decision.code == 0
+    table = tmp_path / "new.csv"
+    code, said = decide(capsys, table, f"--baseline={table}", "--column=score=pass")
+    assert (code, "no column 'pass'; say --column score=NAME, of answer, id" in said) == (4, True)
 
 
 INSPECT, FOO = RESULTS / "inspect-new.eval", RESULTS / "promptfoo-3.json"
