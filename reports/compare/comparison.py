@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from cases.dataset import Dataset, Slice
 from evaluators.kinds import FACT, Cluster
@@ -15,6 +16,8 @@ from reports.compare.differences import differences, usage_shifts
 from reports.run.baseline import Baseline, named_model
 from reports.run.evidence import Change, Comparison, Flip, LanguageGap, MissedFact, SliceComparison
 from reports.run.record import Record
+
+_SAID = ("answer", "grade", "rating", "reason")
 
 
 def compare(
@@ -113,14 +116,8 @@ def _changes(side: pairs.PairedSlice) -> Iterator[Change]:
         if now is None or now == before:
             flip = "ungraded" if now is None else "same"
         if flip != "same" or (new.grade, new.rating) != (old.grade, old.rating):
-            yield Change(
-                key=new.key,
-                flip=flip,
-                answer=old.answer,
-                grade=old.grade,
-                rating=old.rating,
-                reason=old.reason,
-            )
+            said: Any = {name: getattr(old, name) for name in _SAID}
+            yield Change(key=new.key, flip=flip, **said)
     flips: Mapping[pairs.Lone, Flip] = {"added": "new", "repeat": "new", "changed": "changed"}
     for key, why in side.pairing.lone.items():
         yield Change(key=key, flip=flips.get(why, "ungraded"))

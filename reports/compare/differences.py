@@ -201,11 +201,11 @@ def _extra_difference(sides: Sides, name: str, fill: float | None = None) -> Est
     sums = cluster_sums(np.array(values), clusters)
     n = len(sums)
     value = float(moved(mean, sums.sum(axis=0))[0])
-    interval = intervals.percentile(*moved(mean, resample_pairs(sums, np.ones(n))), n, math.inf)
-    share = unseen_share(n)
+    drawn = intervals.percentile(*moved(mean, resample_pairs(sums, np.ones(n))), n, math.inf)
+    share = unseen_share(n)  # few items may vary little by chance
     centre = value * (1 - share)
-    interval = interval or (centre - share, centre + share)
-    return Estimate.of(value, interval, len(values))
+    low, high = drawn or (centre, centre)
+    return Estimate.of(value, (min(low, centre - share), max(high, centre + share)), len(values))
 
 
 _ENDS = ((0.0, math.inf), (math.inf, 0.0))

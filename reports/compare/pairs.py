@@ -192,23 +192,27 @@ class PairedSlice:
         return (pair for pair in self.pairing.pairs if pair.new.is_graded)
 
 
+_CHANCE = 20  # pairs: so few may all have the same answers in two runs
 Sides = Sequence[PairedSlice]
 """The slices of one dataset that are compared together: one of them, or all its languages."""
 
 
-def unless_own(sides: dict[str, PairedSlice]) -> dict[str, PairedSlice]:
-    """Return the slices, blocked if the earlier run's answers and verdicts are this run's own."""
+def unless_own(sides: Mapping[str, PairedSlice]) -> dict[str, PairedSlice]:
+    """Return the slices, blocked where the earlier run's answers and verdicts are this run's own.
+
+    All of them, or those of one slice, unless they are so few or so alike that it may be chance.
+    """
     content = attrgetter("answer", "result", "reason", "measures", "seconds", "answer_seconds")
-    pairs = [pair for side in sides.values() for pair in side.graded]
-    if not pairs or any(content(pair.new) != content(pair.old) for pair in pairs):
-        return sides
-    role = next(iter(sides.values())).role
-    own = f"the {role} holds this run's own answers, and nothing differs from itself"
-    why = f"{own}; {Obstacle.OTHER_ITEMS} the release before"
-    return {
-        name: replace(one, blocked=one.blocked or why, narrow=one.narrow or why)
-        for name, one in sides.items()
-    }
+    own = {name: [content(one.new) == content(one.old) for one in side.graded]
+           for name, side in sides.items()}  # fmt: skip
+    whole, found = {True} == {one for some in own.values() for one in some}, dict(sides)
+    for name, side in sides.items():
+        varied = 2 * len({pair.new.answer for pair in side.graded}) > len(own[name]) > _CHANCE
+        if whole or (varied and all(own[name])):
+            what = f"the {side.role} holds this run's own answers, and nothing differs from itself"
+            why = f"{what}; {Obstacle.OTHER_ITEMS} the release before"
+            found[name] = replace(side, blocked=side.blocked or why, narrow=side.narrow or why)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import chain
-from typing import get_args
+from typing import Any, get_args
 
 from cases.dataset import Slice
 from evaluators.core import CORRECT, Outcome, QAError, State
@@ -209,16 +209,8 @@ def count_table(
     slice_: Slice, counts: Array, axes: Axes, scores: Mapping[str, float]
 ) -> CountTable:
     """Return counts over these axes with the slice's bar, penalty and passing grades."""
-    return CountTable(
-        counts=counts,
-        golds=axes[0],
-        outcomes=axes[1],
-        scores=scores,
-        pass_bar=slice_.pass_bar,
-        penalty=slice_.penalty,
-        passing=slice_.passing,
-        attacks=slice_.attacks,
-    )
+    own: Any = {one: getattr(slice_, one) for one in ("pass_bar", "penalty", "passing", "attacks")}
+    return CountTable(counts=counts, golds=axes[0], outcomes=axes[1], scores=scores, **own)
 
 
 def counted_outcomes(row: metrics.Metric, table: CountTable) -> set[tuple[str, str]]:

@@ -62,6 +62,18 @@ def test_a_run_is_not_held_against_its_own_answers(role: Role, moved: bool) -> N
     assert gate.remedy == "compare with another run"
 
 
+def test_one_slice_of_its_own_answers_is_found() -> None:
+    """Also where another slice moved; but not few answers, or ones that are all alike."""
+    dataset = facts_dataset(graded_slice("en", DROP), graded_slice("pl", DROP))
+    for own, fields in ((LETTERS, {}), ("c" * 20, {}), (LETTERS, {"answer": "Yes"})):
+        old = run_of([*answered("i" + LETTERS), *answered(own, "pl", **fields)], dataset)
+        new = [*answered("c" + LETTERS), *answered(own, "pl", **fields)]
+        earlier = replace(before(old), records=old.records)
+        found = run_of(new, dataset, baseline=earlier).decision.gates
+        said = ["own answers" in gate.reason for gate in found]
+        assert said == [False, own == LETTERS and not fields]
+
+
 @pytest.mark.parametrize(
     ("now", "then", "state"),
     [

@@ -224,6 +224,15 @@ def test_the_open_says_why(kind: str, new: str, old: str, rule: Threshold, reaso
     assert reason in found.reason
 
 
+@pytest.mark.parametrize(("n", "state"), [(2, "INCONCLUSIVE"), (20, "INCONCLUSIVE"), (90, "PASS")])
+def test_few_like_scores_exclude_no_loss(n: int, state: str) -> None:
+    """However little they vary; the interval is at least as wide as that of a share."""
+    for last in (0.7, 0.699):
+        new = with_tone(lettered("c" * n), [0.7] * (n - 1) + [last])
+        old = with_tone(lettered("c" * n), [0.7] * n)
+        assert one("graded", new, old, change("tone", 0.05)).state == state
+
+
 def test_a_rise_is_pooled_over_languages() -> None:
     """The same facts in two languages are one observation each, and one language hides nothing."""
     rule = change("incorrect", 0.05, "rise", pool=True)
