@@ -141,8 +141,8 @@ def make_record(item: PlannedItem, outcome: Outcome) -> Record:
         seconds=round(usage.seconds, 3),
         cached_tokens=usage.cache_read_tokens,
         answer_seconds=round(own.seconds, 6) if own.seconds else None,
-        answer_tokens_in=own.input_tokens if counted else None,
-        answer_tokens_out=own.output_tokens if counted else None,
+        answer_tokens_in=own.input_tokens or None,
+        answer_tokens_out=own.output_tokens or (0 if counted and not outcome.answer else None),
         answer_cost=own.cost if counted or own.cost else None,
         **shared,
     )
