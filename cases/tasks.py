@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from cases.dataset import PlannedItem, Slice
 from evaluators import core
@@ -15,6 +16,7 @@ from evaluators.judges.factory import JudgeFactory, Place
 from evaluators.judges.single import YesNoJudge
 from evaluators.models.adapter import INCOMPLETE
 from evaluators.reading import parse_json
+from evaluators.replies.readers import unfinished
 from evaluators.rubric import Prompt, Style, chat_messages, fill
 from evaluators.runtime.engine import MetricRunner, Task
 
@@ -58,13 +60,8 @@ class PromptedAnswer:
         """Return the reply's text, perhaps empty. Raises CallError for a filtered or cut one."""
         messages = answer_messages(self.prompt, case) if self.prompt else ()
         version = self.prompt.version if self.prompt else ""
-        asked = core.AskedCase(
-            question=case.question,
-            context=case.context,
-            language=case.language,
-            metadata=case.metadata,
-            messages=messages,
-        )
+        own: Any = {x: getattr(case, x) for x in ("question", "context", "language", "metadata")}
+        asked = core.AskedCase(messages=messages, **own)
         taken = asked if self.model.limits.takes_case else None
         request = core.Request(messages=messages, version=version, repeat=repeat, case=taken)
         reply = await ask(self.model, request)
@@ -73,6 +70,8 @@ class PromptedAnswer:
         cut = reply.finish == "length" and (self.whole or not reply.text.strip())
         if cut or reply.finish == INCOMPLETE:
             raise CallError("cut", f"{self.spec}: the answer was cut at the token limit; raise it")
+        if reply.finish != "length" and (odd := unfinished(reply.finish)):
+            raise CallError("cut", f"{self.spec}: {odd.reason}, not as a complete answer does")
         return answer_of(reply)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from urllib.parse import quote
 
 from evaluators.core import Model, Request
 
@@ -198,7 +199,8 @@ class Key:
         for line in self.reveals():
             one = line.rpartition(" ")[2]  # behind a scheme such as Bearer
             if len(one) >= SHORTEST and one != PLACEHOLDER:
-                text = text.replace(one, MASK)
+                for shape in (one, one.replace("/", r"\/"), quote(one, safe="")):  # JSON's, a URL's
+                    text = text.replace(shape, MASK)
         return text
 
     def mask(self, text: str) -> str:

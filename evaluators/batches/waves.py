@@ -124,6 +124,7 @@ class BatchPoller:
         self._model = model
         self._ledger = ledger
         self._settings = settings
+        self._done = 0  # calls that have a reply, as the provider says
 
     async def note(self, state: State, **values: Any) -> None:
         """Keep the new state of the wave; return once the ledger has it."""
@@ -210,7 +211,7 @@ class BatchPoller:
                 if status.refusal:
                     await self.give_up()
                     raise _refused(NOT_TAKEN, f"{self.wave.spec}: {status.refusal}")
-                heard = clock()
+                heard, self._done = clock(), status.done
                 tell(status)
                 if status.is_over:
                     return True
@@ -223,11 +224,9 @@ class BatchPoller:
         if error.kind != NOT_KNOWN:
             return error
         wave = self.wave
-        said = (
-            f"{wave.spec}: the provider does not know the batch {wave.batch} of "
-            f"{wave.calls:,} calls; use the key that it was sent with, or {wave.way_out}"
-        )
-        return FatalError(LOST, said)
+        what = f"the provider does not know the batch {wave.batch} of {wave.calls:,} calls"
+        advice = f"use the key that it was sent with, or {wave.way_out}"
+        return FatalError(LOST, f"{wave.spec}: {what}; {advice}")
 
     async def results(self) -> AsyncIterator[tuple[str, Reply | CallError]]:
         """Yield each call of the wave that came back, once: its key, and its reply or error."""
@@ -243,7 +242,10 @@ class BatchPoller:
             except FatalError as error:
                 raise self._lost(error) from None
             else:
-                return
+                came = self.wave.calls - len(wanted)
+                if came >= self._done or (self.wave.was_found and not came):
+                    return
+                failure = TransientError("no_result", f"{len(wanted):,} results did not come")
             await asyncio.sleep(self._settings.pause * 2.0**number)
         raise StoppedError(BATCH, f"{failure}; {KEPT}")
 

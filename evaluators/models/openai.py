@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SDK = "openai:AsyncOpenAI"
 FINISHES: Mapping[str, str] = {"function_call": "tool_calls"}
 FILTERED = "content_filter"
+FAILED = frozenset({"error", "abort", "insufficient_system_resource"})  # gateways' finish words
 
 
 def _messages(messages: tuple[Message, ...]) -> list[dict[str, str]]:
@@ -43,6 +44,8 @@ def read_chat(content: adapter.JsonObject) -> Reply:
         adapter.refuse_body("choices is an empty list")
     message = choices[0].mapping("message")
     finish = choices[0].text("finish_reason").partition(":")[0]  # Gemini: "content_filter: SAFETY"
+    if choices[0].get("error") or finish in FAILED:
+        adapter.refuse_body(f"the provider broke the reply off ({finish[:40]!r})")
     text = message.text_or_none("content")
     refusal = message.text_or_none("refusal")
     calls = () if message.get("tool_calls") is None else message.mappings("tool_calls")

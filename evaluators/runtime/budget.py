@@ -76,10 +76,12 @@ class Pricing:
         inputs = sum(part * price for part, price in zip(parts, prices.inputs, strict=True))
         return self.share * (inputs + output_tokens * prices.output) / PER
 
-    def of(self, reply: Reply) -> float:
-        """Return what the request of a reply cost in USD."""
-        if reply.cost is not None:
+    def of(self, reply: Reply) -> float | None:
+        """Return what the request of a reply cost in USD; None where tokens of it are not known."""
+        if reply.cost is not None or not reply.input_tokens:
             return reply.cost
+        if reply.text and not reply.output_tokens:
+            return None
         pricing, read = self.way(batch=reply.batch), reply.cache_read_tokens
         written = reply.cache_write_tokens
         return pricing.cost(reply.input_tokens, reply.output_tokens, read=read, written=written)
@@ -114,7 +116,7 @@ def pricing_of(spec: Spec, on: date) -> Pricing | None:
 
 
 def cost_of(pricing: Mapping[str, Pricing | None], spec: str, reply: Reply) -> float | None:
-    """Return what a reply of the model with this SPEC cost in USD, None for an unknown price."""
+    """Return what a reply of the model with this SPEC cost in USD, None if that is not known."""
     found = pricing.get(spec)
     return reply.cost if found is None else found.of(reply)
 
@@ -252,9 +254,8 @@ class Budget:
         self._held = max(0.0, self._held - reserved)
         self._in_flight -= reserved > 0.0
         if reply is not None:
-            named = reply.cost is not None or reply.input_tokens or reply.output_tokens
             cost = self._models[spec][1].of(reply)
-            paid = cost if named else reserved
+            paid = reserved if cost is None else cost
             self.spent += paid
             self._most_paid = max(self._most_paid, paid)
             self._longest[spec] = max(self._longest.get(spec, 0), reply.output_tokens)

@@ -22,6 +22,7 @@ T = TypeVar("T")
 DEADLINE = "deadline"
 DEADLINE_GRACE_S = 1.5  # that a call in flight may go on after the run's time is used up
 PROBES = 4  # in a row by one call, before another call's turn: the call may be to blame
+MAY_BE_BILLED = frozenset({"bad_body", "timeout"})  # kinds of failure; booked at the most
 TRIES_BY_KIND = {"bad_body": 3, "error_body": 3, RATE_LIMIT: 20}
 """How often a request is sent that fails in these ways. A rate limit has many tries, as the server
 and not the call decides when it may succeed."""
@@ -200,6 +201,9 @@ class Sender:
             waits = self.admission.describe(now)
             what += f" ({waits})" if waits else ""
             raise CallError("item_deadline", f"{queue.spec}: {what}") from None
+        except TransientError as error:
+            reply = core.Reply() if error.kind in MAY_BE_BILLED else None
+            raise
         finally:
             self.settle(reserved, queue.spec, reply)
 

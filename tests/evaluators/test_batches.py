@@ -175,6 +175,20 @@ def test_what_has_no_reply_is_asked_again(tmp_path: Path, provider: str, word: s
 
 
 @wires
+@pytest.mark.parametrize(("cuts", "texts"), [(1, ANSWERS), (99, ["batch"] * 12)])
+def test_results_that_come_cut_are_read_again(
+    tmp_path: Path, provider: str, cuts: int, texts: list[str]
+) -> None:
+    """Where fewer come than the provider has, none is sent again: all are read, or all wait."""
+    cut = iter([Answer(body="\n")] * cuts)
+    with batch_server(
+        step=lambda name, _: next(cut, None) if name == "results" else None
+    ) as server:
+        done = BatchRuns(tmp_path, server, provider).run(TEXTS)
+        assert (done.texts, server.sizes, server.direct) == (texts, [12], [])
+
+
+@wires
 def test_a_call_is_part_of_three_waves_at_most(tmp_path: Path, provider: str) -> None:
     """What fails each time ends as an error by name; what is itself at fault is asked once."""
     with batch_server(fault=failing("expired", 3, batches=99)) as server:

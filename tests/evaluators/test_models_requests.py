@@ -30,12 +30,12 @@ def test_an_answer(provider: str) -> None:
     assert got.input_tokens > 0
     assert got.output_tokens == 5
     assert got.seconds > 0
-    key = "0123456789abcdef0123456789abcdef"
+    key, spelled = "0123456789abcdef/0123456789", r"0123456789abcdef\/0123456789"
     with loopback() as server:
         spec = spec_of(provider, server)
-        said = ask(spec, asked(f"[[answer=Hello, {key}]]"), key)
+        said = ask(spec, asked(f"[[answer=Hello, {key}, {spelled}]]"), key)
         called = ask(spec, asked(f"[[grade=CORRECT]] [[reason={key}]]", tool=TOOL), key)
-    assert said.text == "Hello, ***"
+    assert said.text == "Hello, ***, ***"
     assert key not in repr(called)
     with loopback(handler=lambda seen: reply(seen, text="x\ud800y")) as server:
         got = ask(spec_of(provider, server), asked("a\ud800b \ud83d\ude00"))

@@ -109,11 +109,11 @@ def test_a_repeated_task_goes_on_with_what_its_run_has_left(
 
 
 def test_unreadable_replies_cost_all_the_same(capitals: Project, catalogue: Catalogue) -> None:
-    """Three unreadable verdicts an item are paid for; a refused request is not."""
+    """So are bodies without a reply, three an item, at the most; a refused request is not."""
 
     def mumble(seen: Seen) -> Answer:
         if seen.tool is None:
-            return good(seen)
+            return Answer(body={"choices": []}) if "number 4?" in seen.prompt else good(seen)
         if "number 1?" in seen.prompt:
             return Answer(status=400, body={"error": {"message": "no"}})
         body = completion(seen, "", {"grade": "PERHAPS"})
@@ -121,8 +121,8 @@ def test_unreadable_replies_cost_all_the_same(capitals: Project, catalogue: Cata
 
     with loopback(handler=mumble) as server:
         catalogue(server)
-        capitals.run_in_process(*SPECS, "--max-cost", "1", "-k", "q1] or q2] or q3]", "qa")
-    assert capitals.report()["run"]["spent"] == pytest.approx(0.001 * (3 + 2 * 3))
+        capitals.run_in_process(*SPECS, "--max-cost", "1", "-k", "q1] or q2] or q3] or q4]", "qa")
+    assert capitals.report()["run"]["spent"] == pytest.approx(0.001 * (3 + 2 * 3 + 3))
 
 
 def test_an_unknown_price_is_never_nothing(capitals: Project, catalogue: Catalogue) -> None:

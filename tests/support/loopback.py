@@ -132,7 +132,7 @@ def completion(seen: Seen, text: str, arguments: object = None) -> dict[str, Any
         "created": 1,
         "model": seen.body.get("model"),
         "choices": [{"index": 0, "message": said, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": len(seen.prompt) // 4, "completion_tokens": 5},
+        "usage": {"prompt_tokens": len(seen.prompt) // 4 or 1, "completion_tokens": 5},
     }
 
 
@@ -148,7 +148,7 @@ def message(seen: Seen, text: str, arguments: object = None) -> dict[str, Any]:
         "model": seen.body.get("model"),
         "content": [block],
         "stop_reason": "end_turn" if arguments is None else "tool_use",
-        "usage": {"input_tokens": len(seen.prompt) // 4, "output_tokens": 5},
+        "usage": {"input_tokens": len(seen.prompt) // 4 or 1, "output_tokens": 5},
     }
 
 
@@ -172,11 +172,11 @@ def response(seen: Seen, text: str, arguments: object = None) -> dict[str, Any]:
             {"id": "msg_1", "status": "completed", **item},
         ],
         "usage": {
-            "input_tokens": len(seen.prompt) // 4,
+            "input_tokens": len(seen.prompt) // 4 or 1,
             "input_tokens_details": {"cached_tokens": 0},
             "output_tokens": 5,
             "output_tokens_details": {"reasoning_tokens": 3},
-            "total_tokens": len(seen.prompt) // 4 + 5,
+            "total_tokens": len(seen.prompt) // 4 or 1 + 5,
         },
     }
 
