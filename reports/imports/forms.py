@@ -29,7 +29,7 @@ ROLES: Mapping[str, str] = {
     "reason": "why it has this score",
 }
 """What a column of a table may hold; ``--column ROLE=NAME`` says which one does."""
-_SCORES = ("score", "label", "grade", "verdict", "passed")
+_SCORES = ("score", "grade", "verdict", "passed")  # not ``label``, which may be the gold
 _SUFFIXES = (".eval", ".json", ".jsonl", ".csv")
 _HARNESS = re.compile(r"(samples|results)_(?:(?P<task>.+)_)?(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+)")
 _OWN = frozenset({"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter"})
@@ -108,7 +108,7 @@ def _inspect(found: Sequence[ResultFile], choice: Choice) -> foreign.ForeignRun:
             continue
         if task in scorers:
             raise problem(one.path, f"a second log of task {task}; name one log")
-        own = [_inspect_sample(task, row) for row in rows]
+        own = [_inspect_sample(task, row, model) for row in rows]
         samples += own
         main = part(part(head, "results"), "headline").get("score", "")
         options = {one["name"]: one.get("options") for one in about.get("scorers") or ()}
@@ -143,7 +143,7 @@ def _log(found: ResultFile) -> tuple[Json, Iterable[Json]]:
     return {**start, "status": "cut short"}, rows
 
 
-def _inspect_sample(task: str, row: Json) -> ScoredSample:
+def _inspect_sample(task: str, row: Json, model: str) -> ScoredSample:
     given = {name: score.get("value") for name, score in part(row, "scores").items()}
     reasons = (score.get("explanation") for score in part(row, "scores").values())
     scores = {}
@@ -152,8 +152,8 @@ def _inspect_sample(task: str, row: Json) -> ScoredSample:
             scores[f"{name}/{key}" if key else name] = foreign.number(one)
     output, limit = part(row, "output"), part(row, "limit").get("type")
     error = part(row, "error").get("message") or (f"limit: {limit}" if limit else "")
-    used = part(row, "model_usage").values()
-    sums = [sum(int(one.get(f"{way}_tokens") or 0) for one in used) for way in ("input", "output")]
+    used = part(part(row, "model_usage"), model)  # without the tokens of models that grade
+    sums = [int(used.get(f"{way}_tokens") or 0) for way in ("input", "output")]
     return ScoredSample(
         task=task,
         id=str(row["id"]),
@@ -166,7 +166,7 @@ def _inspect_sample(task: str, row: Json) -> ScoredSample:
         error=str(error),
         reason=next((str(one) for one in reasons if one), ""),
         metadata=part(row, "metadata"),
-        seconds=float(row.get("total_time") or 0),
+        seconds=float(row.get("working_time") or 0),  # waiting for limits and retries is no work
         tokens=(sums[0], sums[1]) if used else None,
     )
 
@@ -290,7 +290,7 @@ def _promptfoo_sample(task: str, row: Json, prompt: str) -> ScoredSample:
         metadata={**variables, **(part(row, "metadata") or part(test, "metadata")), "test": about},
         seconds=float(row.get("latencyMs") or 0) / 1000,
         cost=foreign.number(row.get("cost")),
-        tokens=(sums[0], sums[1]) if usage else None,
+        tokens=(sums[0], sums[1]) if {"prompt", "completion"} <= usage.keys() else None,
     )
 
 

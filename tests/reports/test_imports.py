@@ -97,12 +97,14 @@ def test_the_folder_of_the_baseline_is_a_run_of_ours(tmp_path: Path, capsys: Cap
     assert code == 6
     assert load_report(tmp_path / "out-baseline").counts.planned == 12
     log = json.loads((RESULTS / "inspect-0.3.60-new.json").read_text())
-    log["samples"] = log["samples"][:-1]
+    used = {x: {"input_tokens": 9, "output_tokens": 7} for x in ("mockllm/new", "openai/judge")}
+    log["samples"] = [{**one, "model_usage": used, "total_time": 9} for one in log["samples"][:-1]]
     path = tmp_path / "short.json"
     path.write_text(json.dumps(log))
     report = report_over(tmp_path, path, RESULTS / "inspect-0.3.60-old.json")
     assert report.slices[0].partial
     assert any("1 sample that the tool planned" in note for note in report.notes)
+    assert {(x.answer_tokens_out, x.answer_seconds) for x in report.records} == {(7, None)}
 
 
 def test_slices_are_gated_each_and_together(tmp_path: Path) -> None:
@@ -258,16 +260,7 @@ def test_people_can_decide_over_tools_runs(tmp_path: Path, monkeypatch: Patch) -
 LONG = scored([1] * 200, question="Who?", expected="Ann")
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({}, "this run lacks 10% of the baseline's items"),
-        ({"question": "Whose?"}, "20 of 200 items changed since the baseline"),
-        ({"expected": "Bob"}, "20 of 200 items changed since the baseline"),
-        ({"id": "new-{}"}, "this run lacks"),
-    ],
-    ids=["gone", "question", "gold", "added"],
-)
+@tabled("change", "why")
 def test_other_items_decide_nothing(change: Mapping[str, str], why: str, tmp_path: Path) -> None:
     """More than a twentieth of the items on one side only, or changed, is INCONCLUSIVE."""
     changed = [{**row, **{name: text.format(n) for name, text in change.items()}}
@@ -305,32 +298,13 @@ def test_scores_of_two_columns_are_not_compared(tmp_path: Path, capsys: Captured
     assert (code, "no column 'pass'; say --column score=NAME, of answer, id" in said) == (4, True)
 
 
-INSPECT, FOO = RESULTS / "inspect-new.eval", RESULTS / "promptfoo-3.json"
-DEEP = RESULTS / "deepeval-new.json"
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        ((INSPECT, INSPECT, "--metric=mach"), "cities: its samples have no score 'mach'; did you"),
-        ((INSPECT, INSPECT, "--slice=lang"), "--slice lang: cities q0 has no such field; did you"),
-        ((INSPECT, INSPECT, "--cluster=lang"), "such a field; did you mean 'language'?"),
-        ((DEEP, DEEP, "--new=m"), "--new and --old do nothing for a result of deepeval; leave"),
-        ((INSPECT, INSPECT, "--column=id=x"), "--column does nothing for a result of inspect"),
-        ((FOO, FOO), "results of several providers, mock-new, mock-old; say which with --new or"),
-        ((FOO, FOO, "--new=mock"), "no provider 'mock'; did you mean 'mock-"),
-        ((RESULTS / "none", FOO), "none: cannot be read (No such file or directory)"),
-        ((INSPECT, INSPECT, "--from=deepeval"), "inspect-new.eval: not a result of deepeval"),
-        ((INSPECT, INSPECT, "--column=colour=x"), "want ROLE=NAME, ROLE one of id, score"),
-        ((INSPECT, INSPECT, "--scale=1"), "want WORST:BEST"),
-        ((RESULTS, RESULTS), "several models, mockllm/new, mockllm/old; say which with --new or"),
-    ],
-)
-def test_no_result(words: tuple[object, ...], line: str, tmp_path: Path, capsys: Captured) -> None:
+@tabled("words", "line")
+def test_no_result(words: list[str], line: str, tmp_path: Path, capsys: Captured) -> None:
     """It says what is wrong, where, and what to give; nothing is written."""
     new, old, *rest = words
     to = tmp_path / "out"
-    code, said = decide(capsys, new, f"--baseline={old}", f"--to={to}", *rest)
+    given = RESULTS / new, f"--baseline={RESULTS / old}", f"--to={to}"
+    code, said = decide(capsys, *given, *rest)
     assert code == 4
     assert line in said
     assert len(said.splitlines()) == 1
