@@ -293,10 +293,10 @@ class GatesFile:
         if self.datasets.keys().isdisjoint(names):
             what = f"{where}: no gate for any dataset of this run ({', '.join(names)})"
             raise UsageError(f"{what}; name one of them")
-        found = [with_gates(one, self) for one in datasets]
+        found, alike = [with_gates(one, self) for one in datasets], {x.casefold(): x for x in names}
         for name in sorted(self.datasets.keys() - names):  # those of data sets that are not run
-            if close := get_close_matches(name, names, n=1, cutoff=0.8):
-                odd = f"those of {name}, which is not in this run (did you mean {close[0]}?)"
+            if close := get_close_matches(name.casefold(), alike, n=1, cutoff=0.8):
+                odd = f"those of {name}, which is not in this run (did you mean {alike[close[0]]}?)"
                 found[0] = replace(found[0], left_out=(*found[0].left_out, odd))
         return tuple(found)
 

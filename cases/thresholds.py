@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cases.dataset import AUDIT_SHARE, Dataset, EvidenceRule, Fail, Sampling, Slice, Threshold
 from evaluators import answer_checks
-from evaluators.answer_checks import CHECK, FIELDS, GEVAL, METRICS, CheckSpec, MetricSpec
+from evaluators.answer_checks import FIELDS, GEVAL, METRICS, CheckSpec, MetricSpec
 from evaluators.core import UsageError
 from evaluators.kinds import Kind
 from evaluators.reading import Settings, Word, problem
@@ -79,7 +79,7 @@ def _changes(holder: Settings, change: str, metrics: Ranges, *more: str) -> list
 
 def _margin(part: Settings, change: str, limits: Range, of: str = "") -> Threshold:
     harmless, other = ("less", RISE) if change == DROP else ("more", DROP)
-    if better_end(of) == harmless:
+    if ("more" if of in METRICS else better_end(of)) == harmless:
         raise part.problem("max", f"{harmless} {of} is better; a {other} of it is what harms")
     part_of_old = part.share_of("max") if of in USAGE else None
     margin = part.number("max", *limits) if part_of_old is None else part_of_old
@@ -130,7 +130,7 @@ def _bar(part: Settings, metric: str, limits: Range) -> list[Threshold]:
     low, high = (part.number(key, *limits) for key in ("min", "max"))
     if low is None and high is None:
         return []
-    better = "neither" if metric.startswith((CHECK, GEVAL)) else better_end(metric)  # a user's own
+    better = "more" if metric in METRICS else better_end(metric)
     ends = ("min", low, limits[0], "less"), ("max", high, limits[1], "more")
     for key, bar, end, against in ends:
         if bar is not None and better == against and None in (low, high):  # a band is meant

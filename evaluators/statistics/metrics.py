@@ -280,11 +280,11 @@ def counts_every_item(name: str) -> bool:
 
 
 def better_end(name: str) -> Better:
-    """Return which end of a metric's range is the better one; of a user's own the upper one."""
+    """Return which end of a metric's range is the better one; of a user's own nobody knows."""
     if name in USAGE or name.startswith(LABEL_SHARE):
         return "neither" if name.startswith((LABEL_SHARE, "tokens_")) else "less"
     row = _row(name)
-    return row.better if row else "more"
+    return row.better if row else "neither"
 
 
 @dataclass(frozen=True, kw_only=True)

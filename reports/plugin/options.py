@@ -25,7 +25,7 @@ BY_HAND = ("keyword", "deselect", "lf", "stepwise")  # options that leave out an
 CHOOSING = ("markexpr", "ignore", "ignore_glob", *BY_HAND)
 """pytest's options by which a user chooses tests."""
 _ATTACKS = re.compile(rb"^attacks:\s*true\b", re.MULTILINE)
-_SKIPPED_FOLDERS = frozenset({"node_modules", "build", "dist", "__pycache__", "venv"})
+_SKIPPED = frozenset({"node_modules", "build", "dist", "__pycache__", "venv"})
 OFF = "off"
 REPORT_DIR = "reports/out"
 _NAME = r"[A-Za-z0-9_.-]{1,64}", "a name of letters, digits, '.', '_' and '-'"
@@ -334,7 +334,8 @@ def dataset_files(arguments: Iterable[str], here: Path, root: Path) -> list[Path
     files = set(filter(Path.is_file, near))
     for path in paths:
         for folder, names, inside in os.walk(path):
-            names[:] = [name for name in names if name[0] != "." and name not in _SKIPPED_FOLDERS]
+            passed = {one for one in _SKIPPED if not Path(folder, one, DATASET_FILE).is_file()}
+            names[:] = [name for name in names if name[0] != "." and name not in passed]
             files |= {Path(folder) / DATASET_FILE} if DATASET_FILE in inside else set()
     every = {file.resolve() for file in files}
     found = sorted(file for file in every if not is_left_out(file.parent, paths))

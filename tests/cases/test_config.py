@@ -244,8 +244,8 @@ def test_a_gate_that_the_file_does_not_replace_stays(folder: Path, rubrics: Path
     assert gone.left_out == ("facts:en correct >= 0.3", "facts:* drop <= 0.1")
     unnamed = with_gates(dataset, load_gates(gates(folder, "replace: all\nother: {}")))
     assert unnamed.slices["en"].thresholds == ()
-    (near,) = load_gates(gates(folder, f"{own}fact: {{}}\nother: {{}}")).put_into([dataset], "")
-    assert near.left_out == ("those of fact, which is not in this run (did you mean facts?)",)
+    (near,) = load_gates(gates(folder, f"{own}FACT: {{}}\nother: {{}}")).put_into([dataset], "")
+    assert near.left_out == ("those of FACT, which is not in this run (did you mean facts?)",)
 
 
 @tabled("before", "after", "laxer")

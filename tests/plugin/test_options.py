@@ -114,7 +114,7 @@ def test_reruns_of_misses_are_refused(capitals: Project, monkeypatch: pytest.Mon
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """Return a folder with datasets in places to search and in places to pass over."""
-    for folder in ("cases/a", "cases/b", "cases/.hidden", "cases/node_modules/x", "tests"):
+    for folder in ("cases/a", "cases/b", "cases/.hidden", "cases/build", "tests"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "dataset.yaml").touch()
     (tmp_path / "tests" / "dataset.yaml").unlink()
