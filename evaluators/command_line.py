@@ -187,7 +187,7 @@ PROGRAMS: Mapping[str, Program] = {
             decide="decide over two results of another tool",
         )
         | _own(review="hand answers to people, and take their verdicts back"),
-        note="exit codes: 0 done, or every gate passed; 1 a gate failed, or the report could not "
+        note="exit codes: 0 done, or every gate passed; 1 a gate failed; 3 the report could not "
         "be written;\n4 wrong arguments or an unreadable run; 6 INCONCLUSIVE; 130 interrupted",
     ),
 }

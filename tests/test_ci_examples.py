@@ -180,7 +180,7 @@ def test_the_commands_are_ours(path: Path) -> None:
     """What the recipes give to pytest are options that there are, also for the last shard."""
     text = re.sub(r" \$\w*FRESH", " --fresh 0a1b", path.read_text(encoding="utf-8"))
     (command,) = re.findall(r"^ +pytest (.*\n.*)", text, re.M)
-    command = re.sub(r"\$(SHARD|CI_NODE_INDEX|CI_NODE_TOTAL)", "8", command)
+    command = re.sub(r"\$(SHARD|CI_NODE_INDEX|CI_NODE_TOTAL)", "8", command).replace("last-", "a/")
     command = command.replace("openai:", "recorded:").replace("recorded:NEW", "recorded")
     options, others = read_words(shlex.split(command.replace("recorded:JUDGE", "lexical")), ROOT)
     assert others == ["-n", "8", "cases/"]

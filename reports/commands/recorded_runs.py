@@ -147,7 +147,7 @@ def render(argv: Sequence[str]) -> int:
     parser = Parser(
         "render",
         "Write the files of a report again from run.json and records.jsonl, offline.",
-        "0 written, 1 could not be written, 4 wrong arguments or no readable run",
+        "0 written, 3 could not be written, 4 wrong arguments or no readable run",
     )
     parser.add_argument("run", metavar="RUN", type=find_run, help=RUN_HELP)
     parser.add_to("where to write; by default the folder of run.json")
@@ -173,7 +173,7 @@ def compare(argv: Sequence[str]) -> int:
     parser = Parser(
         "compare",
         "Compare two runs item by item: differences are NEW - OLD. Gates decide nothing here.",
-        "0 compared, 1 could not be written, 4 wrong arguments or no readable run",
+        "0 compared, 3 could not be written, 4 wrong arguments or no readable run",
     )
     parser.add_argument("old", metavar="OLD", help=RUN_HELP)
     parser.add_argument("new", metavar="NEW", type=find_run, help=RUN_HELP)
@@ -195,11 +195,11 @@ def gate(argv: Sequence[str]) -> int:
     parser = Parser(
         "gate",
         "Decide on a recorded run again, with other gates or another baseline; asks no model.",
-        "0 every gate passed, 1 a gate failed or the report could not be written, 2 the run was "
-        "interrupted, 4 wrong arguments or no readable run, 6 INCONCLUSIVE",
+        "0 every gate passed, 1 a gate failed, 2 the run was interrupted, 3 the report could not "
+        "be written, 4 wrong arguments or no readable run, 6 INCONCLUSIVE",
     )
     parser.add_argument("run", metavar="RUN", type=find_run, help=RUN_HELP)
-    text = "thresholds in place of the run's own (dataset: {language: {metric: {min: …}}})"
+    text = "thresholds over the run's own of those names (dataset: {language: {metric: {min: …}}})"
     parser.add_argument("--gates", metavar="FILE", type=Path, help=text)
     parser.add_earlier()
     parser.add_to("a folder for the report with these gates")
@@ -220,8 +220,8 @@ def merge(argv: Sequence[str]) -> int:
         "Put the runs of CI shards together. Refuses runs of different models, judges, seeds, data "
         "files, prompts, rubrics or gates; an item in two of them must have the same record in "
         "both. If a shard is missing, the verdict is INCONCLUSIVE and names it.",
-        "those of the whole run: 0 every gate passed, 1 a gate failed or the report could not be "
-        "written, 2 a shard was interrupted, 4 wrong arguments or runs that do not belong "
+        "those of the whole run: 0 every gate passed, 1 a gate failed, 2 a shard was interrupted, "
+        "3 the report could not be written, 4 wrong arguments or runs that do not belong "
         "together, 6 INCONCLUSIVE",
     )
     text = f"{RUN_HELP}; or all that a pattern in quotes matches, such as 'shards/*'"
@@ -250,16 +250,13 @@ def _earlier(
 ) -> tuple[Baseline | None, Baseline | None]:
     people, to = options.adjudications, options.to
     baseline = read_baseline(options.baseline, reports, people=people, to=to)
-    anchor = read_baseline(options.anchor, reports, "anchor", people, to)
-    if people and not (baseline or anchor):
-        raise UsageError("--adjudications: decides nothing without an earlier run; give --baseline")
-    return baseline, anchor
+    return baseline, read_baseline(options.anchor, reports, "anchor", people, to)
 
 
 def _with_people(report: Report, people: Path | None) -> Report:
     """Return the report. Raises UsageError where no gate of it asks for people's verdicts."""
-    if people and all(one.threshold.evidence != "audited" for one in report.decision.gates):
-        raise UsageError("--adjudications: no gate has `evidence: audited`, so it decides nothing")
+    if people and not any(one.audit for one in report.decision.gates):
+        raise UsageError("--adjudications: decides nothing without --baseline and an audited gate")
     return report
 
 

@@ -247,7 +247,7 @@ def _parser() -> runs.Parser:
         "review",
         "Write the answers of a run that deserve a person's time as a form and as CSV; accept "
         "what comes back; make labelled items for cases/judges of it.",
-        "0 done, 1 could not be written, 4 wrong arguments or unreadable files, 6 reviewers "
+        "0 done, 3 could not be written, 4 wrong arguments or unreadable files, 6 reviewers "
         "disagree, are too few or contradict an earlier verdict (the rest is written)",
     )
     parser.add_argument("paths", metavar="RUN", nargs="*", type=find_run, help=runs.RUN_HELP)

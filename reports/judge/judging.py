@@ -80,7 +80,7 @@ def judging_notes(
         notes.append(f"{judge}: ratings are the model's alone, no rule settles one")
     noted = {name for one in found.calibrations for name in one.graders} | waived
     if unknown := [name for name in found.unmeasured if name not in noted]:
-        rules = "; rules decide without" if judges.is_offline else ""
+        rules = "; rules decide without it" if judges.is_offline else ""
         why = f"no labelled items were judged{rules}"
         notes.append(f"judge not measured for {', '.join(unknown)}: {why}")
     return [

@@ -173,7 +173,7 @@ def annotations(report: Report) -> Iterator[str]:
 FEW_LABELS = 30  # below, the next step is to label more; `qagate new` asks for as many
 _NARROWING = ("-k", "-m", "--limit", "--shard")  # options that leave items of a language out
 _REST = "    # asks only for what is missing"
-_MENDED = "    # once that is mended"
+_MENDED = "    # once that is fixed"
 _COLLECTED = "    # once the reports of all shards are in shards/"
 
 
