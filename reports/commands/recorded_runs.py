@@ -372,13 +372,8 @@ def decide(argv: Sequence[str]) -> int:
 
 
 def _decided(options: argparse.Namespace) -> int:
-    choice = Choice(
-        metric=options.metric,
-        slice=options.slice,
-        cluster=options.cluster,
-        scale=options.scale,
-        columns=dict(options.column),
-    )
+    own = {name: getattr(options, name) for name in ("metric", "slice", "cluster", "scale")}
+    choice = Choice(columns=dict(options.column), **own)
     choices = [replace(choice, provider=one) for one in (options.new, options.old)]
     paths = options.result, options.baseline
     runs = [forms.load(path, options.form, one) for path, one in zip(paths, choices, strict=True)]
@@ -391,8 +386,13 @@ def _decided(options: argparse.Namespace) -> int:
     new, old = (ImportedRun(path=p, run=r, tasks=t, choice=c) for p, r, t, c in each)
     gates = None
     if options.gates is not None:
-        scorers = (one for some in new.run.scorers.values() for one in some)
+        scorers = [one for some in new.run.scorers.values() for one in some]
         gates = load_gates(options.gates, [slug(one.name) for one in scorers])
+        parts = gates.datasets.values()
+        bars = [x for one in parts for some in (*one.languages.values(), one.pooled) for x in some]
+        more = {x.of if x.measure == "drop" else x.measure * (x.min is not None) for x in bars}
+        if odd := sorted(more & {slug(one.name) for one in scorers if one.lower_is_better}):
+            raise UsageError(f"--gates: less {odd[0]} is better; decide by it alone, with --metric")
     before, inputs = old.inputs(None), new.inputs(gates, options.labels)
     home = options.to.with_name(options.to.name + OLD)
     write_files(Files(account(before, old.facts(before), None), ["json"]), home)

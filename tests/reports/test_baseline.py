@@ -70,8 +70,7 @@ def test_one_slice_of_its_own_answers_is_found() -> None:
         new = [*answered("c" + LETTERS), *answered(own, "pl", **fields)]
         earlier = replace(before(old), records=old.records)
         found = run_of(new, dataset, baseline=earlier).decision.gates
-        said = ["own answers" in gate.reason for gate in found]
-        assert said == [False, own == LETTERS and not fields]
+        assert ["own answers" in x.reason for x in found] == [False, own == LETTERS and not fields]
 
 
 @pytest.mark.parametrize(
