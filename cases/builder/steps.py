@@ -222,10 +222,10 @@ def made_steps(folder: WorkFolder) -> list[str]:
 def check_finished(step: str, items: Items) -> None:
     """Raise BuildError, with what to do next, if items of a step are pending, or all dropped."""
     pending = [item for item in items if item.state == "pending"]
-    if not pending and (kept(items) or not items):
-        return
-    if not pending:
+    if items and not pending and not kept(items):
         raise BuildError(f"{summary(step, items)}: none is left; change the recipe or the sources")
+    if not pending:
+        return
     why = next((item for item in pending if item.reason != "stopped"), pending[0])
     advice = "run the command again to go on"
     if why.reason in DISPUTED:

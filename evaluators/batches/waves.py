@@ -247,7 +247,7 @@ class BatchPoller:
                     return
                 failure = TransientError("no_result", f"{len(wanted):,} results did not come")
             await asyncio.sleep(self._settings.pause * 2.0**number)
-        raise StoppedError(BATCH, f"{failure}; {KEPT}")
+        raise StoppedError(BATCH, f"{failure}; {KEPT}, or {self.wave.way_out}")
 
     async def end(self, done: int, *, is_empty: bool) -> bool:
         """Note that the wave is over; return False if its batch proved to be another wave's."""

@@ -30,7 +30,7 @@ MAX_CONNECTIONS = 1024  # above any sensible --concurrency: the engine sets the 
 MAX_BODY = 5 * 1024 * 1024  # bytes
 KEY_HEADERS = frozenset({"authorization", "x-api-key"})
 EVERYWHERE = KEY_HEADERS | {"accept", "anthropic-version", "content-type", "user-agent"}
-_RELEASE = re.compile(r"[-@:](\d{4}-\d\d(-\d\d)?|\d{3,8})")  # as -2024-08-06, @20241022, -002
+_RELEASE = re.compile(r"[-@:](\d{4}-\d\d(-\d\d)?|\d\d-\d{4}|\d{3,8})")  # a date, or as in -002
 SDK_READS = "x-stainless-raw-response"  # tells the SDK what to return
 FRAMING = frozenset(
     {"accept-encoding", "connection", "content-length", "host", "transfer-encoding", SDK_READS}

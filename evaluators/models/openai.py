@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from openai.types import Batch
 
 SDK = "openai:AsyncOpenAI"
-FINISHES: Mapping[str, str] = {"function_call": "tool_calls"}
+FINISHES: Mapping[str, str] = {"function_call": "tool_calls", "eos_token": "stop"}
 FILTERED = "content_filter"
 FAILED = frozenset({"error", "abort", "insufficient_system_resource"})  # gateways' finish words
 

@@ -17,10 +17,9 @@ from evaluators.reading import parse_json
 from evaluators.replies.labels import Lexicon, folded, lexicon
 from evaluators.text import without_invisible
 
-COMPLETE = frozenset({
-    "stop", "tool_calls", "tool_use", "function_call", "end_turn", "stop_sequence", "eos",
-    "eos_token",
-})  # fmt: skip
+COMPLETE = frozenset(
+    ("stop", "tool_calls", "tool_use", "function_call", "end_turn", "stop_sequence", "eos")
+)
 """The finish words of a reply that nobody cut; any other word leaves doubt."""
 _THOUGHTS = "think|thinking|thought|thoughts|reasoning|analysis|reflection|scratchpad"
 _THOUGHT_TAG = re.compile(rf"(</?(?:{_THOUGHTS})>)", re.IGNORECASE)

@@ -388,7 +388,7 @@ def _decided(options: argparse.Namespace) -> int:
     if options.gates is not None:
         scorers = [one for some in new.run.scorers.values() for one in some]
         gates = load_gates(options.gates, [slug(one.name) for one in scorers])
-        parts = gates.datasets.values()
+        parts = gates.datasets.values()  # of which metrics do they take more for better?
         bars = [x for one in parts for some in (*one.languages.values(), one.pooled) for x in some]
         more = {x.of if x.measure == "drop" else x.measure * (x.min is not None) for x in bars}
         if odd := sorted(more & {slug(one.name) for one in scorers if one.lower_is_better}):

@@ -176,9 +176,7 @@ def test_what_has_no_reply_is_asked_again(tmp_path: Path, provider: str, word: s
 
 @wires
 @pytest.mark.parametrize(("cuts", "texts"), [(1, ANSWERS), (99, ["batch"] * 12)])
-def test_results_that_come_cut_are_read_again(
-    tmp_path: Path, provider: str, cuts: int, texts: list[str]
-) -> None:
+def test_a_cut_is_read_again(tmp_path: Path, provider: str, cuts: int, texts: list[str]) -> None:
     """Where fewer come than the provider has, none is sent again: all are read, or all wait."""
     cut = iter([Answer(body="\n")] * cuts)
     with batch_server(
@@ -186,6 +184,7 @@ def test_results_that_come_cut_are_read_again(
     ) as server:
         done = BatchRuns(tmp_path, server, provider).run(TEXTS)
         assert (done.texts, server.sizes, server.direct) == (texts, [12], [])
+        assert ("give it up: qagate ledger batches --cancel" in f"{done.stops}") == (cuts > 1)
 
 
 @wires

@@ -176,7 +176,7 @@ def response(seen: Seen, text: str, arguments: object = None) -> dict[str, Any]:
             "input_tokens_details": {"cached_tokens": 0},
             "output_tokens": 5,
             "output_tokens_details": {"reasoning_tokens": 3},
-            "total_tokens": len(seen.prompt) // 4 or 1 + 5,
+            "total_tokens": (len(seen.prompt) // 4 or 1) + 5,
         },
     }
 
